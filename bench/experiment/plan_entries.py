@@ -14,6 +14,19 @@ from bench.runtime.faults import EVERY
 Position = Literal["first", "middle", "last"]
 
 
+class StrikeEntry(ConfigEntry):
+    """One strike of a fault: the attempt at a subtask; in a world the try of one effect, or an event."""
+
+    target: str
+    """The subtask, the tool or the kind of event."""
+    attempt: int = Field(1, ge=1)
+    """The attempt at the subtask, or the try of the effect, counted from 1."""
+    key: str = ""
+    """In a world: the business key of the effect, or the event's name."""
+    sample: int = Field(1, ge=1)
+    """Of an architecture that asks for several samples of an attempt: which one."""
+
+
 class FaultEntry(ConfigEntry):
     """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
 
@@ -43,6 +56,9 @@ class FaultEntry(ConfigEntry):
     minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
     """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
     the agent hears of the event, a day if not given. No other effect reads it."""
+    only: Many[StrikeEntry] | None = Field(None, exclude_if=lambda only: only is None)
+    """Of what the trigger draws, these strikes alone are made; the draws stay those of the whole plan. `bench shrink` writes
+    it."""
 
     @field_validator("attempts", mode="before")
     @classmethod

@@ -9,7 +9,7 @@ from bench.experiment.config import Config
 from bench.experiment.plan_entries import FaultEntry, Position
 from bench.packs.environments import of_packs
 from bench.runtime.effects import EFFECTS, WORLD_POINTS, TextEffect
-from bench.runtime.faults import EVERY, Fault, FaultPlan
+from bench.runtime.faults import EVERY, Fault, FaultPlan, Strike
 from bench.scenario import Scenario
 
 
@@ -19,7 +19,8 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
     faults = []
     for entry in config.faults_of(name):
         target = (_in_world if entry.point in WORLD_POINTS else _in_task)(entry, f"plan '{name}'", scenario)
-        trigger = (entry.attempts, entry.probability, entry.seconds, entry.minutes)
+        only = None if entry.only is None else tuple(Strike(**strike.model_dump()) for strike in entry.only)
+        trigger = (entry.attempts, entry.probability, entry.seconds, entry.minutes, only)
         faults.append(Fault(entry.point, entry.effect, target, *trigger))
     return FaultPlan(name, tuple(faults))
 

@@ -18,6 +18,7 @@ from bench.models.base import Response
 from bench.packs.environments import ENVIRONMENTS
 from bench.registry import attribute_at
 from bench.runtime.events import Called
+from bench.runtime.faults import Strike
 from bench.runtime.log import TrialLog
 from bench.runtime.slots import Slots
 from bench.runtime.trial import Surroundings, Trial
@@ -31,11 +32,15 @@ if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`b
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A record, the texts that its events name by digest, and the exception behind an infrastructure's error."""
+    """A record, the texts that its events name by digest, and the exception behind an infrastructure's error.
+
+    strikes   what was planned of the faults, in order: (the fault's place in the plan, its strike)
+    """
 
     record: TrialRecord
     texts: dict[str, str]
     failure: CallFailed | None = None
+    strikes: tuple[tuple[int, Strike], ...] = ()
 
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
@@ -105,7 +110,8 @@ async def run_trial(
         instance=spec.instance,
         traceback=log.store_text(ending.traceback) if ending.traceback else None,
     )
-    return TrialResult(record, log.texts, ending.failure)
+    strikes = tuple((receipt.due.number, receipt.due.strike) for receipt in trial.schedule.receipts)
+    return TrialResult(record, log.texts, ending.failure, strikes)
 
 
 def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:

@@ -27,12 +27,23 @@ EVERY = "*"
 
 
 @dataclass(frozen=True)
+class Strike:
+    """Where a fault strikes: an attempt at a subtask and its sample; in a world a tool or a kind of event, the try, and the
+    business key or the event."""
+
+    target: str
+    attempt: int
+    key: str = ""
+    sample: int = 1
+
+
+@dataclass(frozen=True)
 class Fault:
     """An effect at a point, under a trigger: on chosen attempts, on `every` one, or else with a probability at every attempt.
 
     `subtask` names one, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries of one
     effect. `seconds` is how long a `slow` call or a `timeout` takes, and what a `rate_limit` says in Retry-After; `minutes` are
-    those of a world's time.
+    those of a world's time. Of what the trigger draws `only` these strikes are made, where it is given; no draw changes by it.
     """
 
     point: Point
@@ -42,6 +53,7 @@ class Fault:
     probability: float = 0.0
     seconds: float = 1.0
     minutes: int = 0
+    only: tuple[Strike, ...] | None = None
 
     @property
     def is_persistent(self) -> bool:
@@ -51,6 +63,10 @@ class Fault:
     def chooses(self, attempt: int) -> bool:
         """Whether its trigger names this attempt."""
         return isinstance(self.attempts, str) or attempt in self.attempts
+
+    def may_make(self, strike: Strike) -> bool:
+        """Return whether nothing forbids this strike, should the trigger draw it."""
+        return self.only is None or strike in self.only
 
 
 @dataclass(frozen=True)
@@ -63,14 +79,20 @@ class FaultPlan:
 
 @dataclass(frozen=True)
 class Due:
-    """A fault that the draw has decided on, before it is known whether its call will be made."""
+    """A fault that the draw has decided on, before it is known whether its call will be made. `number` is its place in the
+    plan, from 0."""
 
     fault: Fault
+    number: int
     subtask: str
     attempt: int
     draw: Random
     sample: int = 1
     key: str = ""
+
+    @property
+    def strike(self) -> Strike:
+        return Strike(self.subtask, self.attempt, self.key, self.sample)
 
 
 @dataclass
@@ -125,7 +147,9 @@ class FaultSchedule:
                 draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
                 chosen = sample == 1 and fault.chooses(attempt)
                 if chosen or draw.random() < fault.probability:
-                    yield Due(fault, subtask, attempt, draw, sample)
+                    due = Due(fault, number, subtask, attempt, draw, sample)
+                    if fault.may_make(due.strike):
+                        yield due
 
     def due_in_world(
         self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
@@ -136,7 +160,9 @@ class FaultSchedule:
             if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
                 draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)
                 if fault.chooses(try_) or draw.random() < fault.probability:
-                    return Due(fault, target, try_, draw, key=key)
+                    due = Due(fault, number, target, try_, draw, key=key)
+                    if fault.may_make(due.strike):
+                        return due
         return None
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.runtime.effects import Point
 from bench.runtime.events import Faulted
-from bench.runtime.faults import Due, Fault, FaultPlan, FaultSchedule
+from bench.runtime.faults import Due, Fault, FaultPlan, FaultSchedule, Strike
 from bench.runtime.key import TrialKey
 
 SUBTASKS = ("a", "b", "c")
@@ -53,6 +54,22 @@ def test_what_is_due_depends_on_no_order_and_on_nothing_asked_before(
     together = told(busy.due(point, order, attempt))
     alone = [one for subtask in order for one in told(schedule_of(seed=seed).due(point, [subtask], attempt))]
     assert together == alone
+
+
+@given(st.integers(), st.sets(st.tuples(st.integers(0, 4), st.sampled_from(SUBTASKS), st.integers(1, 3))))
+def test_a_plan_held_to_some_strikes_makes_those_and_draws_as_before(seed: int, kept: set[tuple[int, str, int]]) -> None:
+    def strikes(plan: FaultPlan) -> dict[tuple[int, str, int], float]:
+        schedule = schedule_of(plan, seed)
+        points: list[Point] = ["call", "state"]
+        every = [due for point in points for attempt in (1, 2, 3) for due in schedule.due(point, SUBTASKS, attempt)]
+        return {(due.number, due.subtask, due.attempt): due.draw.random() for due in every}
+
+    held = [
+        replace(fault, only=tuple(Strike(subtask, attempt) for at, subtask, attempt in kept if at == number))
+        for number, fault in enumerate(PLAN.faults)
+    ]
+    every = strikes(PLAN)
+    assert strikes(FaultPlan("p", tuple(held))) == {strike: draw for strike, draw in every.items() if strike in kept}
 
 
 def test_every_part_of_a_trials_place_changes_the_draws() -> None:

@@ -1,0 +1,161 @@
+"""The fewest faults that still break a trial: delta debugging over the strikes that it met.
+
+A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002. The result is 1-minimal:
+without any one of its strikes the trial does not fail in this way. Another set may have fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from bench.errors import ConfigError
+from bench.experiment.record import TrialRecord
+from bench.runtime.events import of_kind
+from bench.runtime.faults import FaultPlan, Strike
+from bench.studies.counterfactual.rerun import Original, require_equal
+from bench.worlds.runtime.events import WorldEnded
+
+Item = TypeVar("Item")
+Struck = tuple[int, Strike]
+"""(a fault's place in its plan, a strike of it)."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a trial ended: its outcome, and in a world each kind of damage with how often it happened."""
+
+    outcome: str
+    damage: Mapping[str, int]
+
+    @staticmethod
+    def of(record: TrialRecord) -> Failure:
+        ended = next(iter(of_kind(record.events, WorldEnded)), None)
+        kinds: Mapping[str, Any] = ended.damage if ended else {}
+        return Failure(record.outcome, {kind: times for kind, times in kinds.items() if times})
+
+    def beyond(self, control: Failure) -> frozenset[str]:
+        """Return the kinds of damage that happened more often than in the control."""
+        return frozenset(kind for kind, times in self.damage.items() if times > control.damage.get(kind, 0))
+
+    @property
+    def words(self) -> str:
+        damage = ", ".join(f"{times} {kind}" for kind, times in self.damage.items())
+        return f"{self.outcome.replace('_', ' ')}, with {damage}" if damage else self.outcome.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """What came of it.
+
+    failure    how the trial ended
+    control    how it ends without any fault
+    kinds      the damage beyond the control that had to recur; none where the outcome had to
+    struck     all strikes that the trial met, in order
+    fewest     those of them that suffice; none where the trial fails as it did without any fault
+    reruns     how many trials were run for it
+    unjudged   how many of them asked for a reply that the recording lacks: each is taken for one that does not fail
+    """
+
+    original: Original
+    failure: Failure
+    control: Failure
+    kinds: frozenset[str]
+    struck: tuple[Struck, ...]
+    fewest: tuple[Struck, ...]
+    reruns: int
+    unjudged: int
+
+    @property
+    def plan(self) -> FaultPlan:
+        """The trial's plan, of which the fewest strikes alone are made."""
+        return restricted(self.original.spec.plan, self.fewest)
+
+
+async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord], object] = lambda _: None) -> Shrunk:
+    """Find the fewest strikes that still break a trial.
+
+    A trial is broken where it is damaged beyond its control, and without such damage where its outcome is worse.
+
+    Args:
+        original: The trial.
+        kind: The kind of damage that is looked into; every kind where none is given.
+        seen: Is shown the record of each rerun.
+
+    Raises:
+        ConfigError: The trial met no fault, or did not fail, or not in this way.
+        ResultsError: A rerun with nothing changed is another trial.
+    """
+    failure, name = Failure.of(original.record), f"trial {original.record.id}"
+    if failure.outcome == "error":
+        raise ConfigError(f"{name}: it ended in an error ({original.record.reason}); name a trial that ran to its end")
+    if kind and kind not in failure.damage:
+        raise ConfigError(f"{name}: it ended {failure.words}, so there is no damage of the kind '{kind}' to look into")
+    if failure.outcome == "solved" and not failure.damage:
+        raise ConfigError(f"{name}: it ended solved, without damage; name a trial that failed")
+    whole = await original.again()
+    require_equal(original, whole)
+    if not whole.strikes:
+        raise ConfigError(f"{name}: no fault struck it; name a trial under a fault plan")
+    reruns = unjudged = 0
+
+    async def rerun(strikes: Sequence[Struck]) -> Failure:
+        nonlocal reruns, unjudged
+        result = await original.again(restricted(original.spec.plan, strikes))
+        reruns += 1
+        unjudged += result.record.outcome == "error"
+        seen(result.record)
+        return Failure.of(result.record)
+
+    control = await rerun(())
+    beyond = failure.beyond(control)
+    kinds = beyond & {kind} if kind else beyond
+
+    async def fails(strikes: Sequence[Struck]) -> bool:
+        ended = await rerun(strikes)
+        if ended.outcome == "error":
+            return False
+        return bool(ended.beyond(control) & kinds) if kinds else ended.outcome == failure.outcome
+
+    struck = tuple(dict.fromkeys(whole.strikes))
+    needs_fault = bool(kinds) or (not kind and failure.outcome != control.outcome)
+    fewest = tuple(await minimal(struck, fails)) if needs_fault else ()
+    return Shrunk(original, failure, control, kinds, struck, fewest, reruns + 1, unjudged)
+
+
+async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
+    """Return a 1-minimal subsequence of `items` that still fails, by ddmin; nothing is asked twice.
+
+    Args:
+        items: What fails together.
+        fails: Whether these items, in their order, fail. It is taken for true of all and false of none.
+    """
+    known: dict[tuple[Item, ...], bool] = {tuple(items): True, (): False}
+
+    async def still_fails(part: Sequence[Item]) -> bool:
+        key = tuple(part)
+        if key not in known:
+            known[key] = await fails(key)
+        return known[key]
+
+    parts = 2
+    while len(items) > 1:
+        size = -(-len(items) // parts)
+        chunks = [items[start : start + size] for start in range(0, len(items), size)]
+        rests = [[item for other in chunks if other is not chunk for item in other] for chunk in chunks]
+        for smaller, parts_next in (*((chunk, 2) for chunk in chunks), *((rest, max(parts - 1, 2)) for rest in rests)):
+            if len(smaller) < len(items) and await still_fails(smaller):
+                items, parts = smaller, parts_next
+                break
+        else:
+            if size == 1:
+                return items
+            parts = min(2 * parts, len(items))
+    return items
+
+
+def restricted(plan: FaultPlan, strikes: Sequence[Struck]) -> FaultPlan:
+    """Return the plan of which only these strikes are made. Its draws stay the same."""
+    kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
+    return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))
