@@ -1,0 +1,171 @@
+"""The worst schedule of faults within so many trials: a search that learns from each trial where faults can strike.
+
+A schedule is a set of strikes of a plan's faults. The search begins with the places of the control (its calls, effects and events),
+takes what did most damage further by a strike more, and prefers places that only came up under a fault, such as a second try. Random
+search draws its schedules from the places that it has seen, and learns nothing from what they did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from bench.experiment.record import TrialRecord
+from bench.experiment.trial import TrialResult
+from bench.runtime.effects import EFFECTS
+from bench.runtime.events import Called
+from bench.runtime.faults import EVERY, Fault, FaultPlan, Strike
+from bench.seeding import draw_for
+from bench.studies.counterfactual.shrink import Failure, Struck
+from bench.worlds.runtime.events import Arrived, ToolCalled
+
+MOST_STRIKES = 3
+"""In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
+Schedule = frozenset[Struck]
+Run = Callable[[FaultPlan], Awaitable[TrialResult]]
+Strategy = Callable[["Seen", Random], Schedule | None]
+
+
+@dataclass(frozen=True, order=True)
+class Harm:
+    """How bad a trial ended: by damage beyond the control, then by not being solved, then by tokens spent."""
+
+    damage: int
+    unsolved: bool
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A schedule, what it did, and the strikes that its trial gave room for and no trial before it did."""
+
+    schedule: Schedule
+    harm: Harm
+    opened: tuple[Struck, ...]
+
+
+class Seen:
+    """All that a search knows: what was tried, and each strike that some trial gave room for."""
+
+    def __init__(self) -> None:
+        self.tried: dict[Schedule, Tried] = {}
+        self.places: dict[Struck, None] = {}
+
+    def add(self, schedule: Schedule, harm: Harm, places: Sequence[Struck]) -> None:
+        opened = tuple(place for place in places if place not in self.places)
+        self.places |= dict.fromkeys(places)
+        self.tried[schedule] = Tried(schedule, harm, opened)
+
+    @property
+    def worst_first(self) -> list[Tried]:
+        """What was tried, the worst first; of equal harm the fewer strikes, then the earlier."""
+        return sorted(self.tried.values(), key=lambda one: (one.harm, -len(one.schedule)), reverse=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    tried   all schedules, in the order in which they were tried; the first is the control's, without a strike
+    """
+
+    tried: tuple[Tried, ...]
+
+    @property
+    def worst(self) -> Tried:
+        return max(self.tried, key=lambda one: (one.harm.damage, one.harm.unsolved, -len(one.schedule)))
+
+    @property
+    def trials_to_worst(self) -> int:
+        """How many trials it took until nothing worse came any more."""
+        return 1 + next(number for number, one in enumerate(self.tried) if one.harm.damage == self.worst.harm.damage)
+
+
+async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> Found:
+    """Look for the schedule of faults that does most damage.
+
+    Args:
+        run: Runs the trial under a plan.
+        menu: The faults that may strike; their triggers are passed over.
+        trials: How many trials are run, the control among them.
+        seed: Of the search's own draws.
+        strategy: Chooses the next schedule, None where it knows of none; `guided` where none is given.
+    """
+    seen, draw = Seen(), draw_for(seed, "search")
+    control: Failure | None = None
+    schedule: Schedule | None = frozenset()
+    while schedule is not None and len(seen.tried) < trials:
+        result = await run(under(menu, schedule))
+        ended = Failure.of(result.record)
+        control = control or ended
+        seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
+        schedule = (strategy or guided)(seen, draw)
+    return Found(tuple(seen.tried.values()))
+
+
+def guided(seen: Seen, draw: Random) -> Schedule | None:
+    """Take turns: a strike by itself that is untried, and the worst schedule that has an untried strike more, what it opened first."""
+    alone = [single for place in seen.places if (single := frozenset({place})) not in seen.tried]
+    if alone and len(seen.tried) % 2:
+        return draw.choice(alone)
+    return next(_further(seen, draw), None) or (draw.choice(alone) if alone else None)
+
+
+def _further(seen: Seen, draw: Random) -> Iterator[Schedule]:
+    """Yield longer schedules: the worst by a place that it opened or that has a key of its strikes; then by any place."""
+    parents = [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
+    places = draw.sample(list(seen.places), len(seen.places))
+    for related in (True, False):
+        for tried in parents:
+            keys = {(strike.target, strike.key) for _, strike in tried.schedule}
+            for place in places:
+                near = place in tried.opened or (place[1].target, place[1].key) in keys
+                if near == related and place not in tried.schedule and (longer := tried.schedule | {place}) not in seen.tried:
+                    yield longer
+
+
+def at_random(seen: Seen, draw: Random) -> Schedule | None:
+    """Draw up to `MOST_STRIKES` of the places seen, evenly; None where a hundred draws bring nothing new."""
+    places = list(seen.places)
+    for _ in range(100 if places else 0):
+        size = draw.randint(1, min(MOST_STRIKES, len(places)))
+        if (schedule := frozenset(draw.sample(places, size))) not in seen.tried:
+            return schedule
+    return None
+
+
+def under(menu: FaultPlan, schedule: Schedule) -> FaultPlan:
+    """Return the plan under which these strikes are made, for certain, and no other."""
+    struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
+    for number, strike in sorted(schedule, key=lambda one: (one[0], one[1].target, one[1].key, one[1].attempt)):
+        struck[number].append(strike)
+    faults = (
+        replace(fault, attempts=(), probability=1.0, only=tuple(struck[number])) for number, fault in enumerate(menu.faults)
+    )
+    return replace(menu, faults=tuple(faults))
+
+
+def _harm(record: TrialRecord, ended: Failure, control: Failure) -> Harm:
+    beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in ended.damage.items())
+    return Harm(beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
+
+
+def _room(record: TrialRecord, menu: FaultPlan) -> Iterator[Struck]:
+    """Yield each strike of the menu that this trial gave room for."""
+    for event in record.events:
+        for number, fault in enumerate(menu.faults):
+            for strike in _strikes(event, fault):
+                if fault.subtask in (EVERY, strike.target):
+                    yield number, strike
+
+
+def _strikes(event: object, fault: Fault) -> Iterator[Strike]:
+    match event:
+        case ToolCalled() if fault.point in ("tool", "process") and event.effect:
+            if EFFECTS[fault.effect, fault.point].on in ("any", "read" if event.access == "read" else "write"):
+                yield Strike(event.tool, event.try_, event.effect)
+        case Arrived() if fault.point == "event":
+            yield Strike(event.what, 1, event.event)
+        case Called() if fault.point in ("output", "input", "state", "call"):
+            yield from (Strike(subtask, event.attempt) for subtask in event.subtasks)
