@@ -1,37 +1,45 @@
-"""The command `bench shrink`."""
+"""The commands `bench shrink` and `bench search`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bench.cli.terminal import Terminal
+from bench.errors import ConfigError
+from bench.experiment.code import our_codebase
+from bench.experiment.config import FAULT_FREE, load_config
 from bench.experiment.files import write_whole
+from bench.experiment.matrix import build_matrix
 from bench.paths import PACKS, folder_of
 from bench.runtime import loop
-from bench.runtime.faults import Strike
+from bench.runtime.faults import Fault, FaultPlan, Strike
 from bench.studies.counterfactual.config_of import config_text
-from bench.studies.counterfactual.rerun import original_of
-from bench.studies.counterfactual.shrink import Shrunk
+from bench.studies.counterfactual.rerun import Arm, original_of
+from bench.studies.counterfactual.search import Found, at_random, under
+from bench.studies.counterfactual.search import search as search_schedules
+from bench.studies.counterfactual.shrink import Shrunk, Struck
 from bench.studies.counterfactual.shrink import shrink as shrink_trial
 
 out = Terminal()
+Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
 def shrink(
     run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
-    trial: Annotated[str, typer.Option(help="The trial's id, or its first characters; `bench trace RUN` shows them.")],
+    trial: Annotated[str, typer.Option(help="The trial's id, or its first characters.")],
     damage: Annotated[
         str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")
     ] = "",
     to: Annotated[Path | None, typer.Option(help="The config to write; RUN-shrunk.toml, if not given.")] = None,
-    scenarios: Annotated[list[Path], typer.Option(help="A folder of packs; may be given more than once.")] = PACKS,
+    scenarios: Packs = PACKS,
 ) -> None:
-    """Find the fewest faults that still break a trial, and write them as a config that anyone can run.
+    """Find the fewest faults that still break a trial, and write them as a config.
 
-    The trial is run again on the same draws with fewer and fewer of the faults that struck it, until each that is left is needed. No
+    The trial is run again on the same draws with fewer of the faults that struck it, until each that is left is needed. No
     model behind an endpoint is asked: a recorded model answers from the run.
 
     For example: bench shrink RUN --trial b89fe2eb
@@ -41,9 +49,60 @@ def shrink(
     for line in lines_of(found):
         out.print(line)
     if found.fewest:
-        path = to or Path(f"{original.folder.name}-shrunk.toml")
-        write_whole(path, config_text(found).encode())
-        out.print(f"written: {path}; see it break: bench run {path}")
+        record = original.record
+        head = [
+            f"The fewest faults that break trial {record.id} of {original.folder.name}: "
+            f"{len(found.fewest)} of the {len(found.struck)} that struck it.",
+            f"It ended {found.failure.words}; without any fault it ends {found.control.words}.",
+            *([f"The trial is repetition {record.repetition}, the last of this config."] if record.repetition > 1 else []),
+        ]
+        text = config_text(original.arm.matrix.config, "shrunk", found.plan.faults, head)
+        _write(to or Path(f"{original.folder.name}-shrunk.toml"), text)
+
+
+def search(
+    config: Annotated[Path, typer.Argument(help="A config; its plan names the faults that may strike.")],
+    plan: Annotated[str, typer.Option(help="The fault plan.")],
+    architecture: Annotated[str, typer.Option(help="The architecture.")],
+    scenario: Annotated[str, typer.Option(help="The scenario; PACK/INSTANCE for one of many instances.")],
+    trials: Annotated[int, typer.Option(min=2, help="How many trials are run.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the search's own draws.")] = 1,
+    beside: Annotated[bool, typer.Option("--random", help="Run as many trials by random search beside it.")] = False,
+    to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
+    scenarios: Packs = PACKS,
+) -> None:
+    """Find the schedule of faults that does most damage to an agent, and write it as a config.
+
+    Up to three strikes of the plan's faults make a schedule. When they strike is searched for, so the plan's triggers do not
+    count. The first of the config's models answers; it has to be a simulated one.
+
+    For example: bench search configs/reliability_surface.toml --plan mixed_30 --architecture bare_agent
+    --scenario contract_renewal/case_16
+    """
+    given = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}
+    settings = load_config(config, given)
+    settings = settings.model_copy(update={"models": settings.models[:1]})
+    if settings.model[settings.models[0]].kind != "simulated":
+        raise ConfigError(
+            f"model '{settings.models[0]}': a search asks for replies that nobody recorded; name a simulated model"
+        )
+    if plan == FAULT_FREE or not settings.faults_of(plan):
+        raise ConfigError(f"plan '{plan}': has no fault that could strike; name another")
+    matrix = build_matrix(settings, scenarios, our_codebase().digest)
+    if len(matrix.specs) != 1:
+        raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name one, as PACK/INSTANCE")
+    arm = Arm(matrix.specs[0], matrix)
+    found = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
+    out.print(f"{architecture} on {scenario}: {len(found.tried)} trials, SIMULATED")
+    for line in worst_lines(found, arm.spec.plan):
+        out.print(line)
+    if beside:
+        other = loop.run(search_schedules(arm.run, arm.spec.plan, trials, seed, at_random))
+        out.print(f"Random search found {other.worst.harm.words}, in trial {other.trials_to_worst} of {len(other.tried)}.")
+    if found.worst.schedule:
+        head = [f"The worst schedule of {len(found.tried)} for {architecture} on {scenario}: {found.worst.harm.words}."]
+        faults = under(arm.spec.plan, found.worst.schedule).faults
+        _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head))
 
 
 def lines_of(found: Shrunk) -> list[str]:
@@ -59,19 +118,32 @@ def lines_of(found: Shrunk) -> list[str]:
         return [*lines, "It fails as it does without any fault: no fault is needed."]
     what = f"more damage than that ({', '.join(sorted(found.kinds))})" if found.kinds else "that end"
     each = "it cannot be left out" if len(found.fewest) == 1 else "none of them can be left out"
-    needed = f"{len(found.fewest)} of the {len(found.struck)} faults that struck it suffice for {what}; {each}:"
-    reruns = f"{found.reruns} reruns were needed to see that; no model was asked."
-    unjudged = f"{found.unjudged} reruns asked for a reply that the run did not record; each counts as one that does not fail."
-    return [
-        *lines,
-        needed,
-        *(f"  {_told(found, *one)}" for one in found.fewest),
-        reruns,
-        *([unjudged] if found.unjudged else []),
-    ]
+    lines.append(f"{len(found.fewest)} of the {len(found.struck)} faults that struck it suffice for {what}; {each}:")
+    lines += _strikes(found.fewest, found.original.plan)
+    lines.append(f"{found.reruns} reruns were needed to see that; no model was asked.")
+    if found.unjudged:
+        lines.append(f"{found.unjudged} reruns asked for a reply that the run lacks; each counts as one that does not fail.")
+    return lines
 
 
-def _told(found: Shrunk, number: int, strike: Strike) -> str:
-    fault = found.original.spec.plan.faults[number]
+def worst_lines(found: Found, menu: FaultPlan) -> list[str]:
+    """Say which schedule is the worst, and when it was tried."""
+    worst = found.worst
+    if not worst.schedule:
+        return ["No schedule did any damage beyond the control, or kept the trial from being solved."]
+    place = f"the worst, {worst.harm.words}, is trial {found.trials_to_worst}; it needs {len(worst.schedule)} strikes:"
+    return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
+
+
+def _strikes(struck: Iterable[Struck], plan: FaultPlan) -> list[str]:
+    return [f"  {_told(plan.faults[number], strike)}" for number, strike in struck]
+
+
+def _told(fault: Fault, strike: Strike) -> str:
     key = f", {strike.key}" if strike.key else ""
     return f"{fault.point} {fault.effect}: {strike.target}, {'try' if strike.key else 'attempt'} {strike.attempt}{key}"
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, text.encode())
+    out.print(f"written: {path}; see it break: bench run {path}")

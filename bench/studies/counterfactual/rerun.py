@@ -30,28 +30,38 @@ SHORTEST = 4
 
 
 @dataclass(frozen=True)
-class Original:
-    """A recorded trial, and the experiment that it belongs to, ready to be run again."""
+class Arm:
+    """A trial that can be run under any plan."""
 
-    folder: Path
-    record: TrialRecord
     spec: TrialSpec
     matrix: Matrix
 
-    async def again(self, plan: FaultPlan | None = None) -> TrialResult:
-        """Run the trial again.
-
-        Args:
-            plan: The faults that strike; those of the trial, where none are given.
-        """
-        spec = replace(self.spec, plan=plan or self.spec.plan)
-        graders = permission(self.matrix).graders[spec.model]
-        model = self.matrix.models[spec.model]
+    async def run(self, plan: FaultPlan) -> TrialResult:
+        """Run the trial under these faults."""
+        graders = permission(self.matrix).graders[self.spec.model]
+        model = self.matrix.models[self.spec.model]
         await model.prepare()
         try:
-            return await run_trial(spec, self.matrix, Slots(), graders)
+            return await run_trial(replace(self.spec, plan=plan), self.matrix, Slots(), graders)
         finally:
             await model.close()
+
+
+@dataclass(frozen=True)
+class Original:
+    """A recorded trial, and the arm that runs it again."""
+
+    folder: Path
+    record: TrialRecord
+    arm: Arm
+
+    @property
+    def plan(self) -> FaultPlan:
+        return self.arm.spec.plan
+
+    async def again(self, plan: FaultPlan | None = None) -> TrialResult:
+        """Run the trial again, under its own faults if no others are given."""
+        return await self.arm.run(plan or self.plan)
 
 
 def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
@@ -74,7 +84,7 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
     spec = next((spec for spec in matrix.specs if _place(spec, spec.plan.name) == place), None)
     if spec is None:
         raise ConfigError(f"trial {record.id}: the packs that are here have no such trial; give the folder that the run had")
-    return Original(folder, record, spec, matrix)
+    return Original(folder, record, Arm(spec, matrix))
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:

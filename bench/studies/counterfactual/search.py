@@ -1,8 +1,8 @@
 """The worst schedule of faults within so many trials: a search that learns from each trial where faults can strike.
 
-A schedule is a set of strikes of a plan's faults. The search begins with the places of the control (its calls, effects and events),
-takes what did most damage further by a strike more, and prefers places that only came up under a fault, such as a second try. Random
-search draws its schedules from the places that it has seen, and learns nothing from what they did.
+A schedule is a set of strikes of a plan's faults. The search begins with the places of the control: its calls, effects and
+events. It adds a strike to the schedules that did most damage, and prefers places that only came up under a fault, such as a
+second try. Random search draws its schedules from the same places, and learns nothing from what they did.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ class Harm:
     damage: int
     unsolved: bool
     tokens: int
+
+    @property
+    def words(self) -> str:
+        return f"damage {self.damage} beyond the control, {'not solved' if self.unsolved else 'solved'}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: St
 
 
 def guided(seen: Seen, draw: Random) -> Schedule | None:
-    """Take turns: a strike by itself that is untried, and the worst schedule that has an untried strike more, what it opened first."""
+    """Take turns: an untried strike by itself, and the worst schedule with a strike added."""
     alone = [single for place in seen.places if (single := frozenset({place})) not in seen.tried]
     if alone and len(seen.tried) % 2:
         return draw.choice(alone)

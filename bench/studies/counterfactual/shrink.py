@@ -70,7 +70,7 @@ class Shrunk:
     @property
     def plan(self) -> FaultPlan:
         """The trial's plan, of which the fewest strikes alone are made."""
-        return restricted(self.original.spec.plan, self.fewest)
+        return restricted(self.original.plan, self.fewest)
 
 
 async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord], object] = lambda _: None) -> Shrunk:
@@ -102,7 +102,7 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
 
     async def rerun(strikes: Sequence[Struck]) -> Failure:
         nonlocal reruns, unjudged
-        result = await original.again(restricted(original.spec.plan, strikes))
+        result = await original.again(restricted(original.plan, strikes))
         reruns += 1
         unjudged += result.record.outcome == "error"
         seen(result.record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_the_two_faults_that_double_a_letter_are_found_among_four(doubled: Shrun
 
 
 def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled: Shrunk) -> None:
-    plan = doubled.original.spec.plan
+    plan = doubled.original.plan
     for left_out in doubled.fewest:
         rest = [strike for strike in doubled.fewest if strike != left_out]
         ended = Failure.of(loop.run(doubled.original.again(restricted(plan, rest))).record)
@@ -74,7 +75,8 @@ def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled
 
 
 def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_path: Path) -> None:
-    (tmp_path / "shrunk.toml").write_text(config_text(doubled))
+    text = config_text(doubled.original.arm.matrix.config, "shrunk", doubled.plan.faults, ["A line."])
+    (tmp_path / "shrunk.toml").write_text(text)
     records = run(load_config(tmp_path / "shrunk.toml", {}), tmp_path / "run", PACKS)
     damage = {record.plan: Failure.of(record).damage for record in records}
     assert damage["doubled"]["doubled"] == 1
@@ -111,7 +113,7 @@ def test_a_trial_that_nobody_has_is_refused(broken: Mapping[str, Original]) -> N
 
 def test_a_rerun_that_is_another_trial_is_refused(broken: Mapping[str, Original]) -> None:
     original = broken["doubled"]
-    other = Original(original.folder, broken["harmless"].record, original.spec, original.matrix)
+    other = replace(original, record=broken["harmless"].record)
     with pytest.raises(ResultsError, match="a rerun with nothing changed is another trial"):
         loop.run(shrink(other))
 

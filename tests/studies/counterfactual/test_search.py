@@ -1,0 +1,59 @@
+"""The search finds the schedules that are planted, and strikes nothing but what it says."""
+
+from __future__ import annotations
+
+import pytest
+from planted import MUCH, WEAKNESSES, planted
+
+from bench.experiment.config import load_config
+from bench.experiment.matrix import build_matrix
+from bench.paths import CONFIGS, PACKS
+from bench.runtime import loop
+from bench.studies.counterfactual.commands import worst_lines
+from bench.studies.counterfactual.rerun import Arm
+from bench.studies.counterfactual.search import Harm, search, under
+
+SMALL = 60
+"""Trials: enough for a weakness that one tool shows; `nox -s studies` gives each of them 200."""
+
+
+def arm_of(weakness: str = "") -> Arm:
+    given = {"scenarios": ["contract_renewal/case_16"], "instances": None, "repetitions": 1, "plans": ["mixed_30"]}
+    config = load_config(CONFIGS / "reliability_surface.toml", {**given, "architectures": ["state_machine_remedied"]})
+    matrix = build_matrix(config, PACKS, "code")
+    return Arm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
+
+
+@pytest.mark.parametrize("weakness", ["an offer that fails once", "a letter that fails twice"])
+def test_a_planted_schedule_is_found(weakness: str) -> None:
+    arm = arm_of(weakness)
+    found = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
+    struck = {strike.target for _, strike in found.worst.schedule}
+    assert found.worst.harm.damage >= MUCH
+    assert set(WEAKNESSES[weakness]) <= struck
+
+
+def test_an_agent_that_no_schedule_harms_is_said_to_be_unharmed() -> None:
+    arm = arm_of()
+    found = loop.run(search(arm.run, arm.spec.plan, 20, seed=1))
+    assert found.worst.harm == found.tried[0].harm
+    assert worst_lines(found, arm.spec.plan) == [
+        "No schedule did any damage beyond the control, or kept the trial from being solved."
+    ]
+
+
+def test_the_same_seed_tries_the_same_schedules() -> None:
+    arm = arm_of("an offer that fails once")
+    first, second = (loop.run(search(arm.run, arm.spec.plan, 12, seed=3)) for _ in range(2))
+    assert first == second
+
+
+def test_only_the_strikes_of_a_schedule_are_made() -> None:
+    arm = arm_of("an offer that fails once")
+    worst = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1)).worst
+    result = loop.run(arm.run(under(arm.spec.plan, worst.schedule)))
+    assert set(result.strikes) <= worst.schedule
+
+
+def test_damage_counts_before_what_is_unsolved_and_before_tokens() -> None:
+    assert Harm(1, False, 0) > Harm(0, True, 10) > Harm(0, False, 1_000)
