@@ -19,7 +19,7 @@ from bench.runtime import loop
 from bench.runtime.faults import Fault, FaultPlan, Strike
 from bench.studies.counterfactual.config_of import config_text
 from bench.studies.counterfactual.rerun import Arm, original_of
-from bench.studies.counterfactual.search import Found, at_random, under
+from bench.studies.counterfactual.search import SearchResult, at_random, under
 from bench.studies.counterfactual.search import search as search_schedules
 from bench.studies.counterfactual.shrink import Shrunk, Struck
 from bench.studies.counterfactual.shrink import shrink as shrink_trial
@@ -45,18 +45,18 @@ def shrink(
     For example: bench shrink RUN --trial b89fe2eb
     """
     original = original_of(folder_of(run), trial, scenarios)
-    found = loop.run_whole(shrink_trial(original, damage))
-    for line in lines_of(found):
+    shrunk = loop.run_whole(shrink_trial(original, damage))
+    for line in lines_of(shrunk):
         out.print(line)
-    if found.fewest:
+    if shrunk.fewest:
         record = original.record
         head = [
             f"The fewest faults that break trial {record.id} of {original.folder.name}: "
-            f"{len(found.fewest)} of the {len(found.struck)} that struck it.",
-            f"It ended {found.failure.words}; without any fault it ends {found.control.words}.",
+            f"{len(shrunk.fewest)} of the {len(shrunk.struck)} that struck it.",
+            f"It ended {shrunk.failure.words}; without any fault it ends {shrunk.control.words}.",
             *([f"The trial is repetition {record.repetition}, the last of this config."] if record.repetition > 1 else []),
         ]
-        text = config_text(original.arm.matrix.config, "shrunk", found.plan.faults, head)
+        text = config_text(original.arm.matrix.config, "shrunk", shrunk.plan.faults, head)
         _write(to or Path(f"{original.folder.name}-shrunk.toml"), text)
 
 
@@ -64,9 +64,9 @@ def search(
     config: Annotated[Path, typer.Argument(help="A config; its plan names the faults that may strike.")],
     plan: Annotated[str, typer.Option(help="The fault plan.")],
     architecture: Annotated[str, typer.Option(help="The architecture.")],
-    scenario: Annotated[str, typer.Option(help="The scenario; PACK/INSTANCE for one of many instances.")],
+    scenario: Annotated[str, typer.Option(help="The scenario, as PACK/INSTANCE where it has instances.")],
     trials: Annotated[int, typer.Option(min=2, help="How many trials are run.")] = 200,
-    seed: Annotated[int, typer.Option(help="Of the search's own draws.")] = 1,
+    seed: Annotated[int, typer.Option(help="The seed of the search's draws.")] = 1,
     beside: Annotated[bool, typer.Option("--random", help="Run as many trials by random search beside it.")] = False,
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
     scenarios: Packs = PACKS,
@@ -90,48 +90,48 @@ def search(
         raise ConfigError(f"plan '{plan}': has no fault that could strike; name another")
     matrix = build_matrix(settings, scenarios, our_codebase().digest)
     if len(matrix.specs) != 1:
-        raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name one, as PACK/INSTANCE")
+        raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name an instance, as PACK/INSTANCE")
     arm = Arm(matrix.specs[0], matrix)
-    found = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
-    out.print(f"{architecture} on {scenario}: {len(found.tried)} trials, SIMULATED")
-    for line in worst_lines(found, arm.spec.plan):
+    result = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
+    out.print(f"{architecture} on {scenario}: {len(result.tried)} trials, SIMULATED")
+    for line in worst_lines(result, arm.spec.plan):
         out.print(line)
     if beside:
         other = loop.run(search_schedules(arm.run, arm.spec.plan, trials, seed, at_random))
-        out.print(f"Random search found {other.worst.harm.words}, in trial {other.trials_to_worst} of {len(other.tried)}.")
-    if found.worst.schedule:
-        head = [f"The worst schedule of {len(found.tried)} for {architecture} on {scenario}: {found.worst.harm.words}."]
-        faults = under(arm.spec.plan, found.worst.schedule).faults
+        out.print(f"Random search came to {other.worst.harm.words}, in trial {other.trials_to_worst} of {len(other.tried)}.")
+    if result.worst.schedule:
+        head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
+        faults = under(arm.spec.plan, result.worst.schedule).faults
         _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head))
 
 
-def lines_of(found: Shrunk) -> list[str]:
-    """Say what was found, a fact a line."""
-    record = found.original.record
+def lines_of(shrunk: Shrunk) -> list[str]:
+    """Say what shrinking showed, a fact a line."""
+    record = shrunk.original.record
     place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
-    control = f"It ended {found.failure.words}. Without any fault it ends {found.control.words}."
+    control = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
     lines = [
         f"trial {record.id}: {record.architecture} on {place}, plan {record.plan}, repetition {record.repetition}",
         control,
     ]
-    if not found.fewest:
+    if not shrunk.fewest:
         return [*lines, "It fails as it does without any fault: no fault is needed."]
-    what = f"more damage than that ({', '.join(sorted(found.kinds))})" if found.kinds else "that end"
-    each = "it cannot be left out" if len(found.fewest) == 1 else "none of them can be left out"
-    lines.append(f"{len(found.fewest)} of the {len(found.struck)} faults that struck it suffice for {what}; {each}:")
-    lines += _strikes(found.fewest, found.original.plan)
-    lines.append(f"{found.reruns} reruns were needed to see that; no model was asked.")
-    if found.unjudged:
-        lines.append(f"{found.unjudged} reruns asked for a reply that the run lacks; each counts as one that does not fail.")
+    what = f"more damage than that ({', '.join(sorted(shrunk.kinds))})" if shrunk.kinds else "that end"
+    each = "it cannot be left out" if len(shrunk.fewest) == 1 else "none of them can be left out"
+    lines.append(f"{len(shrunk.fewest)} of the {len(shrunk.struck)} faults that struck it suffice for {what}; {each}:")
+    lines += _strikes(shrunk.fewest, shrunk.original.plan)
+    lines.append(f"{shrunk.reruns} reruns were needed to see that; no model was asked.")
+    if shrunk.unjudged:
+        lines.append(f"{shrunk.unjudged} reruns asked for a reply that the run lacks; each counts as one that does not fail.")
     return lines
 
 
-def worst_lines(found: Found, menu: FaultPlan) -> list[str]:
+def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
     """Say which schedule is the worst, and when it was tried."""
-    worst = found.worst
+    worst = result.worst
     if not worst.schedule:
         return ["No schedule did any damage beyond the control, or kept the trial from being solved."]
-    place = f"the worst, {worst.harm.words}, is trial {found.trials_to_worst}; it needs {len(worst.schedule)} strikes:"
+    place = f"the worst, {worst.harm.words}, is trial {result.trials_to_worst}; it needs {len(worst.schedule)} strikes:"
     return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
 
 

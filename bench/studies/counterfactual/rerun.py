@@ -94,9 +94,9 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
-    for number, (one, two) in enumerate(zip(original.events, rerun.events, strict=False)):
-        if _timeless(one) != _timeless(two):
-            return f"event {number} is another one"
+    for number, (event, again) in enumerate(zip(original.events, rerun.events, strict=False)):
+        if _timeless(event) != _timeless(again):
+            return f"event {number} is another"
     if len(original.events) != len(rerun.events):
         return f"it has {len(rerun.events)} events in place of {len(original.events)}"
     return ""
@@ -157,6 +157,6 @@ def _place(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]
 def require_equal(original: Original, rerun: TrialResult) -> None:
     """Raise ResultsError where a rerun with nothing changed is not the trial that was recorded."""
     if why := differs(original.record, rerun.record):
-        said = f"trial {original.record.id}: a rerun with nothing changed is another trial: {why}"
+        message = f"trial {original.record.id}: a rerun with nothing changed is another trial: {why}"
         detail = f" ({rerun.record.reason})" if rerun.record.outcome == "error" else ""
-        raise ResultsError(f"{said}{detail}; run it on the version of the code and the packs that recorded it")
+        raise ResultsError(f"{message}{detail}; run it on the version of the code and the packs that recorded it")

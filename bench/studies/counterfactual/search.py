@@ -64,12 +64,12 @@ class Seen:
     @property
     def worst_first(self) -> list[Tried]:
         """What was tried, the worst first; of equal harm the fewer strikes, then the earlier."""
-        return sorted(self.tried.values(), key=lambda one: (one.harm, -len(one.schedule)), reverse=True)
+        return sorted(self.tried.values(), key=lambda tried: (tried.harm, -len(tried.schedule)), reverse=True)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found.
+class SearchResult:
+    """What a search came to.
 
     tried   all schedules, in the order in which they were tried; the first is the control's, without a strike
     """
@@ -78,22 +78,22 @@ class Found:
 
     @property
     def worst(self) -> Tried:
-        return max(self.tried, key=lambda one: (one.harm.damage, one.harm.unsolved, -len(one.schedule)))
+        return max(self.tried, key=lambda tried: (tried.harm.damage, tried.harm.unsolved, -len(tried.schedule)))
 
     @property
     def trials_to_worst(self) -> int:
         """How many trials it took until nothing worse came any more."""
-        return 1 + next(number for number, one in enumerate(self.tried) if one.harm.damage == self.worst.harm.damage)
+        return 1 + next(number for number, tried in enumerate(self.tried) if tried.harm.damage == self.worst.harm.damage)
 
 
-async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> Found:
+async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
     """Look for the schedule of faults that does most damage.
 
     Args:
         run: Runs the trial under a plan.
         menu: The faults that may strike; their triggers are passed over.
         trials: How many trials are run, the control among them.
-        seed: Of the search's own draws.
+        seed: Of the search's draws.
         strategy: Chooses the next schedule, None where it knows of none; `guided` where none is given.
     """
     seen, draw = Seen(), draw_for(seed, "search")
@@ -105,7 +105,7 @@ async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: St
         control = control or ended
         seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
         schedule = (strategy or guided)(seen, draw)
-    return Found(tuple(seen.tried.values()))
+    return SearchResult(tuple(seen.tried.values()))
 
 
 def guided(seen: Seen, draw: Random) -> Schedule | None:
@@ -142,7 +142,7 @@ def at_random(seen: Seen, draw: Random) -> Schedule | None:
 def under(menu: FaultPlan, schedule: Schedule) -> FaultPlan:
     """Return the plan under which these strikes are made, for certain, and no other."""
     struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
-    for number, strike in sorted(schedule, key=lambda one: (one[0], one[1].target, one[1].key, one[1].attempt)):
+    for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
         struck[number].append(strike)
     faults = (
         replace(fault, attempts=(), probability=1.0, only=tuple(struck[number])) for number, fault in enumerate(menu.faults)

@@ -1,7 +1,7 @@
 """The fewest faults that still break a trial: delta debugging over the strikes that it met.
 
 A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002. The result is 1-minimal:
-without any one of its strikes the trial does not fail in this way. Another set may have fewer.
+without any of its strikes the trial does not fail in this way. Another set may have fewer.
 """
 
 from __future__ import annotations

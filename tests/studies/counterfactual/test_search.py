@@ -27,17 +27,17 @@ def arm_of(weakness: str = "") -> Arm:
 @pytest.mark.parametrize("weakness", ["an offer that fails once", "a letter that fails twice"])
 def test_a_planted_schedule_is_found(weakness: str) -> None:
     arm = arm_of(weakness)
-    found = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
-    struck = {strike.target for _, strike in found.worst.schedule}
-    assert found.worst.harm.damage >= MUCH
+    result = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
+    struck = {strike.target for _, strike in result.worst.schedule}
+    assert result.worst.harm.damage >= MUCH
     assert set(WEAKNESSES[weakness]) <= struck
 
 
 def test_an_agent_that_no_schedule_harms_is_said_to_be_unharmed() -> None:
     arm = arm_of()
-    found = loop.run(search(arm.run, arm.spec.plan, 20, seed=1))
-    assert found.worst.harm == found.tried[0].harm
-    assert worst_lines(found, arm.spec.plan) == [
+    result = loop.run(search(arm.run, arm.spec.plan, 20, seed=1))
+    assert result.worst.harm == result.tried[0].harm
+    assert worst_lines(result, arm.spec.plan) == [
         "No schedule did any damage beyond the control, or kept the trial from being solved."
     ]
 

@@ -84,16 +84,16 @@ def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_
 
 
 def test_what_is_said_names_each_fault_and_the_control(doubled: Shrunk) -> None:
-    said = "\n".join(lines_of(doubled))
-    assert "2 of the 4 faults that struck it suffice for more damage than that (doubled)" in said
-    assert "tool lost_ack: send_outreach, try 2, outreach to" in said
-    assert "Without any fault it ends wrong, with 1 unauthorised." in said
+    told = "\n".join(lines_of(doubled))
+    assert "2 of the 4 faults that struck it suffice for more damage than that (doubled)" in told
+    assert "tool lost_ack: send_outreach, try 2, outreach to" in told
+    assert "Without any fault it ends wrong, with 1 unauthorised." in told
 
 
 def test_a_trial_that_fails_without_any_fault_needs_none(broken: Mapping[str, Original]) -> None:
-    found = loop.run(shrink(broken["harmless"]))
-    assert found.fewest == ()
-    assert "It fails as it does without any fault: no fault is needed." in lines_of(found)
+    shrunk = loop.run(shrink(broken["harmless"]))
+    assert shrunk.fewest == ()
+    assert "It fails as it does without any fault: no fault is needed." in lines_of(shrunk)
 
 
 def test_a_kind_of_damage_that_did_not_happen_is_refused(broken: Mapping[str, Original]) -> None:
@@ -125,9 +125,9 @@ def test_a_task_is_broken_by_its_outcome(tmp_path: Path) -> None:
         scenarios=["tiny"], architectures=["runtime_structured"], plans=["both"], plan={"both": {"faults": faults}}
     )
     [record] = run(settings, tmp_path / "run", ROOTS)
-    found = loop.run(shrink(original_of(tmp_path / "run", record.id[:8], ROOTS)))
+    shrunk = loop.run(shrink(original_of(tmp_path / "run", record.id[:8], ROOTS)))
     assert record.outcome == "gave_up"
-    assert [(strike.target, strike.attempt) for _, strike in found.fewest] == [("total", 1), ("total", 2), ("total", 3)]
+    assert [(strike.target, strike.attempt) for _, strike in shrunk.fewest] == [("total", 1), ("total", 2), ("total", 3)]
 
 
 @given(st.integers(1, 12), st.lists(st.frozensets(st.integers(0, 11), min_size=1, max_size=4), min_size=1, max_size=4))

@@ -18,15 +18,9 @@ class Parts:
         self.process = Process(self.deaths.append)
         self.store = Store(self.process, lambda *_: None)
 
-<<<<<<< HEAD
     def receipt(self, effect: str) -> OpenReceipt:
-        due = Due(Fault("process", effect), "refund", 1, Random(0))
-        return OpenReceipt(1, due, None, self.events.append)
-=======
-    def receipt(self, effect: str) -> Receipt:
         due = Due(Fault("process", effect), 0, "refund", 1, Random(0))
-        return Receipt(1, due, None, self.events.append)
->>>>>>> 689b074b (A trial can be run again under fewer of its faults, and shrunk to the fewest that still break it)
+        return OpenReceipt(1, due, None, self.events.append)
 
     @property
     def stages(self) -> list[str]:
