@@ -3,6 +3,7 @@
 
 ENTRIES = {
     "claims": ("bench.studies.entries:CLAIMS",),
+    "commands": ("bench.studies.entries:COMMANDS",),
     "figures": ("bench.studies.claims.beside_paper:FIGURES",),
     "studies": ("bench.studies.entries:STUDIES",),
     "tables": ("bench.studies.claims.beside_paper:TABLES", "bench.studies.claims.judging:TABLES"),

@@ -1,5 +1,6 @@
 """The entries of the wing that stand beside no code of theirs: its questions, and the claims that it judges."""
 
+from bench.cli.command_part import CommandPart
 from bench.report.results import ClaimsPart
 from bench.report.studies import StudyPart
 
@@ -26,3 +27,4 @@ STUDIES = tuple(
     )
 )
 CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")
+COMMANDS = tuple(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search"))

@@ -30,7 +30,7 @@ Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of pack
 
 def shrink(
     run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
-    trial: Annotated[str, typer.Option(help="The trial's id, or its first characters.")],
+    trial: Annotated[str, typer.Option(help="The trial's id, its first characters, or worst: that with most damage.")],
     damage: Annotated[
         str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")
     ] = "",
@@ -42,7 +42,7 @@ def shrink(
     The trial is run again on the same draws with fewer of the faults that struck it, until each that is left is needed. No
     model behind an endpoint is asked: a recorded model answers from the run.
 
-    For example: bench shrink RUN --trial b89fe2eb
+    For example: bench shrink RUN --trial worst
     """
     original = original_of(folder_of(run), trial, scenarios)
     shrunk = loop.run_whole(shrink_trial(original, damage))

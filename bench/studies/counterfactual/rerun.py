@@ -24,9 +24,12 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.untrusted import permission
 from bench.runtime.faults import FaultPlan
 from bench.runtime.slots import Slots
+from bench.studies.counterfactual.failure import Failure
 
 SHORTEST = 4
 """Characters of a trial's id that may stand for it."""
+WORST = "worst"
+"""In the place of an id: the trial with most damage, and of a run without any a trial that is not solved."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
 
     Args:
         folder: The run.
-        trial: The trial's id, or its first characters, `SHORTEST` at least.
+        trial: The trial's id, its first characters (`SHORTEST` at least), or `WORST`.
         packs: Folders of packs.
 
     Raises:
@@ -108,13 +111,13 @@ def _timeless(event: Any) -> tuple[object, ...]:
 
 def _record_of(folder: Path, trial: str) -> TrialRecord:
     records = {record.id: record for record in latest(read_trials(folder))}
+    if trial == WORST:
+        return max(records.values(), key=lambda record: (Failure.of(record).times, record.outcome not in ("solved", "error")))
     matching = [record for id_, record in records.items() if id_.startswith(trial)] if len(trial) >= SHORTEST else []
     if len(matching) > 1:
         raise ConfigError(f"trial '{trial}': {len(matching)} trials of {folder.name} begin so; give more of the id")
     if not matching:
-        raise ConfigError(
-            f"trial '{trial}': {folder.name} has none; the trials of its report, or of trials.jsonl, have their ids"
-        )
+        raise ConfigError(f"trial '{trial}': {folder.name} has none; give {SHORTEST} characters of an id, or '{WORST}'")
     return matching[0]
 
 

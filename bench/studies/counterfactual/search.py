@@ -17,7 +17,8 @@ from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called
 from bench.runtime.faults import EVERY, Fault, FaultPlan, Strike
 from bench.seeding import draw_for
-from bench.studies.counterfactual.shrink import Failure, Struck
+from bench.studies.counterfactual.failure import Failure
+from bench.studies.counterfactual.shrink import Struck
 from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3

@@ -6,43 +6,19 @@ without any of its strikes the trial does not fail in this way. Another set may 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bench.errors import ConfigError
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import of_kind
 from bench.runtime.faults import FaultPlan, Strike
+from bench.studies.counterfactual.failure import Failure
 from bench.studies.counterfactual.rerun import Original, require_equal
-from bench.worlds.runtime.events import WorldEnded
 
 Item = TypeVar("Item")
 Struck = tuple[int, Strike]
 """(a fault's place in its plan, a strike of it)."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """How a trial ended: its outcome, and in a world each kind of damage with how often it happened."""
-
-    outcome: str
-    damage: Mapping[str, int]
-
-    @staticmethod
-    def of(record: TrialRecord) -> Failure:
-        ended = next(iter(of_kind(record.events, WorldEnded)), None)
-        kinds: Mapping[str, Any] = ended.damage if ended else {}
-        return Failure(record.outcome, {kind: times for kind, times in kinds.items() if times})
-
-    def beyond(self, control: Failure) -> frozenset[str]:
-        """Return the kinds of damage that happened more often than in the control."""
-        return frozenset(kind for kind, times in self.damage.items() if times > control.damage.get(kind, 0))
-
-    @property
-    def words(self) -> str:
-        damage = ", ".join(f"{times} {kind}" for kind, times in self.damage.items())
-        return f"{self.outcome.replace('_', ' ')}, with {damage}" if damage else self.outcome.replace("_", " ")
 
 
 @dataclass(frozen=True)

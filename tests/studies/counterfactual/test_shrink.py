@@ -19,8 +19,9 @@ from bench.paths import PACKS
 from bench.runtime import loop
 from bench.studies.counterfactual.commands import lines_of
 from bench.studies.counterfactual.config_of import config_text
+from bench.studies.counterfactual.failure import Failure
 from bench.studies.counterfactual.rerun import Original, original_of
-from bench.studies.counterfactual.shrink import Failure, Shrunk, minimal, restricted, shrink
+from bench.studies.counterfactual.shrink import Shrunk, minimal, restricted, shrink
 
 LATE_ANSWER = [
     {"point": "tool", "effect": "error", "tool": "send_outreach", "attempts": [1]},
