@@ -34,7 +34,7 @@ def page() -> str:
 def tables() -> list[Table]:
     """The config itself and every table in it, each before what stands in it."""
     schema = Config.model_json_schema()
-    return [Table("The config itself", _about("Config"), schema), *_below(schema, "", schema["$defs"])]
+    return [Table("The config itself", inspect.getdoc(config.Config) or "", schema), *_below(schema, "", schema["$defs"])]
 
 
 def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
@@ -44,7 +44,7 @@ def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Ite
         for suffix, name in _tables_in(value):
             path = f"{place}{key}{suffix}"
             inner = definitions[name]
-            yield Table(_heading(path, inner), _about(name), inner)
+            yield Table(_heading(path, inner), inner.get("description", ""), inner)
             yield from _below(inner, f"{path}.", definitions)
 
 
@@ -60,7 +60,7 @@ def _tables_in(value: Schema) -> Iterator[tuple[str, str]]:
     """The tables that a key's value is made of: what follows the key, and the definition's name."""
     if "$ref" in value:
         yield "", value["$ref"].rsplit("/", 1)[-1]
-    for entry in value.get("oneOf", ()):
+    for entry in (*value.get("oneOf", ()), *value.get("anyOf", ())):
         yield from _tables_in(entry)
     if isinstance(items := value.get("items"), dict):
         yield from ((f"[]{suffix}", name) for suffix, name in _tables_in(items))
@@ -74,10 +74,6 @@ def _heading(path: str, schema: Schema) -> str:
         return f"Each entry of `{path.removesuffix('[]')}`"
     kind = schema["properties"].get("kind", {}).get("const")
     return f'`[{path}]` with `kind = "{kind}"`' if kind else f"`[{path}]`"
-
-
-def _about(name: str) -> str:
-    return inspect.getdoc(getattr(config, name)) or ""
 
 
 def _section(table: Table) -> str:
