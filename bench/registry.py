@@ -32,7 +32,7 @@ from bench.raised import place_of, words_of
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
 """What the name of each kind's group of entry points begins with."""
-WINGS = ("bench.worlds", "bench.studies")
+WINGS = ("bench.worlds", "bench.studies", "bench.codebase")
 """Our wings. What a wing brings is its `ENTRIES`: import paths of entries, by the plural of their kind."""
 
 

@@ -12,7 +12,10 @@ from bench.registry import Part, Registry, attribute_at
 
 @dataclass(frozen=True)
 class CommandPart(Part):
-    """A command. `path` is its function, of which typer reads the arguments and the help; it imports no pandas."""
+    """A command. `path` is its function, of which typer reads the arguments and the help, or a typer app.
+
+    Its module imports no pandas.
+    """
 
     path: str
 

@@ -322,7 +322,11 @@ app.command("serve")(serve)
 app.command()(merge)
 app.command()(export)
 for part in COMMANDS:
-    app.command(part.name)(attribute_at(part.path))
+    command = attribute_at(part.path)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=part.name)
+    else:
+        app.command(part.name)(command)
 app.command()(compare)
 app.command()(trace)
 app.command()(runs)

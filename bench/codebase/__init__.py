@@ -1,0 +1,29 @@
+"""Code that agents change: what a patch invalidates, and what must run again.
+
+    state = ExecutionState.open(".")
+    state.run(["tests"])            # runs what the present code invalidates, and takes the rest from kept results
+    state.impact("src/money.py::total")
+
+What stands here is imported on first use, so that the pytest plug-in costs nothing where nobody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.codebase.patches import Edit, Patch
+    from bench.codebase.state import ExecutionState
+
+ENTRIES = {"commands": ("bench.codebase.entries:COMMANDS",)}
+"""What the wing brings, by kind (`bench.registry.WINGS`)."""
+__all__ = ["Edit", "ExecutionState", "Patch"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'bench.codebase' has no attribute '{name}'")
+    from importlib import import_module  # noqa: PLC0415
+
+    home = import_module("bench.codebase.state" if name == "ExecutionState" else "bench.codebase.patches")
+    return getattr(home, name)

@@ -1,0 +1,124 @@
+"""`bench code`: what a patch invalidates, what runs again, and who changed what. Each command asks the execution state."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.codebase.patches import Patch
+from bench.codebase.state import ExecutionState
+
+app = typer.Typer(help="What a patch of code invalidates, and what must run again.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
+HERE = Path()
+WORDS = {"body": "the function {}", "skeleton": "the outside of functions in {}", "name": "where module {} is found"}
+
+
+@app.command()
+def at(
+    step: Annotated[int, typer.Option(help="The number of a step; `bench code log` shows them.")],
+    path: Annotated[str, typer.Argument(help="Show this file as it was.")] = "",
+    folder: Folder = HERE,
+) -> None:
+    """Show what code there was at a step."""
+    state = ExecutionState.open(folder)
+    if path:
+        typer.echo(state.content(step, path).decode("utf-8", "replace"), nl=False)
+        return
+    for artifact, version in sorted(state.at(step).items()):
+        typer.echo(f"{version}  {artifact}")
+
+
+@app.command()
+def impact(
+    artifact: Annotated[str, typer.Argument(metavar="FUNC", help="path::function, path::Class.method, or a file.")],
+    folder: Folder = HERE,
+) -> None:
+    """Show what must run again if a function or a file is made anew."""
+    state = ExecutionState.open(folder)
+    names = state.impact(artifact)
+    for name in names:
+        typer.echo(name)
+    if not names:
+        for name in state.reachable_from(artifact):
+            typer.echo(f"{name}  (never ran; by the static graph)")
+
+
+@app.command()
+def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: Folder = HERE) -> None:
+    """Show why a test must run again, and which patch turned it last."""
+    state = ExecutionState.open(folder)
+    stale = state.why(test)
+    last = state.executions(test)[-1]
+    if last.volatile:
+        typer.echo(f"{test} is never kept: it {last.volatile}")
+    elif not stale:
+        typer.echo(f"{test} is valid: {last.outcome} at step {last.step}")
+    for fact in stale:
+        typer.echo(f"changed: {WORDS.get(fact.kind, fact.kind + ' {}').format(fact.name.partition(' in ')[0])}")
+    for patch in state.turned_by(test):
+        typer.echo(f"turned by {_told(patch)}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+def run(
+    context: typer.Context,
+    folder: Folder = HERE,
+    everything: Annotated[bool, typer.Option("--all", help="Run and record all tests.")] = False,
+    reverse: Annotated[
+        bool, typer.Option("--reversed", help="Run all in reverse order, which shows what tests share.")
+    ] = False,
+    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which the session is ended.")] = None,
+) -> None:
+    """Run the tests that the present code invalidates; further words are pytest's."""
+    mode = "reversed" if reverse else "all" if everything else "select"
+    raise typer.Exit(ExecutionState.open(folder).run(context.args, mode, limit))
+
+
+@app.command()
+def patch(
+    action: Annotated[str, typer.Option(help="The agent's action that made the change.")] = "",
+    call: Annotated[str, typer.Option(help="The model call that made it.")] = "",
+    person: Annotated[str, typer.Option(help="The person who made it.")] = "",
+    folder: Folder = HERE,
+) -> None:
+    """Make a patch of all that changed in the tree since the last step."""
+    made = ExecutionState.open(folder).note_changes(action, call, person)
+    typer.echo(f"{_told(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
+
+
+@app.command()
+def revert(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: Folder = HERE) -> None:
+    """Take a patch back, and keep what others changed since."""
+    state = ExecutionState.open(folder)
+    step = state.revert(state.patch(number))
+    invalid = state.invalid()
+    typer.echo(f"step {step}: patch {number} is taken back; {len(invalid)} executions must run again")
+
+
+@app.command("apply")
+def apply_(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: Folder = HERE) -> None:
+    """Apply a patch again, merged with what changed since."""
+    state = ExecutionState.open(folder)
+    step = state.apply(state.patch(number))
+    typer.echo(f"step {step}: patch {number} is applied; {len(state.invalid())} executions must run again")
+
+
+@app.command()
+def log(folder: Folder = HERE) -> None:
+    """Show all steps: when, why, and what ran on each."""
+    state = ExecutionState.open(folder)
+    for step in state.steps():
+        when = datetime.datetime.fromtimestamp(step.at).isoformat(" ", "seconds")
+        count = state.outcomes_at(step.id)
+        ran = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())) or "nothing ran"
+        word, _, number = step.note.partition(" ")
+        note = _told(state.patch(int(number))) if word == "patch" else step.note
+        typer.echo(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
+
+
+def _told(patch: Patch) -> str:
+    return f"patch {patch.id}" + (f" ({patch.made_by})" if patch.made_by else "")

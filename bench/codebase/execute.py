@@ -1,0 +1,59 @@
+"""`python -m bench.codebase.execute ROOT KIND NAME PATH ARGUMENT...`: one script, step or document, under record."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import runpy
+import sys
+import time
+from pathlib import Path
+
+from bench.codebase.record import Context, Execution
+from bench.codebase.recorder import Recorder
+from bench.codebase.state import ExecutionState
+from bench.codebase.units import digest
+
+
+def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
+    """Run a file, and keep what came of it. Its output is shown once it has ended."""
+    state = ExecutionState.open(root)
+    step = state.step("run")
+    os.chdir(state.root)
+    sys.argv = [path, *arguments]
+    sys.path[0] = str(state.root / Path(path).parent) if kind != "document" else str(state.root)
+    recorder, context = Recorder(state.root), Context(kind, name)
+    said, began = io.StringIO(), time.perf_counter()
+    with recorder.recording(), recorder.context(context), contextlib.redirect_stdout(said):
+        outcome, detail = _document(path) if kind == "document" else _script(path)
+    seconds = time.perf_counter() - began
+    recorder.keep_outputs(context)
+    context.note("file", path, recorder.present.value("file", path))
+    records, volatile = recorder.records_of(context)
+    detail = f"{detail} {digest(said.getvalue())}".strip()
+    layout = " ".join((path, *arguments))
+    state.save(step, layout, [Execution(kind, name, outcome, detail, seconds, tuple(records), volatile)])
+    sys.stdout.write(said.getvalue())
+    return 0 if outcome == "passed" else 1
+
+
+def _script(path: str) -> tuple[str, str]:
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        return ("passed", "") if not end.code else ("failed", f"exit {end.code}")
+    except BaseException as error:  # whatever a script raises is its result
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return "failed", type(error).__name__
+    return "passed", ""
+
+
+def _document(path: str) -> tuple[str, str]:
+    found = doctest.testfile(path, module_relative=False, encoding="utf-8")
+    return ("failed", f"{found.failed} of {found.attempted}") if found.failed else ("passed", "")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

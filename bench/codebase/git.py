@@ -1,0 +1,121 @@
+"""What is asked of git: where a repository keeps its own files, snapshots of a working tree, contents, and merging."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.errors import BenchError
+
+STEPS = "refs/bench-code/steps"
+"""The commit of the last step; its parents are the earlier ones, so git keeps all of their contents."""
+AUTHOR = {
+    f"GIT_{who}_{what}": text
+    for who in ("AUTHOR", "COMMITTER")
+    for what, text in (("NAME", "bench"), ("EMAIL", "bench@localhost"))
+}
+
+
+class CodeError(BenchError):
+    """A repository, a patch or a question that nothing can be done with."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository with a working tree."""
+
+    root: Path
+    common: Path
+
+    @classmethod
+    def at(cls, folder: Path) -> Repository:
+        """The repository that holds a folder. Raises CodeError where there is none."""
+        if not folder.is_dir():
+            raise CodeError(f"{folder} is no folder; name one of a git repository")
+        asked = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir")
+        try:
+            done = subprocess.run(("git", "-C", str(folder), *asked), capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            raise CodeError("git is not installed; bench code keeps contents in git") from None
+        if done.returncode:
+            raise CodeError(f"{folder} lies in no git repository; begin one with `git init`")
+        top, common = done.stdout.splitlines()[:2]
+        return cls(Path(top).resolve(), Path(common))
+
+    def ask(self, *words: str, given: bytes | None = None, environment: Mapping[str, str] | None = None) -> bytes:
+        """What git answers. Raises CodeError with git's own last line where it fails."""
+        command = ("git", "-C", str(self.root), *words)
+        surroundings = {**os.environ, **(environment or {})}
+        done = subprocess.run(command, input=given, capture_output=True, check=False, env=surroundings)
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            raise CodeError(f"git {words[0]} failed in {self.root}: {said[-1]}")
+        return done.stdout
+
+    def keep(self, content: bytes) -> str:
+        """Store a content, and return its id."""
+        return self.ask("hash-object", "-w", "--stdin", given=content).decode().strip()
+
+    def content(self, blob: str) -> bytes:
+        """A stored content by its id."""
+        return self.ask("cat-file", "blob", blob)
+
+    def snapshot(self) -> str:
+        """The tree of all files as they are now, without those that git ignores. The user's own index stays as it is."""
+        with tempfile.TemporaryDirectory() as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+            own = Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", "index").decode().strip())
+            if own.exists():
+                Path(index["GIT_INDEX_FILE"]).write_bytes(own.read_bytes())  # so that unchanged files are not read
+            self.ask("add", "--all", "--ignore-errors", ".", environment=index)
+            return self.ask("write-tree", environment=index).decode().strip()
+
+    def commit(self, tree: str, message: str) -> str:
+        """Add a tree to the steps, so that its contents are kept. Two processes may do so at once."""
+        for _ in range(20):
+            last = self._last()
+            parents = ("-p", last) if last else ()
+            made = self.ask("commit-tree", tree, *parents, "-m", message, environment=AUTHOR).decode().strip()
+            try:
+                self.ask("update-ref", STEPS, made, last or "0" * 40)
+            except CodeError:
+                continue
+            return made
+        raise CodeError(f"{STEPS} is being changed by other processes; try again")
+
+    def commit_of(self, tree: str) -> str:
+        """A commit that has this tree, and no parent."""
+        return self.ask("commit-tree", tree, "-m", "bench code", environment=AUTHOR).decode().strip()
+
+    def _last(self) -> str:
+        try:
+            return self.ask("rev-parse", "--verify", "--quiet", STEPS).decode().strip()
+        except CodeError:
+            return ""
+
+    def changed(self, before: str, after: str) -> Sequence[str]:
+        """The paths that differ between two trees; with "" for the first, all paths."""
+        if not before:
+            said = self.ask("ls-tree", "-r", "-z", "--name-only", after)
+        else:
+            said = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+        return [os.fsdecode(name) for name in said.split(b"\0") if name]
+
+    def blob_at(self, tree: str, path: str) -> str:
+        """The id of a file's content in a tree; "" where it is not there."""
+        said = self.ask("ls-tree", "-z", tree, "--", path)
+        return said.split(b"\t")[0].split()[2].decode() if said else ""
+
+    def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+        """Both changes of a base in one text, as `git merge-file` has it; None where they conflict."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder, name) for name in ("ours", "base", "theirs")]
+            for file, content in zip(files, (ours, base, theirs), strict=True):
+                file.write_bytes(content)
+            command = ("git", "merge-file", "-p", "-q", *map(str, files))
+            done = subprocess.run(command, capture_output=True, check=False)
+        return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,96 @@
+"""The static graph of a tree's code: which functions and modules name which others. It answers for code that never ran.
+
+Definitions come from `ast`, and the names that a function takes from outside of itself from `symtable`. A name leads to each
+definition of that name in the file itself or in a module that the file imports, and an attribute to each method or function
+of that name there. So the graph says too much rather than too little.
+"""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bench.codebase.units import Function, parse
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a function, or the outside of all functions of a module, refers to.
+
+    free         names that it takes from the module around it
+    attributes   names after a dot
+    imports      modules that it imports, by their dotted names
+    """
+
+    free: frozenset[str]
+    attributes: frozenset[str]
+    imports: frozenset[str]
+
+
+def names_in(source: str, path: str) -> dict[str, Names]:
+    """What each function of a file refers to, by the function's qualified name; "" has what stands outside of all."""
+    tree = ast.parse(source)
+    module = parse(source.encode())
+    globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
+    found: dict[str, list[set[str]]] = {"": [set(), set(), set()]}
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        unit = module.function_at(line)
+        free, attributes, imports = found.setdefault(unit.name if unit else "", [set(), set(), set()])
+        if isinstance(node, Function) and unit is not None:
+            free |= globals_.get((node.name, node.lineno), set())
+        elif isinstance(node, ast.Name) and unit is None:
+            free.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            attributes.add(node.attr)
+        elif isinstance(node, ast.Import):
+            imports |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imports |= {f"{'.' * node.level}{node.module or ''}"} | {
+                f"{node.module or ''}.{alias.name}" for alias in node.names
+            }
+    return {name: Names(*map(frozenset, three)) for name, three in found.items()}
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[tuple[tuple[str, int], set[str]]]:
+    """For each function of a symbol table, its global names, those of the functions in it too."""
+    for child in table.get_children():
+        inner = dict(_tables(child))
+        yield from inner.items()
+        if isinstance(child, symtable.Function):
+            taken = {symbol.get_name() for symbol in child.get_symbols() if symbol.is_global()}
+            yield (child.get_name(), child.get_lineno()), taken.union(*inner.values())
+
+
+def users_of(files: Mapping[str, str], artifact: str) -> list[str]:
+    """The artifacts that refer to an artifact, directly or through others.
+
+    Args:
+        files: The text of each Python file by its path.
+        artifact: `path::function`, `path::Class` or a path.
+
+    Returns:
+        Artifacts as `path::function`, or a path for what stands outside of functions; sorted.
+    """
+    graph: dict[str, Names] = {}
+    for path, text in files.items():
+        try:
+            graph |= {f"{path}::{name}" if name else path: names for name, names in names_in(text, path).items()}
+        except SyntaxError:
+            continue  # a file that does not parse refers to nothing that could run
+    reached, waiting = {artifact}, [artifact]
+    while waiting:
+        target = waiting.pop()
+        path, _, inner = target.partition("::")
+        last = inner.rpartition(".")[2]
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").rpartition(".")[2]
+        for user, names in graph.items():
+            own = user.partition("::")[0] == path
+            knows = own or any(module in name.split(".") for name in graph[user.partition("::")[0]].imports | names.imports)
+            named = (last in names.attributes or last in names.free) if last else (knows and not own)
+            if user not in reached and knows and named:
+                reached.add(user)
+                waiting.append(user)
+    return sorted(reached - {artifact})

@@ -1,0 +1,55 @@
+"""What tests share by stealth: found by running the same tests in two orders.
+
+A test that fills a cache runs the function behind it, and the next one does not, though it depends on that function as well. In
+the reverse order it is the other way round. So whatever a test ran or read in one order and not in the other belongs to none of
+them alone: it is counted to the modules that ran it, and thereby to every test that uses those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bench.codebase.record import Execution, Fact, Record
+from bench.codebase.store import Store
+
+SUPERSEDED = "was run in one order, and has since been run in both"
+SHARED = ("body", "file", "listing", "environment")
+
+
+def compare_orders(store: Store, layout: str, executions: Sequence[Execution]) -> Sequence[Execution]:
+    """Executions of the reverse order, with what the usual order showed beside; both in the usual order.
+
+    A test whose outcome differs is order-dependent, which the store notes.
+    """
+    before = {one.name: one for one in store.executions(layout)}
+    shared: dict[str, set[Fact]] = {}
+    ordered: list[str] = []
+    merged = []
+    for execution in executions:
+        usual = before.get(execution.name)
+        if usual is None:
+            merged.append(execution)
+            continue
+        then = {fact for _, _, fact in store.facts_of(usual.id)}
+        differing = {fact for fact in then ^ execution.facts if fact.kind in SHARED}
+        modules = {fact.name.partition("::")[0] for fact in differing if fact.kind == "body"}
+        for module in modules:
+            shared.setdefault(module, set()).update(differing)
+        if (usual.outcome, usual.detail) != (execution.outcome, execution.detail):
+            ordered.append(execution.name)
+        own = Record("both orders", execution.name, frozenset(then | execution.facts))
+        volatile = "; ".join(dict.fromkeys(filter(None, (execution.volatile, usual.volatile))))
+        kept = replace(execution, outcome=usual.outcome, detail=usual.detail, volatile=volatile)
+        merged.append(replace(kept, records=(*execution.records, own)))
+    superseded = [(SUPERSEDED, layout, execution.name) for execution in merged]
+    with store.writing():
+        store.db.executemany("UPDATE executions SET volatile = ? WHERE layout = ? AND name = ? AND volatile = ''", superseded)
+        store.db.executemany("INSERT OR IGNORE INTO ordered VALUES (?)", [(name,) for name in ordered])
+    return list(reversed([_with(execution, shared) for execution in merged]))
+
+
+def _with(execution: Execution, shared: dict[str, set[Fact]]) -> Execution:
+    modules = {fact.name for fact in execution.facts if fact.kind == "skeleton"}
+    extra = tuple(Record("shared", module, frozenset(shared[module])) for module in sorted(modules & set(shared)))
+    return replace(execution, records=(*execution.records, *extra))

@@ -1,0 +1,323 @@
+"""Patches: targeted edits with their provenance, applied, rebased on other changes, taken back, and credited."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.codebase.git import CodeError
+from bench.codebase.units import parse
+from bench.codebase.workspace import Workspace
+
+EXACTLY = 6
+"""Up to so many patches, all their subsets are run to credit them."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of one file.
+
+    path      relative to the top of the tree
+    before    the content that the edit was made for; None where there is to be no file
+    after     the content that it leaves; None where it removes the file
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    @classmethod
+    def write(cls, root: Path, path: str, content: str | None) -> Edit:
+        """The edit that leaves this content in a file, or that removes it."""
+        file = root / path
+        before = file.read_bytes() if file.is_file() else None
+        return cls(path, before, None if content is None else content.encode())
+
+    @classmethod
+    def replace(cls, root: Path, path: str, old: str, new: str) -> Edit:
+        """The edit that puts a text in another's place. Raises CodeError unless the other stands there once."""
+        text = _text(root, path)
+        if text.count(old) != 1:
+            raise CodeError(f"{path} holds the text to replace {text.count(old)} times; give one that it holds once")
+        return cls(path, text.encode(), text.replace(old, new).encode())
+
+    @classmethod
+    def function(cls, root: Path, artifact: str, source: str) -> Edit:
+        """The edit that puts new source in the place of a function or a class, `path::name`.
+
+        The source is indented as the artifact is. Raises CodeError where there is no such artifact.
+        """
+        path, _, name = artifact.partition("::")
+        text = _text(root, path)
+        unit = next((unit for unit in parse(text.encode()).units if unit.name == name), None)
+        if unit is None:
+            raise CodeError(f"{path} has no function or class '{name}'")
+        lines = text.splitlines(keepends=True)
+        indent = lines[unit.first - 1][: len(lines[unit.first - 1]) - len(lines[unit.first - 1].lstrip())]
+        new = [f"{indent}{line}\n" if line.strip() else "\n" for line in source.strip("\n").splitlines()]
+        return cls(path, text.encode(), "".join((*lines[: unit.first - 1], *new, *lines[unit.last :])).encode())
+
+    @property
+    def targets(self) -> list[str]:
+        """The artifacts that it changes."""
+        if not self.path.endswith(".py") or self.before is None or self.after is None:
+            return [self.path]
+        old, new = parse(self.before), parse(self.after)
+        units = {(unit.name, unit.digest) for unit in old.units} ^ {(unit.name, unit.digest) for unit in new.units}
+        names = sorted({f"{self.path}::{name}" for name, _ in units})
+        return names or [self.path]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Edits that belong together, and who made them.
+
+    id       its number in the state
+    status   proposed, applied or reverted
+    action   the agent's action that it is of; `call` is the model call, `person` a person; each may be ""
+    """
+
+    id: int
+    at: float
+    status: Literal["proposed", "applied", "reverted"]
+    edits: tuple[Edit, ...]
+    action: str = ""
+    call: str = ""
+    person: str = ""
+
+    @property
+    def made_by(self) -> str:
+        return ", ".join(
+            f"{key} {value}" for key, value in (("action", self.action), ("call", self.call), ("by", self.person)) if value
+        )
+
+
+def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str = "", person: str = "") -> Patch:
+    """Keep a patch without applying it.
+
+    Args:
+        state: The execution state.
+        edits: At most one for each file.
+        action: The agent's action that it comes from.
+        call: The model call that it comes from.
+        person: The person who made it.
+
+    Returns:
+        The patch with its number.
+
+    Raises:
+        CodeError: There are no edits, two of the same file, or one outside of the tree.
+    """
+    if not edits:
+        raise CodeError("a patch needs an edit")
+    for path in (paths := [edit.path for edit in edits]):
+        if paths.count(path) > 1:
+            raise CodeError(f"a patch has one edit for each file, and {path} has {paths.count(path)}")
+        if not (state.root / path).resolve().is_relative_to(state.root):
+            raise CodeError(f"{path} lies outside of {state.root}")
+    return _keep(state, edits, "proposed", action, call, person)
+
+
+def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, call: str, person: str) -> Patch:
+    keep = state.repository.keep
+    rows = [{"path": one.path, "before": _blob(keep, one.before), "after": _blob(keep, one.after)} for one in edits]
+    with state.store.writing():
+        cursor = state.store.db.execute(
+            "INSERT INTO patches(at, base, status, edits, action, call, person) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (time.time(), state.store.last_step()[1], status, json.dumps(rows), action, call, person),
+        )
+    return patch_of(state, int(cursor.lastrowid or 0))
+
+
+def patch_of(state: Workspace, number: int) -> Patch:
+    """The patch of a number. Raises CodeError where there is none."""
+    query = "SELECT id, at, status, edits, action, call, person FROM patches WHERE id = ?"
+    found = state.store.rows(query, number)
+    if not found:
+        raise CodeError(f"there is no patch {number}; `bench code log` shows the patches")
+    id_, at, status, rows, *made = found[0]
+    content = state.repository.content
+    edits = tuple(
+        Edit(row["path"], *(content(row[side]) if row[side] else None for side in ("before", "after")))
+        for row in json.loads(rows)
+    )
+    return Patch(id_, at, status, edits, *made)
+
+
+def apply(state: Workspace, patch: Patch) -> int:
+    """Apply a patch to the tree as it is now; where the file has changed meanwhile, both changes are merged.
+
+    Returns:
+        The step that the patch made.
+
+    Raises:
+        CodeError: The patch is applied already, or conflicts with the tree. Nothing is written then.
+    """
+    return _change(state, patch, [(edit.path, edit.before, edit.after) for edit in patch.edits], "applied")
+
+
+def revert(state: Workspace, patch: Patch) -> int:
+    """Take a patch back, and keep what others changed since. Raises CodeError as `apply` does."""
+    return _change(state, patch, [(edit.path, edit.after, edit.before) for edit in patch.edits], "reverted")
+
+
+Change = tuple[str, bytes | None, bytes | None]
+
+
+def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: Literal["applied", "reverted"]) -> int:
+    now = patch_of(state, patch.id).status
+    if now == status or (status == "reverted" and now == "proposed"):
+        raise CodeError(f"patch {patch.id} is {now}; nothing is to be done")
+    state.step("run", "before a patch")
+    results = [(path, _changed(state, state.root, path, old, new, f"patch {patch.id}")) for path, old, new in changes]
+    for path, content in results:
+        _put(state.root / path, content)
+    with state.store.writing():
+        state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
+    return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
+
+
+def _changed(state: Workspace, root: Path, path: str, old: bytes | None, new: bytes | None, who: str) -> bytes | None:
+    """A file's content with a change in it. Raises CodeError where they conflict."""
+    file = root / path
+    present = file.read_bytes() if file.is_file() else None
+    if present == old:
+        return new
+    if present is not None and old is not None and new is not None:
+        merged = state.repository.merged(present, old, new)
+        if merged is not None:
+            return merged
+    raise CodeError(f"{who} conflicts with {path} as it is now; nothing was changed")
+
+
+def _put(file: Path, content: bytes | None) -> None:
+    if content is None:
+        file.unlink(missing_ok=True)
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f"{file.name}.bench-{os.getpid()}")
+    beside.write_bytes(content)
+    if file.exists():
+        shutil.copymode(file, beside)
+    beside.replace(file)
+
+
+def note_changes(state: Workspace, action: str = "", call: str = "", person: str = "") -> Patch:
+    """Make a patch of all that changed in the tree since the last step: for an agent that edits files itself.
+
+    Raises:
+        CodeError: Nothing changed, or there is no step to compare with.
+    """
+    step, before = state.store.last_step()
+    if not step:
+        raise CodeError("there is no step to compare with; `bench code run` makes the first")
+    repository = state.repository
+    tree = repository.snapshot()
+    edits = []
+    for path in repository.changed(before, tree):
+        blobs = (repository.blob_at(before, path), repository.blob_at(tree, path))
+        edits.append(Edit(path, *(repository.content(blob) if blob else None for blob in blobs)))
+    if not edits:
+        raise CodeError(f"nothing changed since step {step}")
+    patch = _keep(state, edits, "applied", action, call, person)
+    state.step("apply", f"patch {patch.id}", patch.id)
+    return patch
+
+
+@dataclass(frozen=True)
+class Credit:
+    """How a test was turned by a set of patches.
+
+    before, after   its outcome without them and with all of them
+    sufficient      the patches that turn it alone
+    necessary       the patches without which it is not turned; both are empty where credit is shared
+    """
+
+    test: str
+    before: str
+    after: str
+    sufficient: tuple[int, ...]
+    necessary: tuple[int, ...]
+
+
+Runner = Callable[[Path], Mapping[str, str]]
+
+
+def credit(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -> list[Credit]:
+    """Credit patches with the tests that they turn, by running subsets of them.
+
+    Args:
+        state: The execution state.
+        patches: Up to six exactly; of more, each alone and all but each.
+        base: The step that they are applied to, in the given order.
+        run: Runs the tests in a folder, and returns each test's outcome.
+
+    Returns:
+        For each test whose outcome differs with all patches, who turned it. A subset that cannot be applied turns nothing.
+    """
+    numbers = [patch.id for patch in patches]
+    sizes: Iterator[int] | tuple[int, ...] = iter(range(len(patches) + 1))
+    if len(patches) > EXACTLY:
+        sizes = (0, 1, len(patches) - 1, len(patches))
+    outcomes: dict[frozenset[int], Mapping[str, str]] = {}
+    for size in sizes:
+        for subset in itertools.combinations(patches, size):
+            outcomes[frozenset(patch.id for patch in subset)] = _outcomes(state, subset, base, run)
+    none, every = outcomes[frozenset()], outcomes[frozenset(numbers)]
+    credited = []
+    for test in sorted({*none, *every}):
+        before, after = none.get(test, "absent"), every.get(test, "absent")
+        if before == after:
+            continue
+        turned = {subset for subset, found in outcomes.items() if found.get(test, "absent") == after}
+        sufficient = tuple(number for number in numbers if frozenset({number}) in turned)
+        necessary = tuple(number for number in numbers if not any(number not in subset for subset in turned))
+        credited.append(Credit(test, before, after, sufficient, necessary))
+    return credited
+
+
+def _outcomes(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -> Mapping[str, str]:
+    with checked_out(state, base) as folder:
+        try:
+            for patch in patches:
+                for edit in patch.edits:
+                    _put(folder / edit.path, _changed(state, folder, edit.path, edit.before, edit.after, f"patch {patch.id}"))
+        except CodeError:
+            return {}
+        return run(folder)
+
+
+@contextmanager
+def checked_out(state: Workspace, step: int) -> Iterator[Path]:
+    """A folder with the files of a step, which is a worktree of the same repository, and so has the same execution state."""
+    repository = state.repository
+    commit = repository.commit_of(state.named_step(step).tree)
+    with tempfile.TemporaryDirectory(prefix="bench-code-") as scratch:
+        folder = Path(scratch, "tree")
+        repository.ask("worktree", "add", "--detach", "--quiet", str(folder), commit)
+        try:
+            yield folder
+        finally:
+            repository.ask("worktree", "remove", "--force", str(folder))
+
+
+def _text(root: Path, path: str) -> str:
+    try:
+        return (root / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CodeError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CodeError(f"{path} is no text in UTF-8") from None
+
+
+def _blob(keep: Callable[[bytes], str], content: bytes | None) -> str:
+    return "" if content is None else keep(content)

@@ -1,0 +1,219 @@
+"""One pytest session under record: each test apart, and what its modules, fixtures and collection ran and read."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
+
+from bench.codebase.record import Context, Execution
+from bench.codebase.recorder import Recorder
+from bench.codebase.state import ExecutionState
+from bench.codebase.watching import unwatched
+
+OURS = "--bench-impact"
+WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
+"""Outcomes of a test's phases; the one that stands later here is the test's."""
+PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_exception", "pytest_report", "pytest_assert")
+"""Hooks by which a conftest takes part in each test; pytest's own part in it is not recorded."""
+
+
+class Recording:
+    """The plug-in of a session that was asked for with `--bench-impact`.
+
+    Args:
+        config: pytest's configuration.
+        mode: "select" runs what is invalid, "all" everything, and "reversed" everything in reverse order.
+        arguments: The words of the command line.
+    """
+
+    def __init__(self, config: pytest.Config, mode: str, arguments: list[str]):
+        if getattr(config.known_args_namespace, "numprocesses", None) or hasattr(config, "workerinput"):
+            raise pytest.UsageError(f"{OURS} records one process; give -n 0")
+        self.mode, self.rootpath = mode, config.rootpath
+        try:
+            self.state = ExecutionState.open(config.rootpath)
+        except Exception as error:
+            raise pytest.UsageError(str(error)) from None
+        self.step = self.state.step("run")
+        self.layout = layout_of(arguments, config.invocation_params.dir)
+        self.recorder = Recorder(self.state.root)
+        for path in filter(None, (config.inipath,)):
+            self._depend_on(self.recorder.session, path)
+        began = time.perf_counter()
+        self.decision = self.state.decide(self.layout)
+        self.deciding = time.perf_counter() - began
+        names: Counter[str] = Counter(name.partition("::")[0] for name in self.decision.invalid)
+        known = {name.partition("::")[0] for name in self.decision.kept}
+        self._whole = {config.rootpath / name for name in known if not names[name]} if mode == "select" else set()
+        self._tests: dict[str, tuple[Context, float]] = {}
+        self._outcomes: dict[str, tuple[str, str]] = {}
+        self._collections: dict[Path, Context] = {}
+        self._fixtures: dict[int, Context] = {}
+        self._selected: list[pytest.Item] = []
+        self._hooked = True
+        self._kept: list[str] = []
+        self._bad: list[str] = []
+        self._stack = ExitStack()
+        self._stack.enter_context(self._fixture_contexts())
+        self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))
+
+    def _depend_on(self, context: Context, path: Path) -> None:
+        """A file that pytest reads by itself."""
+        with unwatched():
+            name = (
+                str(path.resolve().relative_to(self.state.root))
+                if path.resolve().is_relative_to(self.state.root)
+                else str(path)
+            )
+            kind = "skeleton" if path.suffix == ".py" else "file"
+            context.note(kind, name, self.recorder.present.value(kind, name))
+
+    # Collection
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        if collection_path in self._whole:
+            prefix = f"{collection_path.relative_to(self.rootpath)}::"
+            self._kept += [name for name in self.decision.kept if name.startswith(prefix)]
+            return True
+        return None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        if isinstance(collector, pytest.Session):
+            return (yield)
+        context = self._collections.setdefault(collector.path, Context("collection", self._relative(collector.path)))
+        with self.recorder.context(context):
+            return (yield)
+
+    def _relative(self, path: Path) -> str:
+        return str(path.relative_to(self.rootpath)) if path.is_relative_to(self.rootpath) else str(path)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if self.mode == "reversed":
+            items.reverse()
+        if self.mode == "select":
+            kept = [item for item in items if item.nodeid in self.decision.kept]
+            if kept:
+                self._kept += [item.nodeid for item in kept]
+                config.hook.pytest_deselected(items=kept)
+                items[:] = [item for item in items if item.nodeid not in self.decision.kept]
+        self._selected = list(items)
+        plugins = [plugin for plugin in config.pluginmanager.get_plugins() if getattr(plugin, "__file__", None)]
+        own = [plugin for plugin in plugins if Path(plugin.__file__).is_relative_to(self.state.root)]
+        self._hooked = any(name.startswith(PER_TEST) for plugin in own for name in vars(plugin))
+
+    # Tests and fixtures
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        with self.recorder.context(self.recorder.session, calls=self._hooked):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        context = Context("test", item.nodeid)
+        for node in item.listchain():
+            if node.path in self._collections:
+                context.uses.add(self._collections[node.path])
+        self._depend_on(context, item.path)
+        self.recorder.forget()
+        with self.recorder.context(context, calls=self._hooked):
+            began = time.perf_counter()
+            result = yield
+            self._tests[item.nodeid] = (context, time.perf_counter() - began)
+        return result
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self) -> Generator[None, None, None]:
+        with self.recorder.calls():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, pytest.TestReport]:
+        report: pytest.TestReport = yield
+        outcome = str(report.outcome)
+        if hasattr(report, "wasxfail"):
+            outcome = "xfailed" if report.skipped else "xpassed"
+        elif report.failed and report.when != "call":
+            outcome = "error"
+        detail = call.excinfo.typename if call.excinfo is not None else ""
+        before = self._outcomes.get(item.nodeid, ("passed", ""))
+        if WORST.index(outcome) > WORST.index(before[0]) or item.nodeid not in self._outcomes:
+            self._outcomes[item.nodeid] = (outcome, detail)
+        return report
+
+    @contextmanager
+    def _fixture_contexts(self) -> Iterator[None]:
+        """A fixture that several tests share is recorded apart, and each test that asks for it relies on that record."""
+        original: Callable[..., Any] = pytest.FixtureDef.execute
+
+        def execute(fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Any:
+            if fixture.func.__module__.startswith("_pytest."):
+                return original(fixture, request)
+            if fixture.scope == "function":
+                with self.recorder.calls():
+                    return original(fixture, request)
+            before = fixture.cached_result
+            context = Context("fixture", f"{fixture.baseid}::{fixture.argname}")
+            try:
+                with self.recorder.context(context):
+                    return original(fixture, request)
+            finally:
+                if before is None or fixture.cached_result is not before:
+                    self._fixtures[id(fixture)] = context
+                self.recorder.current.uses.update((context, self._fixtures[id(fixture)]))
+
+        def finish(fixture: pytest.FixtureDef[Any], request: Any) -> None:
+            with self.recorder.calls():
+                finished(fixture, request)
+
+        finished: Callable[..., Any] = pytest.FixtureDef.finish
+        owner: Any = pytest.FixtureDef
+        owner.execute, owner.finish = execute, finish
+        try:
+            yield
+        finally:
+            owner.execute, owner.finish = original, finished
+
+    # The end
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._stack.close()
+        missing = {item.nodeid for item in self._selected} - set(self._tests)
+        partly = {name.partition("::")[0] for name in missing}  # a file that was broken off is not known
+        executions = []
+        for name, (context, seconds) in self._tests.items():
+            if name.partition("::")[0] not in partly and name in self._outcomes:
+                records, volatile = self.recorder.records_of(context)
+                outcome, detail = self._outcomes[name]
+                executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile))
+        self.state.save(self.step, self.layout, executions, reversed_=self.mode == "reversed")
+        self._bad = [name for name in self._kept if self.decision.kept[name].outcome in ("failed", "error")]
+        if self._bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name in self._bad:
+            terminalreporter.write_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})")
+        kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
+        terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")
+
+
+def layout_of(arguments: list[str], folder: Path) -> str:
+    """What of a command line can change a result: all but the files and folders that are asked for, and how it is shown."""
+    quiet = {"-q", "-qq", "-v", "-vv", "-x", "--no-header"}
+    kept = [word for word in arguments if not word.startswith(OURS) and word not in quiet and not (folder / word).exists()]
+    return " ".join(word for word in kept if word != "bench.codebase.plugin" and not word.startswith("--tb="))

@@ -1,0 +1,370 @@
+"""Records which code runs, and what it reads, apart for each test, module, fixture and collection.
+
+What ran is seen by Python's C profiler, `cProfile`, which counts calls and knows the code object of each, and versions are of
+functions as well. It costs less than a line tracer, and leaves `sys.settrace` to debuggers and coverage. A module
+is recorded while it is imported, so that whatever imports it later relies on that record.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import gc
+import importlib
+import importlib.util
+import linecache
+import os
+import random
+import sys
+import sysconfig
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from cProfile import Profile
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from bench.codebase.present import LEFT, Present, platform_value
+from bench.codebase.record import Context, Fact, Record
+from bench.codebase.watching import unwatched, watching
+
+NOW = frozenset({"<built-in method now>", "<built-in method utcnow>", "<built-in method today>"})
+INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
+"""Folders of a tree that hold no version of it."""
+
+MAKERS = ("script", "step")
+"""Kinds of executions that are there to write files; a test that writes into the tree is never kept."""
+
+
+class Recorder:
+    """Records contexts of one process.
+
+    Args:
+        root: The folder whose code and files have versions. Packages that are installed in it are told by their release.
+
+    What is recorded outside of all contexts belongs to `session`, on which each execution relies.
+    """
+
+    def __init__(self, root: Path):
+        self.root = root.resolve()
+        self.present = Present(self.root)
+        self.session = Context("session", "")
+        self.session.facts["platform", ""] = platform_value()
+        self._stack = [self.session]
+        self._profiles: list[Profile | None] = []
+        self._threads: list[tuple[threading.Thread, Profile, dict[tuple[str, int, str], int]]] = []
+        self._by_name: dict[str, Context] = {}
+        self._by_path: dict[str, Context] = {}
+        self._seen: dict[str, str | None] = {}
+        self._names: dict[str, str] = {}
+        self._writers: dict[str, Context] = {}
+        self._drawn: object = None
+        self._caches: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._records: dict[Context, Record] = {}
+        self._search: dict[str, None] = {}
+        prefixes = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
+        self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
+        self._scratch = os.path.realpath(tempfile.gettempdir()) + os.sep
+        self._loaded_before()
+
+    @property
+    def current(self) -> Context:
+        return self._stack[-1]
+
+    @contextmanager
+    def recording(self, *loaders: Any) -> Iterator[None]:
+        """Record all that this process does until the block ends.
+
+        Args:
+            loaders: Classes of module loaders beside Python's own, with an `exec_module`.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(watching(self))
+            for owner, name, wrapped in self._wrappers(loaders):
+                stack.callback(setattr, owner, name, getattr(owner, name))
+                setattr(owner, name, wrapped)
+            threading.setprofile(self._in_thread)
+            stack.callback(threading.setprofile, None)
+            with self.calls():
+                yield
+
+    @contextmanager
+    def context(self, context: Context, calls: bool = True) -> Iterator[Context]:
+        """Record what is done in the block as this context's, and no one else's.
+
+        Args:
+            context: What is recorded.
+            calls: Whether the functions that run are recorded from the start; else within the blocks of `calls()` alone.
+        """
+        self._suspend()
+        outer, self._drawn = self._drawn, random.getstate()
+        self._stack.append(context)
+        self._resume(calls)
+        try:
+            yield context
+        finally:
+            self._suspend()
+            self._profiles.pop()
+            self.seeded()
+            self._stack.pop()
+            self._drawn = outer and random.getstate()
+            if self._profiles[-1] is not None:
+                self._profiles[-1].enable()
+
+    @contextmanager
+    def calls(self) -> Iterator[None]:
+        """Record which functions run in the block, as the current context's. To record slows all of Python down."""
+        self._suspend()
+        self._resume(True)
+        try:
+            yield
+        finally:
+            self._suspend()
+            self._profiles.pop()
+            if self._profiles and self._profiles[-1] is not None:
+                self._profiles[-1].enable()
+
+    def _resume(self, calls: bool) -> None:
+        profile = Profile(subcalls=False) if calls else None
+        self._profiles.append(profile)
+        if profile is not None:
+            profile.enable()
+
+    def _suspend(self) -> None:
+        """Give the current context what ran since."""
+        context = self._stack[-1]
+        profile = self._profiles[-1] if self._profiles else None
+        if self._threads:
+            self._of_threads(context)
+        if profile is None:
+            return
+        if sys.version_info < (3, 12) and id(sys.getprofile()) != id(profile):
+            context.volatile.add("sets a profiler of its own")
+        profile.disable()
+        for entry in profile.getstats():
+            if isinstance(entry.code, CodeType):
+                context.codes.add(_key(entry.code))
+            elif entry.code in NOW:
+                context.volatile.add("reads the clock")
+        profile.clear()
+
+    def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
+        """Profile a thread that begins: this is its first call."""
+        sys.setprofile(None)
+        self.current.codes.add(_key(frame.f_code))
+        profile = Profile(subcalls=False)
+        self._threads.append((threading.current_thread(), profile, {}))
+        profile.enable()
+
+    def _of_threads(self, context: Context) -> None:
+        collecting = gc.isenabled()
+        gc.disable()  # nothing may give the thread its turn while its calls are counted
+        try:
+            for _, profile, seen in self._threads:
+                for entry in profile.getstats():
+                    if isinstance(entry.code, CodeType) and seen.get(_key(entry.code)) != entry.callcount:
+                        seen[_key(entry.code)] = entry.callcount
+                        context.codes.add(_key(entry.code))
+        finally:
+            if collecting:
+                gc.enable()
+        self._threads = [one for one in self._threads if one[0].is_alive()]
+
+    # What running code reads (see Listener)
+
+    def read(self, kind: str, path: str, value: Callable[[str], str]) -> None:
+        name, writer = self._name_of_path(path), self._writers.get(path)
+        if writer is not None:  # what it wrote is its outcome, and no input
+            self.current.uses.add(writer)
+        elif name is not None and (kind, name) not in self.current.facts:
+            self.current.note(kind, name, value(path))
+
+    def wrote(self, path: str) -> None:
+        self._writers[path] = self.current
+        name = self._name_of_path(path)
+        if name is None or name.startswith(os.sep):
+            return
+        if self.current.kind in MAKERS:
+            self.current.outputs.add(name)
+        else:
+            self.unstable(f"writes into the tree ({name})")
+
+    def keep_outputs(self, context: Context) -> None:
+        """Count what a script wrote into the tree to its result: it holds while the files are as the script left them."""
+        with unwatched():
+            for name in context.outputs:
+                context.note("file", name, self.present.value("file", name))
+
+    def variable(self, name: str) -> None:
+        if ("environment", name) not in self.current.facts:  # what differs from the start was set by code that is recorded
+            self.current.note("environment", name, self.present.variable(name))
+
+    def unstable(self, why: str) -> None:
+        self.current.volatile.add(why)
+
+    def seeded(self) -> None:
+        if self._drawn is not None and random.getstate() != self._drawn:
+            self.unstable("draws unseeded chance")
+        self._drawn = None  # what this context draws from now on is the same each time
+
+    # Modules
+
+    def _wrappers(self, loaders: tuple[Any, ...]) -> Iterator[tuple[Any, str, Any]]:
+        yield builtins, "__import__", self._importing(builtins.__import__)
+        yield functools, "lru_cache", self._caching(functools.lru_cache)
+        yield importlib, "import_module", self._by_import_module(importlib.import_module)
+        yield importlib.util, "find_spec", self._by_import_module(importlib.util.find_spec)
+        for loader in (SourceFileLoader, *loaders):
+            yield loader, "exec_module", self._executing(loader.exec_module)
+
+    def _caching(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+            made = original(maxsize, typed)
+            if callable(maxsize):
+                return self._known_cache(made)
+            return lambda function: self._known_cache(made(function))
+
+        return lru_cache
+
+    def _known_cache(self, cached: Any) -> Any:
+        file = getattr(getattr(cached.__wrapped__, "__code__", None), "co_filename", "")
+        path = self._name_of_path(file) if file else None
+        if path is not None and not path.startswith(os.sep):
+            self._caches.add(cached)
+        return cached
+
+    def forget(self) -> None:
+        """Drop what functions of the tree keep under `functools.cache`, and the source lines that were read for a traceback.
+
+        So each test that needs them is seen to make or read them.
+        """
+        linecache.clearcache()
+        for cached in list(self._caches):
+            cached.cache_clear()
+
+    def _importing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def imported(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+            package = (globals_ or {}).get("__package__") or "" if level else ""
+            names = tuple(fromlist or ())
+            self.current.imports.add((package, name, level, names))
+            try:
+                return original(name, globals_, locals_, fromlist, level)
+            except ImportError:
+                self.current.imports |= {(package, f"{name}.{one}".lstrip("."), level, ()) for one in names}
+                raise
+
+        return imported
+
+    def _by_import_module(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def named(name: str, package: str | None = None) -> Any:
+            stripped = name.lstrip(".")
+            self.current.imports.add((package or "", stripped, len(name) - len(stripped), ()))
+            return original(name, package)
+
+        return named
+
+    def _executing(self, original: Callable[..., None]) -> Callable[..., None]:
+        def exec_module(loader: Any, module: ModuleType) -> None:
+            spec = module.__spec__
+            path = None if spec is None or spec.origin is None else self._name_of_path(spec.origin)
+            if path is None or spec is None or path.startswith(os.sep):
+                return original(loader, module)
+            context = self._by_path.setdefault(path, Context("module", path))
+            self._by_name[spec.name] = context
+            self.current.uses.add(context)
+            with unwatched():
+                context.note("skeleton", path, self.present.value("skeleton", path))
+            with self.context(context):
+                return original(loader, module)
+
+        return exec_module
+
+    def _loaded_before(self) -> None:
+        """Modules of the tree that were imported before anybody recorded: whoever uses one depends on the whole of them all."""
+        early = Context("module", "imported before the recording")
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            path = self._name_of_path(file) if isinstance(file, str) else None
+            if path is not None and not path.startswith(os.sep):
+                early.note("file", path, self.present.value("file", path))
+                self._by_name[name] = self._by_path[path] = early
+
+    # What it comes to
+
+    def records_of(self, context: Context) -> tuple[list[Record], str]:
+        """The records that a finished context depends on, its own among them, and why its result cannot be kept."""
+        for folder in sys.path:
+            inside = self._name_of_path(os.path.abspath(folder or "."))
+            if inside is not None and not inside.startswith(os.sep):
+                self._search.setdefault(inside)
+        if context is not self.session:
+            context.uses.add(self.session)
+        waiting, done = [context], {context}
+        while waiting:
+            one = waiting.pop()
+            if one not in self._records or one is context:
+                self._records[one] = self._finished(one)
+            new = one.uses - done
+            done |= new
+            waiting.extend(new)
+        why = sorted({reason for one in done for reason in one.volatile})
+        return [self._records[one] for one in done], "; ".join(why)
+
+    def _finished(self, context: Context) -> Record:
+        for file, line, name in context.codes:
+            path = self._name_of_path(file)
+            module = None if path is None or path.startswith(os.sep) else self.present.module(path)
+            if path is None or module is None:
+                continue
+            if name != "<module>" and (unit := module.function_at(line)):
+                context.note("body", f"{path}::{unit.name}", module.bodies[unit.name])
+            context.note("skeleton", path, module.skeleton)
+            if path in self._by_path:
+                context.uses.add(self._by_path[path])
+        for package, name, level, items in context.imports:
+            self._resolve(context, package, name, level, items)
+        context.uses.discard(context)
+        return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
+
+    def _resolve(self, context: Context, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
+        base = package.rsplit(".", level - 1)[0] if level else ""
+        whole = ".".join(filter(None, (base, name)))
+        parts = whole.split(".")
+        names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        names += [inner for item in items if (inner := f"{whole}.{item}") in self._by_name]
+        for one in names:
+            used = self._by_name.get(one)
+            if used is not None:
+                context.uses.add(used)
+            if used is not None or "." not in one or names[0] in self._by_name:
+                key = f"{one} in {':'.join(self._search)}"
+                if key not in self._names:
+                    self._names[key] = self.present.value("name", key)
+                context.note("name", key, self._names[key])
+
+    def _name_of_path(self, path: str) -> str | None:
+        """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
+        if path not in self._seen:
+            with unwatched():
+                self._seen[path] = self._named(path)
+        return self._seen[path]
+
+    def _named(self, path: str) -> str | None:
+        if not os.path.isabs(path):
+            if path.startswith("<"):
+                return None
+            path = os.path.abspath(path)
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        inside = os.path.relpath(real, self.root)
+        if not inside.startswith(".."):
+            return None if INSTALLED & set(inside.split(os.sep)) else inside
+        return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
+
+
+def _key(code: CodeType) -> tuple[str, int, str]:
+    """What tells functions apart; code objects of equal content are equal, whichever file they are of."""
+    return code.co_filename, code.co_firstlineno, code.co_name

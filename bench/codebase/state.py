@@ -1,0 +1,175 @@
+"""The execution state of a repository: what ran when, on which versions, what it depended on, and what must run again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+
+from bench.codebase import patches
+from bench.codebase.git import CodeError
+from bench.codebase.graph import users_of
+from bench.codebase.patches import Edit, Patch
+from bench.codebase.present import Present
+from bench.codebase.record import Fact
+from bench.codebase.running import Runnable, run_all, run_tests
+from bench.codebase.store import Kept
+from bench.codebase.validity import Decision, decide
+from bench.codebase.workspace import Step, Workspace
+
+
+class ExecutionState(Workspace):
+    """What can be asked of a repository's executions, and changed by patches.
+
+    Attributes:
+        root: The top of the working tree.
+        repository: The git repository.
+        store: The file that holds the state.
+    """
+
+    # Steps
+
+    def steps(self) -> list[Step]:
+        """All steps, oldest first."""
+        return [Step(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
+
+    def at(self, step: int) -> dict[str, str]:
+        """What code there was at a step.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The digest of each artifact's version at that step. `content(step, path)` gives the code itself.
+        """
+        self.named_step(step)
+        query = "SELECT artifact, digest FROM versions WHERE step <= ? ORDER BY step"
+        return {artifact: value for artifact, value in dict(self.store.rows(query, step)).items() if value != "absent"}
+
+    def content(self, step: int, path: str) -> bytes:
+        """What a file held at a step. Raises CodeError where it was not there."""
+        blob = self.repository.blob_at(self.named_step(step).tree, path)
+        if not blob:
+            raise CodeError(f"{path} was not there at step {step}")
+        return self.repository.content(blob)
+
+    # Patches: see `bench.codebase.patches` for what each does
+
+    def propose(self, edits: Sequence[Edit], action: str = "", call: str = "", person: str = "") -> Patch:
+        """Keep a patch of these edits without applying it."""
+        return patches.propose(self, edits, action, call, person)
+
+    def note_changes(self, action: str = "", call: str = "", person: str = "") -> Patch:
+        """Make a patch of all that changed in the tree since the last step."""
+        return patches.note_changes(self, action, call, person)
+
+    def patch(self, number: int) -> Patch:
+        """The patch of a number. Raises CodeError where there is none."""
+        return patches.patch_of(self, number)
+
+    def apply(self, patch: Patch) -> int:
+        """Apply a patch, merged with what changed meanwhile; returns the step. Raises CodeError where it conflicts."""
+        return patches.apply(self, patch)
+
+    def revert(self, patch: Patch) -> int:
+        """Take a patch back and keep what others changed since; returns the step. Raises CodeError where they conflict."""
+        return patches.revert(self, patch)
+
+    def turned_by(self, name: str) -> list[Patch]:
+        """The patches between an execution's last change of outcome and the outcome before: they turned it.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+        """
+        self._last(name)
+        runs = self.store.executions(name=name)
+        for before, after in reversed(list(itertools.pairwise(runs))):
+            if before.outcome != after.outcome:
+                query = "SELECT DISTINCT patch FROM versions WHERE step > ? AND step <= ? AND patch IS NOT NULL ORDER BY patch"
+                return [self.patch(number) for (number,) in self.store.rows(query, before.step, after.step)]
+        return []
+
+    # Executions
+
+    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> Decision:
+        """Which results hold in the present tree, and which executions must run again, in their order."""
+        return decide(self.store, Present(self.root), layout, kinds)
+
+    def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
+        """Run the tests that must run again, by pytest; see `bench.codebase.running.run_tests`."""
+        return run_tests(self, arguments, mode, limit)
+
+    def run_all(self, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
+        """Run those scripts, steps and documents that must run again; see `bench.codebase.running.run_all`."""
+        return run_all(self, runnables, limit)
+
+    def invalid(self) -> list[str]:
+        """The executions, of all layouts, that must run again in the present tree, in the order in which they last ran."""
+        kinds = ("test", "script", "step", "document")
+        layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
+        present = Present(self.root)
+        return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
+
+    def outcomes_at(self, step: int) -> dict[str, int]:
+        """How many executions of a step had each outcome."""
+        return dict(self.store.rows("SELECT outcome, COUNT(*) FROM executions WHERE step = ? GROUP BY outcome", step))
+
+    def executions(self, name: str | None = None) -> list[Kept]:
+        """All executions, or those of one name, oldest first."""
+        return self.store.executions(name=name)
+
+    def why(self, name: str) -> list[Fact]:
+        """Why an execution must run again.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The facts that its last execution relied on and that hold no more; none where its result is valid.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
+        """
+        last = self._last(name)
+        present = Present(self.root)
+        facts = {fact for _, _, fact in self.store.facts_of(last.id)}
+        return sorted(present.stale(facts))
+
+    def _last(self, name: str) -> Kept:
+        found = self.store.executions(name=name)
+        if not found:
+            raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
+        return found[-1]
+
+    def reachable_from(self, artifact: str) -> list[str]:
+        """The artifacts that refer to one, directly or through others, by the static graph alone: for code that never ran."""
+        paths = self.repository.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py").split(b"\0")
+        files = {os.fsdecode(path): (self.root / os.fsdecode(path)) for path in paths if path}
+        texts = {path: file.read_text("utf-8", "replace") for path, file in files.items() if file.is_file()}
+        return users_of(texts, artifact)
+
+    def impact(self, artifact: str) -> list[str]:
+        """What must run again if an artifact is made anew.
+
+        Args:
+            artifact: `path::function`, `path::Class.method`, or the path of a file.
+
+        Returns:
+            The names of the executions, in the order in which they last ran. Code that no execution ran is answered for by the
+            static graph, see `bench.codebase.graph`.
+        """
+        path, _, inner = artifact.partition("::")
+        if not os.path.exists(self.root / path):
+            raise CodeError(f"there is no file {path}; name an artifact as path::function")
+        module = Present(self.root).module(path) if path.endswith(".py") else None
+        if inner and (module is None or inner not in {unit.name for unit in module.units}):
+            raise CodeError(f"{path} has no function or class '{inner}'")
+        names = {artifact} if inner and module and inner in module.bodies else {path}
+        wanted = [
+            id_
+            for id_, fact in self.store.facts().items()
+            if fact.name in names or (not inner and fact.name.startswith(f"{path}::"))
+        ]
+        bad = self.store.executions_on(wanted)
+        last = {execution.name: execution.id for execution in self.store.executions()}
+        return [name for name, id_ in last.items() if id_ in bad]

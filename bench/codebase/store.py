@@ -1,0 +1,185 @@
+"""The execution state on disk: steps, versions, patches, executions and what they depend on.
+
+It is one SQLite file under git's common directory, so that no tree gets dirty and all worktrees share it. Contents are objects
+of git. Each write is one transaction, and SQLite lets a second process wait for the first.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.codebase.git import CodeError
+from bench.codebase.record import Execution, Fact, Record
+from bench.codebase.units import digest
+
+FORMAT = 1
+WAIT = 30.0
+"""Seconds that a process waits for another that writes."""
+SCHEMA = """
+CREATE TABLE steps(id INTEGER PRIMARY KEY, at REAL NOT NULL, tree TEXT NOT NULL, kind TEXT NOT NULL, note TEXT NOT NULL);
+CREATE TABLE versions(artifact TEXT NOT NULL, kind TEXT NOT NULL, digest TEXT NOT NULL, step INTEGER NOT NULL, patch INTEGER);
+CREATE INDEX versions_of ON versions(artifact, step);
+CREATE TABLE patches(id INTEGER PRIMARY KEY, at REAL NOT NULL, base TEXT NOT NULL, status TEXT NOT NULL, edits TEXT NOT NULL,
+  action TEXT NOT NULL, call TEXT NOT NULL, person TEXT NOT NULL);
+CREATE TABLE executions(id INTEGER PRIMARY KEY, step INTEGER NOT NULL, at REAL NOT NULL, layout TEXT NOT NULL,
+  place INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, outcome TEXT NOT NULL, detail TEXT NOT NULL,
+  seconds REAL NOT NULL, volatile TEXT NOT NULL);
+CREATE INDEX executions_of ON executions(name, kind);
+CREATE TABLE facts(id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+  UNIQUE(kind, name, value));
+CREATE TABLE records(id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, name TEXT NOT NULL);
+CREATE TABLE record_facts(record INTEGER NOT NULL, fact INTEGER NOT NULL, PRIMARY KEY(fact, record)) WITHOUT ROWID;
+CREATE TABLE depends(execution INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(record, execution)) WITHOUT ROWID;
+CREATE INDEX depends_of ON depends(execution);
+CREATE TABLE artifacts(portfolio TEXT NOT NULL, artifact TEXT NOT NULL, needs TEXT NOT NULL, PRIMARY KEY(portfolio, artifact));
+CREATE TABLE ordered(name TEXT PRIMARY KEY);
+"""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An execution as the store has it, with the step at which it ran."""
+
+    id: int
+    step: int
+    at: float
+    kind: str
+    name: str
+    outcome: str
+    detail: str
+    seconds: float
+    volatile: str
+
+
+KEPT = "id, step, at, kind, name, outcome, detail, seconds, volatile"
+
+
+class Store:
+    """The file of one repository's execution state."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._open(path)
+        except sqlite3.DatabaseError as error:
+            raise CodeError(f"{path} cannot be read: {error}; rename it, and the state begins anew") from None
+
+    def _open(self, path: Path) -> None:
+        self.db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
+        self.db.execute("PRAGMA journal_mode=WAL")
+        self.db.execute("PRAGMA synchronous=NORMAL")
+        with self.writing():
+            [format_] = self.db.execute("PRAGMA user_version").fetchone()
+            if format_ == 0:
+                for statement in SCHEMA.split(";"):
+                    self.db.execute(statement)
+                self.db.execute(f"PRAGMA user_version={FORMAT}")
+        if format_ not in (0, FORMAT):
+            raise CodeError(
+                f"{path} has format {format_}, and this release reads {FORMAT}; rename it, and the state begins anew"
+            )
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One transaction: all of it is written, or nothing."""
+        try:
+            self.db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise CodeError(f"{self.path} is in use by another process for over {WAIT:.0f} s ({error}); try again") from None
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """What a query answers."""
+        return self.db.execute(query, values).fetchall()
+
+    # Steps and versions
+
+    def last_step(self) -> tuple[int, str]:
+        """The last step and its tree; (0, "") before the first."""
+        found = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
+        return tuple(found[0]) if found else (0, "")
+
+    def add_step(self, tree: str, kind: str, note: str) -> int:
+        """A further step, in the present transaction."""
+        cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
+        return int(cursor.lastrowid or 0)
+
+    def add_versions(self, step: int, patch: int | None, versions: Iterable[tuple[str, str, str]]) -> None:
+        """Artifacts with their kinds and digests, as they are from this step on, in the present transaction."""
+        rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
+        self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
+
+    # Executions
+
+    def save(self, step: int, layout: str, executions: Sequence[Execution]) -> None:
+        """Keep executions with their dependencies, in the order in which they ran."""
+        with self.writing():
+            records = self._record_ids({record for execution in executions for record in execution.records})
+            for place, execution in enumerate(executions):
+                values = (step, time.time(), layout, place, execution.kind, execution.name)
+                how = (execution.outcome, execution.detail, execution.seconds, execution.volatile)
+                marks = ",".join("?" * len(values + how))
+                columns = "step, at, layout, place, kind, name, outcome, detail, seconds, volatile"
+                made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + how).lastrowid
+                depends = {(made, records[record]) for record in execution.records}
+                self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
+
+    def _record_ids(self, records: set[Record]) -> dict[Record, int]:
+        facts = {fact for record in records for fact in record.facts}
+        self.db.executemany("INSERT OR IGNORE INTO facts(kind, name, value) VALUES (?, ?, ?)", facts)
+        ids = {Fact(kind, name, value): id_ for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
+        found: dict[Record, int] = {}
+        for record in records:
+            own = sorted(ids[fact] for fact in record.facts)
+            key = digest(json.dumps([record.kind, record.name, own]))
+            known = self.rows("SELECT id FROM records WHERE digest = ?", key)
+            if known:
+                found[record] = known[0][0]
+                continue
+            row = (key, record.kind, record.name)
+            made = int(self.db.execute("INSERT INTO records(digest, kind, name) VALUES (?, ?, ?)", row).lastrowid or 0)
+            found[record] = made
+            self.db.executemany("INSERT INTO record_facts(record, fact) VALUES (?, ?)", [(made, fact) for fact in own])
+        return found
+
+    def facts(self) -> dict[int, Fact]:
+        """All facts that some execution relied on."""
+        return {id_: Fact(kind, name, value) for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
+
+    def executions_on(self, facts: Iterable[int]) -> set[int]:
+        """The executions that depend on any of these facts."""
+        found: set[int] = set()
+        query = "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) WHERE fact IN ({})"
+        wanted = list(facts)
+        for at in range(0, len(wanted), 500):
+            some = wanted[at : at + 500]
+            found |= {row[0] for row in self.rows(query.format(",".join("?" * len(some))), *some)}
+        return found
+
+    def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
+        """Executions, oldest first, all or of one layout or name."""
+        given = [(column, value) for column, value in (("layout", layout), ("name", name)) if value is not None]
+        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
+        query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
+        return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
+
+    def facts_of(self, execution: int) -> list[tuple[str, str, Fact]]:
+        """What an execution depended on: the record's kind and name, and the fact."""
+        query = (
+            "SELECT r.kind, r.name, f.kind, f.name, f.value FROM depends d JOIN records r ON r.id = d.record "
+            "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
+        )
+        return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]

@@ -1,0 +1,143 @@
+"""A module's source, parted into the bodies of its functions and the skeleton that is left.
+
+A function's body is what stands in it, without its docstring, and with all functions and classes inside. The skeleton is
+everything else: imports, constants, class members, signatures, decorators, annotations and docstrings. Whether a function is a
+generator or a coroutine belongs to it as well, since a caller can tell that without running the body.
+
+Digests are made of the syntax tree, so white space, comments and redundant parentheses change no version. A test that reads
+source text all the same depends on the file, which the recorder sees opened. What remains is a test that looks at line numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A function or a class of a module.
+
+    name     its qualified name; a second definition of the same name has "#2" behind it
+    first    its first line, which is the line of its first decorator; `last` is its last
+    digest   of a function's body, or of a class without the bodies of its methods
+    """
+
+    name: str
+    kind: Literal["function", "class"]
+    first: int
+    last: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Module:
+    """The versions in one file: its skeleton's digest, and its units in the order of their lines."""
+
+    skeleton: str
+    units: tuple[Unit, ...]
+    broken: str = ""
+    """Why it cannot be parsed; its whole content is its skeleton then."""
+
+    @cached_property
+    def functions(self) -> tuple[Unit, ...]:
+        return tuple(unit for unit in self.units if unit.kind == "function")
+
+    @cached_property
+    def bodies(self) -> dict[str, str]:
+        """The digest of each function's body by the function's name."""
+        return {unit.name: unit.digest for unit in self.functions}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [unit.first for unit in self.functions]
+
+    def function_at(self, line: int) -> Unit | None:
+        """The function that holds this line; None where the line belongs to the skeleton."""
+        at = bisect_right(self._starts, line) - 1
+        return self.functions[at] if at >= 0 and line <= self.functions[at].last else None
+
+
+def digest(content: bytes | str) -> str:
+    """A short digest of a content."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content).hexdigest()[:20]
+
+
+def parse(source: bytes) -> Module:
+    """The versions in a source text.
+
+    Args:
+        source: The bytes of a Python file.
+
+    Returns:
+        Its skeleton and units. A file that does not parse is one skeleton, and `broken` says why.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+        return Module(digest(source), (), where)
+    names: Counter[str] = Counter()
+    units = [_parted(node, name, names) for node, name in _definitions(tree, "")]
+    skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
+    classes = [_unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")]
+    return Module(skeleton, tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last))))
+
+
+def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:
+    """The functions of a tree that stand in no other function, with their names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield child, prefix + child.name
+        elif isinstance(child, ast.ClassDef):
+            yield from _definitions(child, f"{prefix}{child.name}.")
+        elif not isinstance(child, ast.expr):
+            yield from _definitions(child, prefix)
+
+
+def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield child, prefix + child.name
+            yield from _classes(child, f"{prefix}{child.name}.")
+        elif not isinstance(child, Function | ast.expr):
+            yield from _classes(child, prefix)
+
+
+def _parted(node: Function, name: str, names: Counter[str]) -> Unit:
+    """The unit of a function. Its body is taken out of the tree; docstring and the kind of function are left there."""
+    names[name] += 1
+    told = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
+    unit = _unit(
+        node,
+        name if names[name] == 1 else f"{name}#{names[name]}",
+        "function",
+        digest(ast.dump(ast.Module(node.body, []), annotate_fields=False)),
+    )
+    node.body = [*told, ast.Expr(ast.Constant(_yields(node.body)))]
+    return unit
+
+
+def _yields(body: list[ast.stmt]) -> bool:
+    """Whether statements make the function around them a generator."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _unit(node: Function | ast.ClassDef, name: str, kind: Literal["function", "class"], of: str) -> Unit:
+    first = min((node.lineno, *(decorator.lineno for decorator in node.decorator_list)))
+    return Unit(name, kind, first, node.end_lineno or node.lineno, of)

@@ -1,0 +1,231 @@
+"""Sees what running code reads outside of itself: files, paths, folders, the environment; and the clock, chance and processes.
+
+Opening, listing, connecting and starting a process raise audit events. `os.stat` and its like raise none, and neither does
+`os.environ`, so those are wrapped while somebody records, as the clock is. Nothing is watched, and no call is wrapped, at any
+other time; the audit hook itself cannot be taken away again, and returns at once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from bench.codebase.present import IGNORED, file_value, listing_value
+
+STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
+OUTSIDE = ("/proc/", "/sys/", "/dev/")
+PROCESSES = frozenset({"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "pty.spawn"})
+SOCKETS = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo"})
+CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"})
+CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time")
+OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
+"""Functions of `time` that read the clock where they are called with no more arguments than so many."""
+WAITING = tuple(
+    os.sep.join((STDLIB[0], name))
+    for name in ("logging", "asyncio", "threading", "queue", "selectors", "subprocess", "concurrent")
+)
+"""Parts of the standard library that read the clock to wait, or to stamp a line of a log."""
+PROBES = ("stat", "lstat", "access", "readlink")
+
+
+class Listener(Protocol):
+    """Who is told what running code reads. A path is as the code gave it, and the value is how the thing was then."""
+
+    def read(self, kind: str, path: str, value: Callable[[str], str]) -> None: ...
+    def wrote(self, path: str) -> None: ...
+    def variable(self, name: str) -> None: ...
+    def unstable(self, why: str) -> None: ...
+    def seeded(self) -> None: ...
+
+
+_listener: Listener | None = None
+_hooked = False
+_quiet = threading.local()
+
+
+@contextmanager
+def watching(listener: Listener) -> Iterator[None]:
+    """Tell a listener what all code of this process reads, until the block ends."""
+    global _listener, _hooked  # noqa: PLW0603  (an audit hook is one for the process, and stays)
+    if not _hooked:
+        sys.addaudithook(_audit)
+        _hooked = True
+    kept = [(owner, name, getattr(owner, name), wrapped) for owner, name, wrapped in _wrappers(listener)]
+    for owner, name, _, wrapped in kept:
+        setattr(owner, name, wrapped)
+    _listener = listener
+    try:
+        yield
+    finally:
+        _listener = None
+        for owner, name, original, _ in kept:
+            setattr(owner, name, original)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """What this thread does within the block is told to nobody."""
+    before = getattr(_quiet, "on", False)
+    _quiet.on = True
+    try:
+        yield
+    finally:
+        _quiet.on = before
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    listener = _listener
+    if listener is None or getattr(_quiet, "on", False):
+        return
+    if event == "open":
+        path, mode, flags = arguments
+        _opened(listener, path, flags if isinstance(flags, int) else 0, mode)
+    elif event in ("os.listdir", "os.scandir"):
+        _told(listener, "listing", arguments[0] or ".", listing_value)
+    elif event in CHANGES:
+        for path in arguments[:2] if arguments[-1] in (None, -1) else ():  # else it is relative to a descriptor
+            _wrote(listener, path)
+    elif event == "sqlite3.connect":
+        _opened(listener, arguments[0], os.O_RDWR, None)
+    elif event in PROCESSES:
+        listener.unstable(f"starts a process ({event})")
+    elif event in SOCKETS and not str(arguments[1:]).startswith("('/"):
+        listener.unstable(f"uses a socket ({event})")
+
+
+def _opened(listener: Listener, path: object, flags: int, mode: object) -> None:
+    if path in (":memory:", b":memory:"):
+        return
+    writes = flags & (os.O_WRONLY | os.O_RDWR) or (isinstance(mode, str) and set(mode) & set("wax+"))
+    if not writes or (flags & os.O_RDWR and not flags & os.O_TRUNC) or mode == "a":
+        _told(listener, "file", path, file_value)
+    if writes:
+        _wrote(listener, path)
+
+
+def _wrote(listener: Listener, path: object) -> None:
+    if isinstance(path, str | bytes) and _asked_by_code(sys._getframe(1), ""):
+        with unwatched():
+            listener.wrote(os.path.abspath(os.fsdecode(path)))
+
+
+def _told(listener: Listener, kind: str, path: object, value: Callable[[str], str]) -> None:
+    if not isinstance(path, str | bytes | os.PathLike):
+        return  # a descriptor: how it was opened was seen
+    name = os.fsdecode(path)
+    if "__pycache__" in name or name.startswith(OUTSIDE) or not _asked_by_code(sys._getframe(1), name):
+        return
+    with unwatched():
+        listener.read(kind, os.path.abspath(name), value)
+
+
+def _asked_by_code(frame: FrameType | None, path: str) -> bool:
+    """Whether the first frame outside of the standard library and of us is not pytest's.
+
+    What the import system reads of a module's source is versioned as a module.
+    """
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if path.endswith(".py") and file.startswith("<frozen importlib"):
+            return False
+        if not file.startswith(STDLIB) or "site-packages" in file:
+            inside = f"{os.sep}_pytest{os.sep}" in file or f"{os.sep}pluggy{os.sep}" in file
+            if not (file.startswith(HERE)):
+                return not inside
+        frame = frame.f_back
+    return True
+
+
+HERE = str(Path(__file__).parent) + os.sep
+
+
+def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
+    """What is wrapped: its owner, its name, and what stands there meanwhile."""
+    for name in PROBES:
+        yield os, name, _probe(getattr(os, name), listener)
+    environ = type(os.environ)
+    for name in ("__getitem__", "__contains__", "__iter__", "__len__"):
+        yield environ, name, _variable(getattr(environ, name), listener)
+    for name in (*CLOCKS, *OF_NOW):
+        yield time, name, _clock(getattr(time, name), OF_NOW.get(name), listener)
+    yield os, "urandom", _chance(os.urandom, listener)
+    yield random.Random, "seed", _seed(random.Random.seed, listener)
+    yield random, "seed", _seed_of_all(random.seed, listener)
+
+
+def _probe(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
+    def probe(path: Any, *arguments: Any, **named: Any) -> Any:
+        if not getattr(_quiet, "on", False) and named.get("dir_fd") is None:
+            _told(listener, "file", path, file_value)
+        return original(path, *arguments, **named)
+
+    return probe
+
+
+def _variable(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
+    def variable(self: Any, *name: Any) -> Any:
+        key = name[0] if name else "*"
+        if self is os.environ and isinstance(key, str) and key not in IGNORED and not getattr(_quiet, "on", False):
+            listener.variable(key)
+        return original(self, *name)
+
+    return variable
+
+
+def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -> Callable[..., Any]:
+    def clock(*arguments: Any, **named: Any) -> Any:
+        asking = sys._getframe(1)
+        waits = asking.f_code.co_filename.startswith(WAITING)
+        if not waits and (most is None or len(arguments) <= most) and _asked_by_code(asking, ""):
+            listener.unstable("reads the clock")
+        return original(*arguments, **named)
+
+    return clock
+
+
+def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[int], bytes]:
+    def urandom(size: int, /) -> bytes:
+        listener.unstable("draws unseeded chance")
+        return original(size)
+
+    return urandom
+
+
+def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None and not _named_by(sys._getframe(1), tempfile.__file__):
+            listener.unstable("draws unseeded chance")
+        original(self, a, version)
+
+    return seed
+
+
+def _seed_of_all(original: Callable[..., None], listener: Listener) -> Callable[..., None]:
+    def seed(a: Any = None, version: int = 2) -> None:
+        if a is None:
+            listener.unstable("draws unseeded chance")
+        listener.seeded()
+        original(a, version)
+
+    return seed
+
+
+def _named_by(frame: FrameType | None, file: str) -> bool:
+    """Whether a name for a temporary file is being drawn."""
+    for _ in range(3):
+        if frame is None:
+            return False
+        if frame.f_code.co_filename == file:
+            return True
+        frame = frame.f_back
+    return False

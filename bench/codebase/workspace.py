@@ -1,0 +1,127 @@
+"""A repository's tree under version: each step notes the tree as it is, with the versions of all artifacts that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from bench.codebase.git import CodeError, Repository
+from bench.codebase.orders import compare_orders
+from bench.codebase.record import Execution
+from bench.codebase.store import Store
+from bench.codebase.units import digest, parse
+
+FOLDER = "bench-code"
+"""Where the state lies, under git's common directory."""
+DOCUMENTS = (".md", ".rst", ".txt")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A moment of the repository: its tree, and why it was looked at."""
+
+    id: int
+    at: float
+    tree: str
+    kind: str
+    note: str
+
+
+class Workspace:
+    """The steps of a repository, and where its executions are kept.
+
+    Attributes:
+        root: The top of the working tree.
+        repository: The git repository.
+        store: The file that holds the state.
+    """
+
+    def __init__(self, repository: Repository):
+        self.repository, self.root = repository, repository.root
+        self.store = Store(repository.common / FOLDER / "state.db")
+
+    @classmethod
+    def open(cls, folder: str | Path = ".") -> Self:
+        """The state of the repository that holds a folder; it begins empty.
+
+        Args:
+            folder: A folder of a git repository.
+
+        Raises:
+            CodeError: The folder lies in no git repository, or its state cannot be read.
+        """
+        return cls(Repository.at(Path(folder)))
+
+    # Steps
+
+    def step(self, kind: str, note: str = "", patch: int | None = None) -> int:
+        """Note the tree as it is now, dirty or not, with the versions of all artifacts that changed since the last step.
+
+        Args:
+            kind: Why: "run", "apply", "revert" or a word of your own.
+            note: What is shown of it in the log.
+            patch: The patch that made these versions.
+
+        Returns:
+            The number of the step. A run on an unchanged tree has the number of the step before.
+        """
+        tree = self.repository.snapshot()
+        last, before = self.store.last_step()
+        if tree == before and kind == "run":
+            return last
+        self.repository.commit(tree, f"{kind} {note}".strip())
+        versions = [version for path in self.repository.changed(before, tree) for version in self.versions_of(path)]
+        with self.store.writing():
+            step = self.store.add_step(tree, kind, note)
+            self.store.add_versions(step, patch, self._new(versions))
+        return step
+
+    def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+        """Those that differ from the last version of the same artifact."""
+        query = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
+        for artifact, kind, value in versions:
+            if self.store.rows(query, artifact) != [(value,)]:
+                yield artifact, kind, value
+
+    def versions_of(self, path: str) -> Iterator[tuple[str, str, str]]:
+        """The artifacts of a file, each with its kind and the digest of its present version."""
+        file = self.root / path
+        known = self.store.rows("SELECT DISTINCT artifact, kind FROM versions WHERE artifact LIKE ?", f"{path}::%")
+        try:
+            content = file.read_bytes() if file.is_file() else None
+        except OSError as error:
+            raise CodeError(f"{path} cannot be read: {error.strerror}") from None
+        if content is None:
+            yield path, "folder" if file.is_dir() else "gone", "absent"
+        elif not path.endswith(".py"):
+            yield path, "document" if path.endswith(DOCUMENTS) else "data", digest(content)
+        else:
+            module = parse(content)
+            yield path, "module", module.skeleton
+            for unit in module.units:
+                test = unit.name.rpartition(".")[2].startswith("test_") and unit.kind == "function"
+                yield f"{path}::{unit.name}", "test" if test else unit.kind, unit.digest
+            known = [row for row in known if row[0].partition("::")[2] not in {unit.name for unit in module.units}]
+        yield from ((artifact, kind, "absent") for artifact, kind in known)
+
+    def named_step(self, step: int) -> Step:
+        """A step by its number. Raises CodeError where there is none."""
+        found = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
+        if not found:
+            raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
+        return Step(*found[0])
+
+    def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
+        """Keep executions, with what two orders of the same tests show of what tests share.
+
+        Args:
+            step: The step whose tree they ran on.
+            layout: The options under which they ran; results of different layouts are never taken for each other.
+            executions: In the order in which they ran.
+            reversed_: Whether the order was the reverse of the usual one.
+        """
+        if reversed_:
+            executions = compare_orders(self.store, layout, executions)
+        self.store.save(step, layout, executions)

@@ -1,0 +1,31 @@
+"""What is kept after an edit is what a full run gives: on generated programs, with edits of all that a test can depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import programs
+import pytest
+
+
+def differing(root: Path, seeds: range) -> tuple[list[str], int]:
+    found, kept = [], 0
+    for seed in seeds:
+        folder = root / str(seed)
+        folder.mkdir()
+        wrong, count, _ = programs.mismatches(folder, seed)
+        found += [f"seed {seed}: {one}" for one in wrong]
+        kept += count
+    return found, kept
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_the_selective_result_of_a_generated_program_is_the_full_result(tmp_path: Path, first: int) -> None:
+    wrong, kept = differing(tmp_path, range(first, first + 10))
+    assert not wrong
+    assert kept > 50, "next to nothing was kept, so nothing was tried"
+
+
+@pytest.mark.endurance
+def test_two_thousand_generated_programs_keep_no_wrong_result(tmp_path: Path) -> None:
+    assert differing(tmp_path, range(10_000, 12_000))[0] == []

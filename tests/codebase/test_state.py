@@ -1,0 +1,136 @@
+"""What the execution state answers: what code ran at a step, what a change reaches, why a test must run, who turned it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repositories import MONEY, git, impact, repository, write
+from typer.testing import CliRunner
+
+from bench.codebase import ExecutionState
+from bench.codebase.cli import app
+from bench.codebase.git import CodeError
+from bench.codebase.running import Runnable
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> ExecutionState:
+    """A state with three steps: all passes, a patch breaks a test, and it has run."""
+    root = repository(tmp_path_factory.mktemp("ran"))
+    impact(root)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "max(amounts)")})
+    ExecutionState.open(root).note_changes(action="speed", call="call-9")
+    impact(root)
+    return ExecutionState.open(root)
+
+
+def test_it_says_what_code_there_was_at_a_step(ran: ExecutionState) -> None:
+    assert ran.content(1, "money.py").decode() == MONEY["money.py"]
+    before, after = ran.at(1), ran.at(2)
+    assert {artifact for artifact in after if before.get(artifact) != after[artifact]} == {"money.py::total"}
+
+
+def test_it_says_what_a_change_reaches(ran: ExecutionState) -> None:
+    assert ran.impact("money.py::total") == ["test_money.py::test_total"]
+    assert ran.impact("names.py") == ["test_names.py::test_greet"]
+    assert ran.impact("money.py::spare") == []
+    assert ran.reachable_from("money.py::total") == ["money.py::spare", "test_money.py::test_total"]
+
+
+def test_it_says_which_patch_of_which_call_turned_a_test(ran: ExecutionState) -> None:
+    assert [patch.made_by for patch in ran.turned_by("test_money.py::test_total")] == ["action speed, call call-9"]
+    assert ran.turned_by("test_names.py::test_greet") == []
+
+
+def test_the_command_tells_the_same(ran: ExecutionState) -> None:
+    def said(*words: str) -> str:
+        return CliRunner().invoke(app, [*words, "--in", str(ran.root)], catch_exceptions=False).output
+
+    assert said("impact", "money.py::total") == "test_money.py::test_total\n"
+    assert "turned by patch 1 (action speed, call call-9)" in said("why", "test_money.py::test_total")
+    assert said("at", "--step", "1", "names.py") == MONEY["names.py"]
+    assert "1 failed" in said("log")
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda state: state.at(99), "there is no step 99; the last is 2"),
+        (lambda state: state.content(1, "none.py"), "none.py was not there at step 1"),
+        (lambda state: state.impact("none.py::f"), "there is no file none.py; name an artifact as path::function"),
+        (lambda state: state.impact("money.py::f"), "money.py has no function or class 'f'"),
+        (lambda state: state.why("test_x"), "nothing named 'test_x' has run here; `bench code log` shows what has"),
+        (lambda state: state.patch(9), "there is no patch 9; `bench code log` shows the patches"),
+    ],
+)
+def test_a_question_that_has_no_answer_is_told_in_one_line(ran: ExecutionState, ask, told: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(CodeError) as error:
+        ask(ran)
+    assert str(error.value) == told
+
+
+def test_a_dirty_tree_and_a_file_that_does_not_parse_are_steps_as_well(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    write(root, {"broken.py": "def f(:\n", "money.py": "RATE = 3\n"})
+    state = ExecutionState.open(root)
+    step = state.step("begin")
+    assert "broken.py" in state.at(step)
+    assert state.content(step, "money.py") == b"RATE = 3\n"
+    assert git(root, "status", "--porcelain").split() == ["M", "money.py", "??", "broken.py"]
+
+
+def test_a_state_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    write(root, {".git/bench-code/state.db": "no database" * 100})
+    with pytest.raises(CodeError, match="rename it, and the state begins anew"):
+        ExecutionState.open(root)
+
+
+def test_two_processes_write_one_state(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    program = (
+        "import sys; from bench.codebase import ExecutionState; from bench.codebase.record import *\n"
+        "state = ExecutionState.open(sys.argv[1])\n"
+        "for n in range(20):\n"
+        "    step = state.step('mark', sys.argv[2])\n"
+        "    record = Record('test', 't', frozenset({Fact('file', f'{sys.argv[2]}{n}', 'v')}))\n"
+        "    state.save(step, '', [Execution('test', f'{sys.argv[2]}{n}', 'passed', '', 0.0, (record,))])\n"
+    )
+    both = [subprocess.Popen((sys.executable, "-c", program, str(root), name)) for name in "ab"]
+    assert [process.wait() for process in both] == [0, 0]
+    state = ExecutionState.open(root)
+    assert len(state.steps()) == len(state.executions()) == 40
+
+
+PIPELINE = {
+    "one.py": "from pathlib import Path as P\nP('out').mkdir(exist_ok=True)\n"
+    "P('out/a.txt').write_text(P('in.txt').read_text().upper())\n",
+    "two.py": "import lib\nfrom pathlib import Path\nPath('out/b.txt').write_text(lib.twice(Path('out/a.txt').read_text()))\n",
+    "lib.py": "def twice(text):\n    return text * 2\n",
+    "in.txt": "ab",
+    "guide.md": ">>> import lib\n>>> lib.twice('x')\n'xx'\n",
+}
+STEPS = (Runnable("step", "one", "one.py"), Runnable("step", "two", "two.py"), Runnable("document", "guide", "guide.md"))
+
+
+def test_steps_and_documents_run_where_their_results_do_not_hold(tmp_path: Path) -> None:
+    root = repository(tmp_path, PIPELINE)
+    state = ExecutionState.open(root)
+
+    def kept() -> list[bool]:
+        return [held for _, held in state.run_all(STEPS)]
+
+    assert kept() == [False, False, False]
+    assert kept() == [True, True, True]
+    write(root, {"in.txt": "AB"})
+    assert kept() == [False, True, True], "the first step left the same file"
+    write(root, {"in.txt": "cd"})
+    assert kept() == [False, False, True]
+    (root / "out/b.txt").unlink()
+    assert kept() == [True, False, True]
+    write(root, {"lib.py": PIPELINE["lib.py"].replace("2", "3")})
+    assert [result.outcome for result, _ in state.run_all(STEPS)] == ["passed", "passed", "failed"]
+    assert (root / "out/b.txt").read_text() == "CDCDCD"

@@ -1,0 +1,285 @@
+"""Small generated programs with tests, edited at random: what is kept after an edit must be what a full run gives."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bench.codebase.present import Present
+from bench.codebase.record import Context, Execution, stale_among
+from bench.codebase.recorder import Recorder
+
+Slots = dict[str, int]
+
+MODULES = {
+    "base.py": """
+import functools
+import os
+LIMIT = {limit}
+def scaled(by={default}):
+    def wrap(function):
+        @functools.wraps(function)
+        def inner(*given):
+            return function(*given) * by + {inner}
+        return inner
+    return wrap
+def helper(x):
+    "{doc}"
+    # {comment}
+    return x + {helper}
+@functools.lru_cache
+def kept(x):
+    return helper(x) * {kept}
+def numbers(n):
+    for one in range(n):
+        yield one + {numbers}
+TABLE = [helper(one) for one in range({table})]
+def setting():
+    return os.environ.get("PROGRAM_SETTING", "none") + str({setting})
+""",
+    "shapes.py": """
+from base import LIMIT, scaled
+import base
+class Shape:
+    sides = {sides}
+    def __init__(self, size=1):
+        self.size = size
+    def area(self):
+        return self.size * self.sides + {area}
+    @property
+    def bounded(self):
+        return min(self.area(), LIMIT) + {bounded}
+class Square(Shape):
+    {override}
+    @scaled({factor})
+    def double(self):
+        return self.area() + {double}
+class Meta(type):
+    def __new__(mcs, name, bases, members):
+        made = super().__new__(mcs, name, bases, members)
+        made.marked = base.helper({marked})
+        return made
+class Marked(metaclass=Meta):
+    pass
+if {branch} % 2:
+    def chosen(x): return x + {chosen}
+else:
+    def chosen(x): return x - {chosen}
+lambdas = [lambda x: x * {lambda_}, lambda x: base.helper(x)]
+""",
+    "outside.py": """
+import importlib
+import os
+from pathlib import Path
+HERE = Path(__file__).parent
+def data():
+    try:
+        return (HERE / "data" / "one.txt").read_text() + str({data})
+    except FileNotFoundError:
+        return "no data"
+def listed():
+    return sorted(name for name in os.listdir(HERE / "data"))
+def override():
+    return "overridden" if os.path.exists(HERE / "data" / "override.txt") else "plain"
+def size():
+    return os.stat(HERE / "data" / "two.txt").st_size
+def plugged(name):
+    try:
+        return importlib.import_module("plugin_" + name).value({plugged})
+    except ImportError:
+        return "no plugin"
+def optional():
+    try:
+        import extra
+    except ImportError:
+        return {optional}
+    return extra.value(1)
+AT_IMPORT = (HERE / "data" / "two.txt").read_text()
+""",
+    "test_one.py": """
+import base, shapes
+def test_helper(): return base.helper({argument})
+def test_limit(): return base.LIMIT
+def test_kept(): return base.kept(3), base.kept(3)
+def test_kept_again(): return base.kept(3)
+def test_kept_indirectly(): return [base.kept(one) for one in (3, 4)]
+def test_table(): return base.TABLE
+def test_numbers(): return sum(base.numbers(4))
+def test_unconsumed(): return type(base.numbers(4)).__name__
+def test_area(): return shapes.Shape(2).area(), shapes.Square(3).area()
+def test_sides(): return shapes.Square.sides
+def test_bounded(): return shapes.Shape(5).bounded
+def test_double(): return shapes.Square(2).double()
+def test_marked(): return shapes.Marked.marked
+def test_chosen(): return shapes.chosen(10)
+def test_lambdas(): return [each(3) for each in shapes.lambdas]
+def test_doc(): return base.helper.__doc__
+def test_defaults(): return base.scaled.__defaults__
+def test_raises(): return 1 // (base.helper(0) - {raises})
+""",
+    "test_two.py": """
+import outside
+from base import setting
+def test_setting(): return setting()
+def test_data(): return outside.data()
+def test_listed(): return outside.listed()
+def test_override(): return outside.override()
+def test_size(): return outside.size()
+def test_plugged(): return outside.plugged("a"), outside.plugged("b")
+def test_optional(): return outside.optional()
+def test_at_import(): return outside.AT_IMPORT
+def test_plain(): return {plain}
+def test_source():
+    import inspect
+    return inspect.getsource(outside.data)
+def test_thread():
+    import threading, base
+    found = []
+    thread = threading.Thread(target=lambda: found.append(base.helper(7)))
+    thread.start()
+    thread.join()
+    return found
+""",
+}
+FILES = {
+    "plugin_a.py": "import base\ndef value(x): return base.helper(x) + {plugin_a}\n",
+    "plugin_b.py": "VALUE = {plugin_b}\ndef value(x): return VALUE\n",
+    "extra.py": "def value(x): return {extra}\n",
+    "data/one.txt": "one {one}\n",
+    "data/two.txt": "two {two}\n",
+    "data/override.txt": "x",
+    "data/more.txt": "{more}",
+}
+"""Files that are there where their slot, called by their path, is odd."""
+
+
+def slots_of(draw: random.Random) -> Slots:
+    """The values of a fresh program."""
+    names = {name for text in (*MODULES.values(), *FILES.values()) for name in _names(text)}
+    return {name: draw.randrange(1, 9) for name in sorted(names | set(FILES) | {"PROGRAM_SETTING"})}
+
+
+def _names(text: str) -> Iterator[str]:
+    for part in text.split("{")[1:]:
+        yield part.split("}")[0]
+
+
+def edited(slots: Slots, draw: random.Random) -> tuple[Slots, str]:
+    """The slots with one or two of them changed, and what was changed."""
+    changed = dict(slots)
+    names = draw.sample(sorted(slots), draw.choice((1, 1, 2)))
+    for name in names:
+        changed[name] = slots[name] + 1
+    return changed, ", ".join(names)
+
+
+def write(root: Path, slots: Slots) -> None:
+    """Bring a folder to what the slots say."""
+    values: dict[str, object] = {**slots, "override": f"sides = {slots['override']}" if slots["override"] % 2 else "pass"}
+    wanted = {path: text.format(**values) for path, text in MODULES.items()}
+    wanted |= {path: text.format(**values) for path, text in FILES.items() if slots[path] % 2}
+    if "data/two.txt" not in wanted and slots["two"] % 4:  # it is missed by an import, at times
+        wanted["data/two.txt"] = "fallback"
+    (root / "data").mkdir(exist_ok=True)
+    for path in (*MODULES, *FILES):
+        if path not in wanted:
+            (root / path).unlink(missing_ok=True)
+        elif not (root / path).exists() or (root / path).read_text() != wanted[path]:
+            (root / path).write_text(wanted[path])
+
+
+def environment_of(slots: Slots) -> dict[str, str]:
+    return {"PROGRAM_SETTING": str(slots["PROGRAM_SETTING"])} if slots["PROGRAM_SETTING"] % 3 else {}
+
+
+def run(root: Path, environment: dict[str, str], only: Iterable[str] | None = None) -> list[Execution]:
+    """Run a program's tests, or some, each under record, in a process of their own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException), os.fdopen(writing, "wb") as pipe:
+            os.environ.pop("PROGRAM_SETTING", None)
+            os.environ.update(environment)
+            pickle.dump(_run_here(root, set(only) if only is not None else None), pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        content = pipe.read()
+    os.waitpid(child, 0)
+    found: list[Execution] = pickle.loads(content)
+    return found
+
+
+def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
+    os.chdir(root)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(root))
+    recorder = Recorder(root)
+    done = []
+    with recorder.recording():
+        for file in ("test_one", "test_two"):
+            collection = Context("collection", file)
+            tests = {}
+            with recorder.context(collection):
+                try:
+                    module = importlib.import_module(file)
+                    tests = {name: each for name, each in vars(module).items() if name.startswith("test_")}
+                except Exception as error:
+                    tests = {"import": _raising(error)}
+            for name, test in tests.items():
+                if only is not None and f"{file}::{name}" not in only:
+                    continue
+                context = Context("test", f"{file}::{name}", uses={collection})
+                recorder.forget()
+                with recorder.context(context):
+                    try:
+                        outcome, detail = "passed", repr(test())
+                    except Exception as error:
+                        outcome, detail = "failed", f"{type(error).__name__}: {error}"
+                done.append((context, outcome, detail))
+    executions = []
+    for context, outcome, detail in done:
+        records, volatile = recorder.records_of(context)
+        executions.append(Execution("test", context.name, outcome, detail, 0.0, tuple(records), volatile))
+    return executions
+
+
+def _raising(error: Exception):  # type: ignore[no-untyped-def]
+    def test() -> None:
+        raise error
+
+    return test
+
+
+def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
+    """Write a program, run it, edit it, and compare what is kept and run selectively with a full run.
+
+    Returns:
+        What differs, each with the edit; how many results were kept; and how many there were.
+    """
+    draw = random.Random(seed)
+    slots = slots_of(draw)
+    write(root, slots)
+    before = {one.name: one for one in run(root, environment_of(slots))}
+    slots, edit = edited(slots, draw)
+    write(root, slots)
+    environment = environment_of(slots)
+    present = Present(root.resolve(), environment | {k: v for k, v in os.environ.items() if k != "PROGRAM_SETTING"})
+    stale = present.stale({fact for one in before.values() for fact in one.facts})
+    invalid = {one.name for one in stale_among(before.values(), stale)}
+    full = {one.name: (one.outcome, one.detail) for one in run(root, environment)}
+    kept = {name: (one.outcome, one.detail) for name, one in before.items() if name not in invalid}
+    again = {one.name: (one.outcome, one.detail) for one in run(root, environment, set(full) - set(kept))}
+    selective = {**kept, **again}
+    wrong = [
+        f"{edit}: {name}: {selective.get(name)} instead of {full.get(name)}"
+        for name in {*selective, *full}
+        if selective.get(name) != full.get(name)
+    ]
+    return wrong, len(kept), len(full)
