@@ -142,9 +142,8 @@ def points_of(name: str) -> list[Point]:
     return [point for point in POINTS if (name, point) in EFFECTS]
 
 
-def dump(value: Json) -> str:
-    """JSON as it stands in the state and in prompts."""
-    return json.dumps(value, ensure_ascii=False)
+dump = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON as it stands in the state and in prompts."""
 
 
 class CutReply(CutOff):

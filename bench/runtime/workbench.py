@@ -62,7 +62,7 @@ class Workbench(Asking):
 
     def ready(self) -> tuple[Subtask, ...]:
         """The subtasks that can be asked now: not done, and all that they read is there."""
-        return tuple(subtask for subtask in self._state.subtasks if not self.done(subtask) and not self._state.lacks(subtask))
+        return self._state.ready
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
         """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`). A simulated model answers it
@@ -131,8 +131,10 @@ class Workbench(Asking):
 
     def skip(self, subtask: Subtask) -> bool:
         """Commit, without a model, the output of a subtask that the outputs so far make needless; whether it was so."""
-        outputs = self._trial.verifier.outputs([name for name in subtask.reads if name not in self._state.documents])
+        if subtask.skip is None:
+            return False
         read = [name for name in subtask.reads if name not in self._state.documents]
+        outputs = self._trial.verifier.outputs(read)
         needless = self._trial.checks.needless(subtask, outputs) if len(outputs) == len(read) else None
         if needless is None:
             return False
@@ -143,7 +145,7 @@ class Workbench(Asking):
 
     def finding(self, subtask: Subtask) -> Rejected | None:
         """What this subtask's committed output says against an earlier subtask's."""
-        output = self.output(subtask)
+        output = self.output(subtask) if subtask.finds else None
         rejected = verification.finding(subtask, output) if output else None
         return replace(rejected, reply=self._trial.verifier.version(rejected.subtask).text) if rejected else None
 
