@@ -40,6 +40,7 @@ WINGS = ("bench.worlds", "bench.studies", "bench.codebase")
 class Part:
     """What the entries of all kinds say.
 
+    name      what the part is called, in configs and tables
     extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
     lineage   the published work that it reproduces
     package   the distribution that it comes from, with its version, and `home`, the module of its entry; "" for ours. The
@@ -54,16 +55,25 @@ class Part:
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """What it is found by. No two parts of a kind share one."""
+        """Return what it is found by. No two parts of a kind share one."""
         return (self.name,)
 
     @property
     def modules(self) -> Sequence[str]:
-        """Where its code stands, as far as a trial runs it."""
+        """Return the modules in which its code stands, as far as a trial runs it."""
         return ()
 
     def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
-        """Raises ValueError where an entry says something of its part that nobody understands."""
+        """Refuse an entry that says something of its part that nobody understands.
+
+        Args:
+            field_: The entry's field.
+            values: What the field says.
+            known: What it may say.
+
+        Raises:
+            ValueError: A value is not among the known ones; the message names the nearest.
+        """
         for value in values:
             if value not in known:
                 raise ValueError(f"'{self.name}' says {field_} = '{value}'; {nearest(str(value), known)}")
@@ -98,25 +108,46 @@ class Registry(Generic[P]):
 
     @property
     def names(self) -> Sequence[str]:
+        """Return the names of the parts, ours first."""
         return list(dict.fromkeys(part.name for part in self))
 
     def named(self, name: str, *more: str) -> P:
-        """The part of this name. Raises ConfigError, with the nearest name, those of `more` among them, where there is none."""
+        """Return the part of this name.
+
+        Args:
+            name: The name, as a config has it.
+            more: Other names that may stand there, for the message.
+
+        Returns:
+            The part's entry.
+
+        Raises:
+            ConfigError: There is none; the message has the nearest name.
+        """
         if name not in self:
             raise ConfigError(self.unknown(name, more))
         return self[name]
 
     def unknown(self, name: str, more: Iterable[str] = ()) -> str:
-        """What is said of a name that no part has."""
+        """Return what is told to somebody who uses a name that no part has.
+
+        Args:
+            name: The name.
+            more: Other names that may stand there.
+
+        Returns:
+            One line, with the nearest name and the parts that were left out.
+        """
         return "; ".join((f"unknown {self.word} '{name}'; {nearest(name, (*self.names, *more))}", *self.left_out))
 
     @property
     def by_key(self) -> Mapping[Hashable, P]:
+        """Return the parts by what they are found by."""
         return self._all[0]
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Why parts of other packages are not here, a line each."""
+        """Return why parts of other packages are not here, a line each."""
         return self._all[2]
 
     @cached_property
@@ -163,7 +194,11 @@ class Registry(Generic[P]):
 
 
 def forget(*kinds: Registry[Any]) -> None:
-    """Read the parts of these kinds anew when they are next asked for: packages have come or gone."""
+    """Read the parts of these kinds anew when they are next asked for: packages have come or gone.
+
+    Args:
+        kinds: The registries.
+    """
     _entry_points.cache_clear()
     for kind in kinds:
         vars(kind).pop("_all", None)
@@ -203,19 +238,40 @@ def _newer(distribution: metadata.Distribution) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name leads to a module of somebody's own, and is none that a part is registered by."""
+    """Tell whether a name leads to a module of somebody's own, and is none that a part is registered by.
+
+    Args:
+        name: A name in a config.
+
+    Returns:
+        True if it has the form `module:attribute`.
+    """
     return ":" in name
 
 
 def attribute_at(path: str) -> Any:
-    """What stands at an import path, `package.module:attribute`, or the module itself. Raises whatever the import does."""
+    """Return what stands at an import path. Whatever the import raises is raised.
+
+    Args:
+        path: `package.module:attribute`, or a module's name.
+
+    Returns:
+        The attribute, or the module itself.
+    """
     name, _, attribute = path.partition(":")
     module = importlib.import_module(name)
     return getattr(module, attribute) if attribute else module
 
 
 def module_of(function: Callable[..., Any]) -> str:
-    """The module that defines what a partial, a decorator or an object that can be called stands around."""
+    """Return the module that defines what a partial, a decorator or a callable object stands around.
+
+    Args:
+        function: Anything that can be called.
+
+    Returns:
+        The module's name.
+    """
     while isinstance(function, functools.partial):
         function = function.func
     plain = inspect.unwrap(function)
@@ -224,7 +280,14 @@ def module_of(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """While inside, the modules in this folder can be imported, as they can by `python -m`."""
+    """Let the modules in a folder be imported inside this context, as `python -m` lets them.
+
+    Args:
+        folder: The folder.
+
+    Yields:
+        Nothing.
+    """
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -234,7 +297,15 @@ def importable(folder: Path) -> Iterator[None]:
 
 
 def why_not_imported(error: BaseException, folder: Path) -> str:
-    """What hindered an import, in one line; where it lies in somebody's code in this folder, the file and line come first."""
+    """Return what hindered an import.
+
+    Args:
+        error: What the import raised.
+        folder: Where somebody's code lies. Where the error lies in it, the file and line come first.
+
+    Returns:
+        One line.
+    """
     if isinstance(error, ImportError | AttributeError):
         return " ".join(str(error).split())
     return ": ".join(filter(None, (place_of(error, folder), words_of(error))))

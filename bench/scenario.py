@@ -21,7 +21,6 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from bench.bounds import Lookup
-from bench.digests import digest_of
 from bench.errors import one_line
 
 Json = Any
@@ -36,14 +35,21 @@ MOST_PARTS = 1_000
 
 
 class Output(BaseModel):
-    """The base of every subtask's output type. Unknown fields are ignored, strict types are not asked of a model."""
+    """The base of every subtask's output type. Unknown fields are ignored, and strict types are not asked of a model."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 @lru_cache(maxsize=1024)
 def schema_of(output: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema of an output, made once: nobody changes it."""
+    """Return the JSON schema of an output. It is made once, and nobody changes it.
+
+    Args:
+        output: The output type.
+
+    Returns:
+        The schema, as pydantic writes it.
+    """
     return output.model_json_schema()
 
 
@@ -56,6 +62,8 @@ class Code:
     """Marks a text of an output as code: `Annotated[str, Code("python")]`, in a field or in the values of a dict.
 
     In the answer format `fenced` it stands in a code block behind the JSON; in all others it changes nothing.
+
+    language   what the code block is marked with
     """
 
     language: str = ""
@@ -87,7 +95,14 @@ class Inputs(dict[str, Any]):
 
 
 def documents_of(documents: Mapping[str, str]) -> Mapping[str, str]:
-    """The documents, as a pack's code gets them."""
+    """Return the documents as a pack's code gets them: a name that is not among them is refused in words.
+
+    Args:
+        documents: Texts by name.
+
+    Returns:
+        The same, as `Inputs`.
+    """
     return Inputs(documents, "there is no document", "the documents are")
 
 
@@ -96,7 +111,14 @@ Document = str | BaseModel | Mapping[str, Any]
 
 
 def as_document(value: Document) -> str:
-    """Return the same text for the same state, whoever asks."""
+    """Return the same text for the same state, whoever asks.
+
+    Args:
+        value: A text, or what a tool returned.
+
+    Returns:
+        The text itself, or JSON with an indent of 1.
+    """
     if isinstance(value, str):
         return value
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
@@ -105,7 +127,11 @@ def as_document(value: Document) -> str:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may look at beside the output it judges: all documents, and the outputs that the subtask reads."""
+    """What a check may look at beside the output it judges.
+
+    documents   all documents, texts by name
+    outputs     the outputs that the subtask reads, by its name
+    """
 
     documents: Mapping[str, str]
     outputs: Mapping[str, Any]
@@ -118,7 +144,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Finding:
-    """A validating subtask's word that an earlier subtask's output is wrong."""
+    """A validating subtask's word that an earlier subtask's output is wrong.
+
+    subtask   the name of the earlier subtask
+    reason    why its output is wrong, in one line
+    """
 
     subtask: str
     reason: str
@@ -132,12 +162,15 @@ Check = Callable[[Any, Context], str | None]
 class Subtask:
     """One narrowly scoped judgment.
 
-    reads        names of documents and of earlier subtasks; nothing else is put into its prompt
-    checks       run after the schema, and only where every subtask it reads has a valid output
-    sufficient   why a valid output is too weak (empty, unsure), or None; asked by architectures that branch at runtime
-    skip         given the outputs so far, the output to commit without asking a model, or None where it is needed
-    finds        given its own output, the earlier subtask that it found wrong, or None
-    checkpoint   static decomposition verifies here what it handed on unverified
+    name           its name, unique in the task: a key of random draws
+    instructions   what the model is told to do, as Markdown
+    reads          names of documents and of earlier subtasks; nothing else is put into its prompt
+    output         the type of its output
+    checks         run after the schema, and only where every subtask it reads has a valid output
+    sufficient     why a valid output is too weak (empty, unsure), or None; asked by architectures that branch at runtime
+    skip           given the outputs so far, the output to commit without asking a model, or None where it is needed
+    finds          given its own output, the earlier subtask that it found wrong, or None
+    checkpoint     static decomposition verifies here what it handed on unverified
     """
 
     name: str
@@ -155,8 +188,11 @@ class Subtask:
 class Task:
     """All that an architecture, and through it a model, may see of a scenario.
 
-    `role` opens every prompt as the system message. The subtasks stand in an order in which each reads earlier ones.
-    `answer` names the outputs that are graded; () stands for all. An output that is not among them is scratch.
+    name        the pack's name
+    role        opens every prompt, as the system message
+    documents   texts by name
+    subtasks    stand in an order in which each reads earlier ones
+    answer      names the outputs that are graded; () stands for all. An output that is not among them is scratch
     """
 
     name: str
@@ -165,23 +201,29 @@ class Task:
     subtasks: tuple[Subtask, ...]
     answer: tuple[str, ...] = ()
 
-    @cached_property
-    def digests(self) -> Mapping[str, str]:
-        """Of the documents, by name."""
-        return {name: digest_of(text) for name, text in self.documents.items()}
-
-    @cached_property
+    @property
     def answer_names(self) -> tuple[str, ...]:
-        """The subtasks whose outputs are the answer, in the order of the subtasks."""
+        """Return the subtasks whose outputs are the answer, in the order of the subtasks."""
         names = tuple(subtask.name for subtask in self.subtasks)
         return tuple(name for name in names if name in self.answer) if self.answer else names
 
     def subtask(self, name: str) -> Subtask:
+        """Return a subtask by its name.
+
+        Args:
+            name: The name of a subtask of this task.
+
+        Returns:
+            The subtask.
+
+        Raises:
+            StopIteration: There is none of this name.
+        """
         return next(subtask for subtask in self.subtasks if subtask.name == name)
 
     @property
     def stages(self) -> tuple[tuple[Subtask, ...], ...]:
-        """The subtasks cut after each checkpoint; the last subtask always is one."""
+        """Return the subtasks cut after each checkpoint; the last subtask always is one."""
         stages: list[tuple[Subtask, ...]] = []
         stage: list[Subtask] = []
         for subtask in self.subtasks:
@@ -194,10 +236,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Grade:
-    """What the grader says of an answer.
+    """What the grader says of an answer. A correct answer may score less than 1.
 
-    `score` is in [0, 1]; `parts` holds the partial scores it is made of, each in [0, 1]; `note` is one line that says why.
-    Raises ValueError for a score outside [0, 1], and for more than MOST_PARTS parts. A correct answer may score less than 1.
+    correct   whether it solves the task
+    score     in [0, 1]
+    parts     the partial scores it is made of, each in [0, 1], at most MOST_PARTS
+    note      one line that says why
+
+    Raises:
+        ValueError: A score is not in [0, 1], or there are too many parts.
     """
 
     correct: bool
@@ -229,7 +276,12 @@ Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """A plausible wrong answer: the reference with some outputs exchanged, which the grader must refuse."""
+    """A plausible wrong answer: the reference with some outputs exchanged, which the grader must refuse.
+
+    name      the name of its file
+    why       what is wrong with it, in one line
+    outputs   subtask -> the JSON of the output in the reference's place
+    """
 
     name: str
     why: str
@@ -238,7 +290,11 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a tool."""
+    """A call of a tool.
+
+    tool        the tool's name
+    arguments   its arguments, as JSON by name
+    """
 
     tool: str
     arguments: Mapping[str, Any]
@@ -257,10 +313,12 @@ class TaskEnvironment(Protocol):
     part: ClassVar[str]
 
     @property
-    def given(self) -> tuple[str, ...]: ...
+    def given(self) -> tuple[str, ...]:
+        """Return the names of documents that are given with each call."""
 
     @property
-    def right(self) -> Callable[[str, Mapping[str, str]], Json] | None: ...
+    def right(self) -> Callable[[str, Mapping[str, str]], Json] | None:
+        """Return what answers for a simulated model; None where the pack does not say."""
 
 
 @dataclass(frozen=True)
@@ -304,24 +362,45 @@ class Scenario:
 
     @property
     def key(self) -> str:
-        """What tells this instance from all others of a run."""
+        """Return what tells this instance from all others of a run."""
         return scenario_key(self.name, self.instance)
 
     @cached_property
     def reference_digest(self) -> str:
-        """Of the reference and the wrong outputs: a simulated model answers with them, and `wrong_value` draws from them."""
+        """Return the digest of the reference and the wrong outputs.
+
+        A simulated model answers with them, and `wrong_value` draws from them.
+        """
         text = json.dumps([self.reference, [wrong.outputs for wrong in self.wrong]])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def grade_answer(self, answer: Answer) -> Grade:
         """Grade an answer. The grader gets the outputs named by `Task.answer_names` and no others.
 
-        Raises KeyError where one is missing, TypeError where the grader returns no Grade, and whatever the grader raises.
+        Args:
+            answer: Valid outputs by subtask.
+
+        Returns:
+            The grade.
+
+        Raises:
+            KeyError: An output is missing.
+            TypeError: The grader returned no Grade. Whatever the grader raises is raised as well.
         """
         return self._graded(self._answer({name: answer[name] for name in self.task.answer_names}))
 
     def grade_world(self, world: Any) -> Grade:
-        """Grade what became of its environment. Raises TypeError where the grader returns no Grade, and what that raises."""
+        """Grade what became of the task's environment.
+
+        Args:
+            world: What the pack's grader is given of it, a `FinalWorld`.
+
+        Returns:
+            The grade.
+
+        Raises:
+            TypeError: The grader returned no Grade. Whatever the grader raises is raised as well.
+        """
         return self._graded(world)
 
     def _graded(self, answer: Any) -> Grade:
@@ -331,11 +410,33 @@ class Scenario:
         return replace(grade, note=one_line(grade.note, LONGEST_NOTE))
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
-        """Grade an answer that is given as JSON by subtask. Raises ValidationError or KeyError where it is no answer."""
+        """Grade an answer that is given as JSON.
+
+        Args:
+            outputs: JSON by subtask.
+
+        Returns:
+            The grade.
+
+        Raises:
+            ValidationError: An output does not fit its schema.
+            KeyError: An output is missing.
+        """
         return self.grade_answer(self.answer_of(outputs))
 
     def answer_of(self, outputs: Mapping[str, Json]) -> Answer:
-        """The answer that JSON by subtask means. Raises ValidationError or KeyError where it is none."""
+        """Return the answer that JSON by subtask means.
+
+        Args:
+            outputs: JSON by subtask.
+
+        Returns:
+            Valid outputs by subtask.
+
+        Raises:
+            ValidationError: An output does not fit its schema.
+            KeyError: An output is missing.
+        """
         names = self.task.answer_names
         return self._answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
 
@@ -344,11 +445,19 @@ class Scenario:
 
     @cached_property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:
-        """Plausible wrong outputs by subtask, from the wrong answers."""
+        """Return plausible wrong outputs by subtask, from the wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}
         return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}
 
 
 def scenario_key(name: str, instance: str) -> str:
-    """`pack`, or `pack/instance` where it has several."""
+    """Return the key of an instance.
+
+    Args:
+        name: The pack's name, with its variant.
+        instance: The instance's name; "" for a sole one.
+
+    Returns:
+        `pack`, or `pack/instance` where the pack has several.
+    """
     return f"{name}/{instance}" if instance else name

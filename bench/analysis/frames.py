@@ -1,5 +1,4 @@
-"""A run's folder as pandas frames: one row a trial, a call, a planned fault, a recovery, a judged reply, a wait, a step, a call
-of a tool.
+"""A run's folder as pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
 
 The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
 the order in which the trials ended.
@@ -112,53 +111,106 @@ class Run:
 
     @property
     def name(self) -> str:
+        """Return the name of the run's folder."""
         return self.manifest.name
 
     @property
     def config(self) -> StoredConfig:
+        """Return the config that it was run with."""
         return self.manifest.config
 
     def parameters_of(self, model: str) -> ModelParameters:
-        """The parameters of a model; of one that the manifest does not have, none are known."""
+        """Return the parameters of a model.
+
+        Args:
+            model: Its name in the config.
+
+        Returns:
+            What the manifest says; of a model that it does not have, none are known.
+        """
         return self.manifest.models.get(model, ModelParameters())
 
     def pack(self, scenario: str) -> ManifestPack:
-        """What the manifest tells of a scenario; of one that it does not have, nothing is known."""
+        """Return what the manifest tells of a scenario.
+
+        Args:
+            scenario: The pack's name, with its variant.
+
+        Returns:
+            What the manifest says; of a pack that it does not have, nothing is known.
+        """
         return self.manifest.scenarios.get(scenario, ManifestPack())
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
-        """The run with each of its frames changed in the same way."""
+        """Return the run with each of its frames changed in the same way.
+
+        Args:
+            change: (frame) -> another frame.
+
+        Returns:
+            A new run; this one stays as it is.
+        """
         return self.having({name: change(frame) for name, frame in self.frames.items()})
 
     def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
-        """The run with these frames in the place of its own."""
+        """Return the run with these frames in the place of its present ones.
+
+        Args:
+            frames: Frames by name; those that are left out stay.
+
+        Returns:
+            A new run; this one stays as it is.
+        """
         more = {name: frames.get(name, frame) for name, frame in self.more.items()}
         fields_of_run: dict[str, Any] = {name: frame for name, frame in frames.items() if name not in more}
         return replace(self, **fields_of_run, more=more)
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
-        """Model -> whose seconds its trials have: live, simulated, recorded."""
+        """Return whose seconds the trials of each model have: `live`, `simulated`, `recorded`."""
         pairs = self.trials[["model", "timing"]].drop_duplicates()
         return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
 
     def is_simulated(self, model: str) -> bool:
-        """Whether its replies are made up by us; a replay of such replies is no less so."""
+        """Tell whether a model's replies are made up by us; a replay of such replies is no less so.
+
+        Args:
+            model: Its name in the config.
+
+        Returns:
+            True if they are.
+        """
         timings = self.timings.get(model, frozenset())
         replayed = "recorded" in timings and self.parameters_of(model).is_simulated
         return "simulated" in timings or replayed
 
     def names(self, column: str) -> list[str]:
-        """The scenarios, architectures, models or fault plans that have trials, in the config's order."""
+        """Return the names in a column that have trials, in the config's order.
+
+        Args:
+            column: `scenario`, `architecture`, `model` or `plan`.
+
+        Returns:
+            Each name once.
+        """
         rank = ranks(self.config, column)
         return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
 
 
 @uncollected()
 def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | None = None) -> Run:
-    """Read a run's folder. `records` are those in it, where they have been read already: then the run keeps its trials'.
+    """Read a run's folder.
 
-    Raises ResultsError where the folder holds no run, where it is damaged, or where no trial is recorded yet.
+    Args:
+        path: The folder, or the archive in its place.
+        records: The records in it, where they have been read already: then the run keeps its trials'.
+
+    Returns:
+        The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer,
+        times in seconds, costs in dollars.
+
+    Raises:
+        ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
     """
     folder = Path(path)
     manifest = read_manifest(folder)
@@ -203,7 +255,15 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
 
 
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
-    """Name -> its place in the config."""
+    """Return the place of each name in the config.
+
+    Args:
+        config: The run's config.
+        column: `scenario`, `architecture`, `model` or `plan`.
+
+    Returns:
+        Name -> place, from 0.
+    """
     return {name: place for place, name in enumerate(config.names(column))}
 
 

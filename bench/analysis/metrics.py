@@ -19,14 +19,16 @@ DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 
 @dataclass(frozen=True)
 class Metric(Part):
-    """Something that is read off a trial.
+    """Something that is read off a trial: a column of `run.trials`, and with a title a row or a column of tables.
 
-    dtype       its type in pandas
-    value       reads it; None where the trial has none
-    title       what tables call it
+    name        the column's name
+    dtype       its type in pandas, of DTYPES; `Int64`, `boolean` and `float64` can be missing
+    value       (trial) -> its value, in the unit that `title` says; None where the trial has none
+    title       what tables call it, with its unit; "" where no table shows it
     digits      behind the point, of ours; `published_digits` of the paper's
-    measure     what it is an amount of, by which its interval is chosen
-    in_costs    it is one of the things that a trial costs
+    percent     it is a share in [0, 1], shown in percent
+    measure     what it is an amount of, by which its interval is chosen (`bench.analysis.measure`)
+    in_costs    it is one of the things that a trial costs: it stands in every table of these
     harm        it counts what a trial damaged
     """
 
@@ -46,7 +48,7 @@ class Metric(Part):
 
 
 class Family(NamedTuple):
-    """What some calls of a trial took."""
+    """What some calls of a trial took: `tokens`, `seconds`, `calls`, and `usage`, tokens by the provider's own count."""
 
     tokens: Metric
     seconds: Metric
@@ -56,6 +58,7 @@ class Family(NamedTuple):
 
     @property
     def shown(self) -> tuple[Metric, Metric, Metric]:
+        """Return those that tables show."""
         return self.tokens, self.seconds, self.calls
 
 
@@ -143,11 +146,22 @@ COMPARED = (TOKENS, RETRY_TOKENS, LATENCY, SCORE)
 
 
 def costs() -> list[Metric]:
-    """What a trial costs."""
+    """Return what a trial costs, in the order of tables.
+
+    Returns:
+        Tokens, seconds and calls, then further metrics that are `in_costs`.
+    """
     first = (TOKENS, LATENCY, API, WAITING, FRAMEWORK, CALLS)
     return [*first, *(metric for metric in METRICS if metric.in_costs and metric not in first)]
 
 
 def measure_of(column: str) -> Measure:
-    """What a column of a run's trials is an amount of."""
+    """Return what a column of a run's trials is an amount of.
+
+    Args:
+        column: The column's name.
+
+    Returns:
+        The metric's measure; `spent` for a column of no metric.
+    """
     return METRICS[column].measure if column in METRICS else "spent"

@@ -6,13 +6,13 @@ What is asked for in one call is verified, committed and rejected together. With
 
 from __future__ import annotations
 
-from bench.architectures.policy import Policy
+from bench.architectures.policy import LearnedPolicy
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 
-async def learned_policy(task: Task, workbench: Workbench, policy: Policy) -> None:
+async def learned_policy(task: Task, workbench: Workbench, policy: LearnedPolicy) -> None:
     calls = [
         [task.subtask(name) for name in call]
         for call in policy.calls_for(task.name, [subtask.name for subtask in task.subtasks])
@@ -28,6 +28,6 @@ async def learned_policy(task: Task, workbench: Workbench, policy: Policy) -> No
             repairs[rejected.subtask] = rejected
             continue
         workbench.commit(proposal)
-        for found in filter(None, map(workbench.finding, asked)):
-            workbench.invalidate(found)
-            repairs[found.subtask] = found
+        for finding in filter(None, map(workbench.finding, asked)):
+            workbench.invalidate(finding)
+            repairs[finding.subtask] = finding

@@ -67,6 +67,7 @@ class ArchitecturePart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the modules in which its code stands."""
         endpoint = ("bench.endpoint.server",) if self.makes_own_calls else ()
         return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
 

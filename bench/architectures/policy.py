@@ -39,7 +39,7 @@ class PackPolicy(BaseModel):
     first_replies: Lookup[str, FirstReplies]
 
 
-class Policy(BaseModel):
+class LearnedPolicy(BaseModel):
     """`packs` by name, without a variant. `run` to `plan` say what it was learned from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,10 +67,10 @@ class Policy(BaseModel):
         return calls
 
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path: Path) -> LearnedPolicy:
     """Raises ConfigError for a file that cannot be read, or is no policy."""
     try:
-        return Policy.model_validate_json(text_of(path, MOST_BYTES))
+        return LearnedPolicy.model_validate_json(text_of(path, MOST_BYTES))
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     except ValidationError as error:
@@ -80,7 +80,7 @@ def read_policy(path: Path) -> Policy:
     raise ConfigError(f"{path}: {wrong}; bench learn RUN --to FILE writes a policy")
 
 
-def seen_by(policies: Mapping[str, Policy], pack: str) -> frozenset[str]:
+def seen_by(policies: Mapping[str, LearnedPolicy], pack: str) -> frozenset[str]:
     """The instances of a pack on which one of these policies was learned; variants name their instances alike."""
     name = pack.partition(":")[0]
     return frozenset(

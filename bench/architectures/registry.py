@@ -16,7 +16,7 @@ from typing import Any
 from bench.answers.formats import AnswerFormat
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart, Structure
-from bench.architectures.policy import Policy
+from bench.architectures.policy import LearnedPolicy
 from bench.errors import ConfigError
 from bench.registry import Registry, attribute_at, importable, is_path, why_not_imported
 
@@ -194,7 +194,7 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
 
 
 def load_architecture(
-    part: ArchitecturePart, parallel: bool = False, form: Form | None = None, policy: Policy | None = None
+    part: ArchitecturePart, parallel: bool = False, form: Form | None = None, policy: LearnedPolicy | None = None
 ) -> Architecture:
     """The function of an architecture, in the form that a variant asks for, with the policy that it has learned.
 

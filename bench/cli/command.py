@@ -30,7 +30,7 @@ WORDS = {
 INTERRUPTED = 130
 
 
-class Command(TyperCommand):
+class SuggestingCommand(TyperCommand):
     """Refuses an option that takes one value and is given two. Ctrl-C ends it in one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bench.architectures.policy import Policy
+from bench.architectures.policy import LearnedPolicy
 from bench.cli.terminal import Terminal
 from bench.experiment.config import FAULT_FREE
 from bench.experiment.verify import require_sound
@@ -39,7 +39,9 @@ def learn(
     """
     folder = folder_of(run)
     require_sound(folder)
-    policy: Policy = attribute_at(f"{STUDIES['learning'].path}:learn")(folder, scenarios, architecture, plan, model, instances)
+    policy: LearnedPolicy = attribute_at(f"{STUDIES['learning'].path}:learn")(
+        folder, scenarios, architecture, plan, model, instances
+    )
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(policy.model_dump_json(indent=1) + "\n", encoding="utf-8")
     for name, pack in policy.packs.items():

@@ -12,7 +12,7 @@ import typer
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
-from bench.cli.command import Command, Commands
+from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.exchange import export, merge
@@ -333,7 +333,7 @@ app.command()(runs)
 app.command()(learn)
 app.command()(verify)
 for each in (*app.registered_commands, *new_app.registered_commands):
-    each.cls = Command
+    each.cls = SuggestingCommand
 
 
 def _tell(mistake: Any) -> None:

@@ -12,7 +12,7 @@ from bench.codebase.patches import Patch
 from bench.codebase.state import ExecutionState
 
 app = typer.Typer(help="What a patch of code invalidates, and what must run again.", no_args_is_help=True)
-Folder = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
+FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
 HERE = Path()
 WORDS = {"body": "the function {}", "skeleton": "the outside of functions in {}", "name": "where module {} is found"}
 
@@ -21,7 +21,7 @@ WORDS = {"body": "the function {}", "skeleton": "the outside of functions in {}"
 def at(
     step: Annotated[int, typer.Option(help="The number of a step; `bench code log` shows them.")],
     path: Annotated[str, typer.Argument(help="Show this file as it was.")] = "",
-    folder: Folder = HERE,
+    folder: FolderOption = HERE,
 ) -> None:
     """Show what code there was at a step."""
     state = ExecutionState.open(folder)
@@ -35,7 +35,7 @@ def at(
 @app.command()
 def impact(
     artifact: Annotated[str, typer.Argument(metavar="FUNC", help="path::function, path::Class.method, or a file.")],
-    folder: Folder = HERE,
+    folder: FolderOption = HERE,
 ) -> None:
     """Show what must run again if a function or a file is made anew."""
     state = ExecutionState.open(folder)
@@ -48,7 +48,7 @@ def impact(
 
 
 @app.command()
-def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: Folder = HERE) -> None:
+def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: FolderOption = HERE) -> None:
     """Show why a test must run again, and which patch turned it last."""
     state = ExecutionState.open(folder)
     stale = state.why(test)
@@ -66,7 +66,7 @@ def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 def run(
     context: typer.Context,
-    folder: Folder = HERE,
+    folder: FolderOption = HERE,
     everything: Annotated[bool, typer.Option("--all", help="Run and record all tests.")] = False,
     reverse: Annotated[
         bool, typer.Option("--reversed", help="Run all in reverse order, which shows what tests share.")
@@ -83,7 +83,7 @@ def patch(
     action: Annotated[str, typer.Option(help="The agent's action that made the change.")] = "",
     call: Annotated[str, typer.Option(help="The model call that made it.")] = "",
     person: Annotated[str, typer.Option(help="The person who made it.")] = "",
-    folder: Folder = HERE,
+    folder: FolderOption = HERE,
 ) -> None:
     """Make a patch of all that changed in the tree since the last step."""
     made = ExecutionState.open(folder).note_changes(action, call, person)
@@ -91,7 +91,9 @@ def patch(
 
 
 @app.command()
-def revert(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: Folder = HERE) -> None:
+def revert(
+    number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
+) -> None:
     """Take a patch back, and keep what others changed since."""
     state = ExecutionState.open(folder)
     step = state.revert(state.patch(number))
@@ -100,7 +102,9 @@ def revert(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patc
 
 
 @app.command("apply")
-def apply_(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: Folder = HERE) -> None:
+def apply_(
+    number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
+) -> None:
     """Apply a patch again, merged with what changed since."""
     state = ExecutionState.open(folder)
     step = state.apply(state.patch(number))
@@ -108,7 +112,7 @@ def apply_(number: Annotated[int, typer.Argument(metavar="PATCH", help="The patc
 
 
 @app.command()
-def log(folder: Folder = HERE) -> None:
+def log(folder: FolderOption = HERE) -> None:
     """Show all steps: when, why, and what ran on each."""
     state = ExecutionState.open(folder)
     for step in state.steps():

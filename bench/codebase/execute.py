@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.codebase.record import Context, Execution
+from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.units import digest
@@ -24,18 +24,18 @@ def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
     os.chdir(state.root)
     sys.argv = [path, *arguments]
     sys.path[0] = str(state.root / Path(path).parent) if kind != "document" else str(state.root)
-    recorder, context = Recorder(state.root), Context(kind, name)
-    said, began = io.StringIO(), time.perf_counter()
-    with recorder.recording(), recorder.context(context), contextlib.redirect_stdout(said):
+    recorder, context = Recorder(state.root), ExecutionContext(kind, name)
+    printed, began = io.StringIO(), time.perf_counter()
+    with recorder.recording(), recorder.context(context), contextlib.redirect_stdout(printed):
         outcome, detail = _document(path) if kind == "document" else _script(path)
     seconds = time.perf_counter() - began
     recorder.keep_outputs(context)
     context.note("file", path, recorder.present.value("file", path))
     records, volatile = recorder.records_of(context)
-    detail = f"{detail} {digest(said.getvalue())}".strip()
+    detail = f"{detail} {digest(printed.getvalue())}".strip()
     layout = " ".join((path, *arguments))
     state.save(step, layout, [Execution(kind, name, outcome, detail, seconds, tuple(records), volatile)])
-    sys.stdout.write(said.getvalue())
+    sys.stdout.write(printed.getvalue())
     return 0 if outcome == "passed" else 1
 
 
@@ -51,8 +51,8 @@ def _script(path: str) -> tuple[str, str]:
 
 
 def _document(path: str) -> tuple[str, str]:
-    found = doctest.testfile(path, module_relative=False, encoding="utf-8")
-    return ("failed", f"{found.failed} of {found.attempted}") if found.failed else ("passed", "")
+    result = doctest.testfile(path, module_relative=False, encoding="utf-8")
+    return ("failed", f"{result.failed} of {result.attempted}") if result.failed else ("passed", "")
 
 
 if __name__ == "__main__":

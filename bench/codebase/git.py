@@ -52,8 +52,8 @@ class Repository:
         surroundings = {**os.environ, **(environment or {})}
         done = subprocess.run(command, input=given, capture_output=True, check=False, env=surroundings)
         if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-            raise CodeError(f"git {words[0]} failed in {self.root}: {said[-1]}")
+            complaint = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            raise CodeError(f"git {words[0]} failed in {self.root}: {complaint[-1]}")
         return done.stdout
 
     def keep(self, content: bytes) -> str:
@@ -68,9 +68,9 @@ class Repository:
         """The tree of all files as they are now, without those that git ignores. The user's own index stays as it is."""
         with tempfile.TemporaryDirectory() as folder:
             index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
-            own = Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", "index").decode().strip())
-            if own.exists():
-                Path(index["GIT_INDEX_FILE"]).write_bytes(own.read_bytes())  # so that unchanged files are not read
+            repository_index = Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", "index").decode().strip())
+            if repository_index.exists():
+                Path(index["GIT_INDEX_FILE"]).write_bytes(repository_index.read_bytes())  # so that unchanged files are not read
             self.ask("add", "--all", "--ignore-errors", ".", environment=index)
             return self.ask("write-tree", environment=index).decode().strip()
 
@@ -100,15 +100,15 @@ class Repository:
     def changed(self, before: str, after: str) -> Sequence[str]:
         """The paths that differ between two trees; with "" for the first, all paths."""
         if not before:
-            said = self.ask("ls-tree", "-r", "-z", "--name-only", after)
+            listing = self.ask("ls-tree", "-r", "-z", "--name-only", after)
         else:
-            said = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
-        return [os.fsdecode(name) for name in said.split(b"\0") if name]
+            listing = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+        return [os.fsdecode(name) for name in listing.split(b"\0") if name]
 
     def blob_at(self, tree: str, path: str) -> str:
         """The id of a file's content in a tree; "" where it is not there."""
-        said = self.ask("ls-tree", "-z", tree, "--", path)
-        return said.split(b"\t")[0].split()[2].decode() if said else ""
+        listing = self.ask("ls-tree", "-z", tree, "--", path)
+        return listing.split(b"\t")[0].split()[2].decode() if listing else ""
 
     def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
         """Both changes of a base in one text, as `git merge-file` has it; None where they conflict."""

@@ -34,11 +34,11 @@ def names_in(source: str, path: str) -> dict[str, Names]:
     tree = ast.parse(source)
     module = parse(source.encode())
     globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
-    found: dict[str, list[set[str]]] = {"": [set(), set(), set()]}
+    lookups: dict[str, list[set[str]]] = {"": [set(), set(), set()]}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         unit = module.function_at(line)
-        free, attributes, imports = found.setdefault(unit.name if unit else "", [set(), set(), set()])
+        free, attributes, imports = lookups.setdefault(unit.name if unit else "", [set(), set(), set()])
         if isinstance(node, Function) and unit is not None:
             free |= globals_.get((node.name, node.lineno), set())
         elif isinstance(node, ast.Name) and unit is None:
@@ -51,7 +51,7 @@ def names_in(source: str, path: str) -> dict[str, Names]:
             imports |= {f"{'.' * node.level}{node.module or ''}"} | {
                 f"{node.module or ''}.{alias.name}" for alias in node.names
             }
-    return {name: Names(*map(frozenset, three)) for name, three in found.items()}
+    return {name: Names(*map(frozenset, three)) for name, three in lookups.items()}
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[tuple[tuple[str, int], set[str]]]:
@@ -87,9 +87,9 @@ def users_of(files: Mapping[str, str], artifact: str) -> list[str]:
         last = inner.rpartition(".")[2]
         module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".").rpartition(".")[2]
         for user, names in graph.items():
-            own = user.partition("::")[0] == path
-            knows = own or any(module in name.split(".") for name in graph[user.partition("::")[0]].imports | names.imports)
-            named = (last in names.attributes or last in names.free) if last else (knows and not own)
+            is_own = user.partition("::")[0] == path
+            knows = is_own or any(module in name.split(".") for name in graph[user.partition("::")[0]].imports | names.imports)
+            named = (last in names.attributes or last in names.free) if last else (knows and not is_own)
             if user not in reached and knows and named:
                 reached.add(user)
                 waiting.append(user)

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bench.codebase.record import Execution, Fact, Record
-from bench.codebase.store import Store
+from bench.codebase.store import ExecutionStore
 
 SUPERSEDED = "was run in one order, and has since been run in both"
 SHARED = ("body", "file", "listing", "environment")
 
 
-def compare_orders(store: Store, layout: str, executions: Sequence[Execution]) -> Sequence[Execution]:
+def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Execution]) -> Sequence[Execution]:
     """Executions of the reverse order, with what the usual order showed beside; both in the usual order.
 
     A test whose outcome differs is order-dependent, which the store notes.
     """
-    before = {one.name: one for one in store.executions(layout)}
+    before = {execution.name: execution for execution in store.executions(layout)}
     shared: dict[str, set[Fact]] = {}
     ordered: list[str] = []
     merged = []
@@ -38,10 +38,10 @@ def compare_orders(store: Store, layout: str, executions: Sequence[Execution]) -
             shared.setdefault(module, set()).update(differing)
         if (usual.outcome, usual.detail) != (execution.outcome, execution.detail):
             ordered.append(execution.name)
-        own = Record("both orders", execution.name, frozenset(then | execution.facts))
+        combined = Record("both orders", execution.name, frozenset(then | execution.facts))
         volatile = "; ".join(dict.fromkeys(filter(None, (execution.volatile, usual.volatile))))
         kept = replace(execution, outcome=usual.outcome, detail=usual.detail, volatile=volatile)
-        merged.append(replace(kept, records=(*execution.records, own)))
+        merged.append(replace(kept, records=(*execution.records, combined)))
     superseded = [(SUPERSEDED, layout, execution.name) for execution in merged]
     with store.writing():
         store.db.executemany("UPDATE executions SET volatile = ? WHERE layout = ? AND name = ? AND volatile = ''", superseded)

@@ -129,7 +129,7 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
 
 def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, call: str, person: str) -> Patch:
     keep = state.repository.keep
-    rows = [{"path": one.path, "before": _blob(keep, one.before), "after": _blob(keep, one.after)} for one in edits]
+    rows = [{"path": edit.path, "before": _blob(keep, edit.before), "after": _blob(keep, edit.after)} for edit in edits]
     with state.store.writing():
         cursor = state.store.db.execute(
             "INSERT INTO patches(at, base, status, edits, action, call, person) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -141,10 +141,10 @@ def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, cal
 def patch_of(state: Workspace, number: int) -> Patch:
     """The patch of a number. Raises CodeError where there is none."""
     query = "SELECT id, at, status, edits, action, call, person FROM patches WHERE id = ?"
-    found = state.store.rows(query, number)
-    if not found:
+    rows_read = state.store.rows(query, number)
+    if not rows_read:
         raise CodeError(f"there is no patch {number}; `bench code log` shows the patches")
-    id_, at, status, rows, *made = found[0]
+    id_, at, status, rows, *made = rows_read[0]
     content = state.repository.content
     edits = tuple(
         Edit(row["path"], *(content(row[side]) if row[side] else None for side in ("before", "after")))
@@ -278,7 +278,7 @@ def credit(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -
         before, after = none.get(test, "absent"), every.get(test, "absent")
         if before == after:
             continue
-        turned = {subset for subset, found in outcomes.items() if found.get(test, "absent") == after}
+        turned = {subset for subset, results in outcomes.items() if results.get(test, "absent") == after}
         sufficient = tuple(number for number in numbers if frozenset({number}) in turned)
         necessary = tuple(number for number in numbers if not any(number not in subset for subset in turned))
         credited.append(Credit(test, before, after, sufficient, necessary))

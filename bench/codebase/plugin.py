@@ -26,8 +26,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     mode = early_config.known_args_namespace.bench_impact
     if mode is None:
         return (yield)
-    from bench.codebase.pytest_recording import Recording  # noqa: PLC0415
+    from bench.codebase.pytest_recording import RecordingPlugin  # noqa: PLC0415
 
-    recording = Recording(early_config, mode, args)
+    recording = RecordingPlugin(early_config, mode, args)
     early_config.pluginmanager.register(recording, "bench.codebase.recording")
     return (yield)

@@ -45,7 +45,7 @@ class Present:
         if kind == "listing":
             return listing_value(self.root / name)
         if kind == "name":
-            return self._found(name)
+            return self._status_of(name)
         if kind == "environment":
             return self.variable(name)
         return platform_value()
@@ -65,7 +65,7 @@ class Present:
             return digest("\0".join(f"{key}={self.environment[key]}" for key in sorted(self.environment) if key not in IGNORED))
         return digest(self.environment[name]) if name in self.environment else ABSENT
 
-    def _found(self, name: str) -> str:
+    def _status_of(self, name: str) -> str:
         """The file of the tree that a module's name leads to. The name has the folders behind it that are searched."""
         module, _, search = name.partition(" in ")
         for folder in search.split(":"):
@@ -85,13 +85,13 @@ IGNORED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_", "SHLVL", "PWD
 def file_value(path: str | Path) -> str:
     """The version of a file: the digest of its content, "folder" or "absent"."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
         if os.path.isdir(path):
             return "folder"
         if not os.path.isfile(path):
             return "special"
-        if found.st_size > LARGEST:
-            return f"{found.st_size}:{found.st_mtime_ns}"
+        if status.st_size > LARGEST:
+            return f"{status.st_size}:{status.st_mtime_ns}"
         with open(path, "rb") as file:
             return digest(file.read())
     except OSError:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
-from bench.codebase.record import Context, Execution
+from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.watching import unwatched
@@ -24,7 +24,7 @@ PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_excepti
 """Hooks by which a conftest takes part in each test; pytest's own part in it is not recorded."""
 
 
-class Recording:
+class RecordingPlugin:
     """The plug-in of a session that was asked for with `--bench-impact`.
 
     Args:
@@ -52,10 +52,10 @@ class Recording:
         names: Counter[str] = Counter(name.partition("::")[0] for name in self.decision.invalid)
         known = {name.partition("::")[0] for name in self.decision.kept}
         self._whole = {config.rootpath / name for name in known if not names[name]} if mode == "select" else set()
-        self._tests: dict[str, tuple[Context, float]] = {}
+        self._tests: dict[str, tuple[ExecutionContext, float]] = {}
         self._outcomes: dict[str, tuple[str, str]] = {}
-        self._collections: dict[Path, Context] = {}
-        self._fixtures: dict[int, Context] = {}
+        self._collections: dict[Path, ExecutionContext] = {}
+        self._fixtures: dict[int, ExecutionContext] = {}
         self._selected: list[pytest.Item] = []
         self._hooked = True
         self._kept: list[str] = []
@@ -64,7 +64,7 @@ class Recording:
         self._stack.enter_context(self._fixture_contexts())
         self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))
 
-    def _depend_on(self, context: Context, path: Path) -> None:
+    def _depend_on(self, context: ExecutionContext, path: Path) -> None:
         """A file that pytest reads by itself."""
         with unwatched():
             name = (
@@ -88,7 +88,7 @@ class Recording:
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
         if isinstance(collector, pytest.Session):
             return (yield)
-        context = self._collections.setdefault(collector.path, Context("collection", self._relative(collector.path)))
+        context = self._collections.setdefault(collector.path, ExecutionContext("collection", self._relative(collector.path)))
         with self.recorder.context(context):
             return (yield)
 
@@ -107,8 +107,8 @@ class Recording:
                 items[:] = [item for item in items if item.nodeid not in self.decision.kept]
         self._selected = list(items)
         plugins = [plugin for plugin in config.pluginmanager.get_plugins() if getattr(plugin, "__file__", None)]
-        own = [plugin for plugin in plugins if Path(plugin.__file__).is_relative_to(self.state.root)]
-        self._hooked = any(name.startswith(PER_TEST) for plugin in own for name in vars(plugin))
+        state_plugins = [plugin for plugin in plugins if Path(plugin.__file__).is_relative_to(self.state.root)]
+        self._hooked = any(name.startswith(PER_TEST) for plugin in state_plugins for name in vars(plugin))
 
     # Tests and fixtures
 
@@ -119,7 +119,7 @@ class Recording:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        context = Context("test", item.nodeid)
+        context = ExecutionContext("test", item.nodeid)
         for node in item.listchain():
             if node.path in self._collections:
                 context.uses.add(self._collections[node.path])
@@ -164,7 +164,7 @@ class Recording:
                 with self.recorder.calls():
                     return original(fixture, request)
             before = fixture.cached_result
-            context = Context("fixture", f"{fixture.baseid}::{fixture.argname}")
+            context = ExecutionContext("fixture", f"{fixture.baseid}::{fixture.argname}")
             try:
                 with self.recorder.context(context):
                     return original(fixture, request)

@@ -23,7 +23,7 @@ class Fact(NamedTuple):
 
 
 @dataclass(eq=False)
-class Context:
+class ExecutionContext:
     """What is being recorded of one test, module, fixture, collection or session, or of one script.
 
     codes      the functions that ran, each by its file, first line and name
@@ -39,7 +39,7 @@ class Context:
     codes: set[tuple[str, int, str]] = field(default_factory=set)
     imports: set[tuple[str, str, int, tuple[str, ...]]] = field(default_factory=set)
     facts: dict[tuple[str, str], str] = field(default_factory=dict)
-    uses: set[Context] = field(default_factory=set)
+    uses: set[ExecutionContext] = field(default_factory=set)
     volatile: set[str] = field(default_factory=set)
     outputs: set[str] = field(default_factory=set)
 

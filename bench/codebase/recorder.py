@@ -29,7 +29,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from bench.codebase.present import LEFT, Present, platform_value
-from bench.codebase.record import Context, Fact, Record
+from bench.codebase.record import ExecutionContext, Fact, Record
 from bench.codebase.watching import unwatched, watching
 
 NOW = frozenset({"<built-in method now>", "<built-in method utcnow>", "<built-in method today>"})
@@ -52,19 +52,19 @@ class Recorder:
     def __init__(self, root: Path):
         self.root = root.resolve()
         self.present = Present(self.root)
-        self.session = Context("session", "")
+        self.session = ExecutionContext("session", "")
         self.session.facts["platform", ""] = platform_value()
         self._stack = [self.session]
         self._profiles: list[Profile | None] = []
         self._threads: list[tuple[threading.Thread, Profile, dict[tuple[str, int, str], int]]] = []
-        self._by_name: dict[str, Context] = {}
-        self._by_path: dict[str, Context] = {}
+        self._by_name: dict[str, ExecutionContext] = {}
+        self._by_path: dict[str, ExecutionContext] = {}
         self._seen: dict[str, str | None] = {}
         self._names: dict[str, str] = {}
-        self._writers: dict[str, Context] = {}
+        self._writers: dict[str, ExecutionContext] = {}
         self._drawn: object = None
         self._caches: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._records: dict[Context, Record] = {}
+        self._records: dict[ExecutionContext, Record] = {}
         self._search: dict[str, None] = {}
         prefixes = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
         self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
@@ -72,7 +72,7 @@ class Recorder:
         self._loaded_before()
 
     @property
-    def current(self) -> Context:
+    def current(self) -> ExecutionContext:
         return self._stack[-1]
 
     @contextmanager
@@ -93,7 +93,7 @@ class Recorder:
                 yield
 
     @contextmanager
-    def context(self, context: Context, calls: bool = True) -> Iterator[Context]:
+    def context(self, context: ExecutionContext, calls: bool = True) -> Iterator[ExecutionContext]:
         """Record what is done in the block as this context's, and no one else's.
 
         Args:
@@ -160,7 +160,7 @@ class Recorder:
         self._threads.append((threading.current_thread(), profile, {}))
         profile.enable()
 
-    def _of_threads(self, context: Context) -> None:
+    def _of_threads(self, context: ExecutionContext) -> None:
         collecting = gc.isenabled()
         gc.disable()  # nothing may give the thread its turn while its calls are counted
         try:
@@ -172,7 +172,7 @@ class Recorder:
         finally:
             if collecting:
                 gc.enable()
-        self._threads = [one for one in self._threads if one[0].is_alive()]
+        self._threads = [thread for thread in self._threads if thread[0].is_alive()]
 
     # What running code reads (see Listener)
 
@@ -193,7 +193,7 @@ class Recorder:
         else:
             self.unstable(f"writes into the tree ({name})")
 
-    def keep_outputs(self, context: Context) -> None:
+    def keep_outputs(self, context: ExecutionContext) -> None:
         """Count what a script wrote into the tree to its result: it holds while the files are as the script left them."""
         with unwatched():
             for name in context.outputs:
@@ -254,7 +254,7 @@ class Recorder:
             try:
                 return original(name, globals_, locals_, fromlist, level)
             except ImportError:
-                self.current.imports |= {(package, f"{name}.{one}".lstrip("."), level, ()) for one in names}
+                self.current.imports |= {(package, f"{name}.{member}".lstrip("."), level, ()) for member in names}
                 raise
 
         return imported
@@ -273,7 +273,7 @@ class Recorder:
             path = None if spec is None or spec.origin is None else self._name_of_path(spec.origin)
             if path is None or spec is None or path.startswith(os.sep):
                 return original(loader, module)
-            context = self._by_path.setdefault(path, Context("module", path))
+            context = self._by_path.setdefault(path, ExecutionContext("module", path))
             self._by_name[spec.name] = context
             self.current.uses.add(context)
             with unwatched():
@@ -285,7 +285,7 @@ class Recorder:
 
     def _loaded_before(self) -> None:
         """Modules of the tree that were imported before anybody recorded: whoever uses one depends on the whole of them all."""
-        early = Context("module", "imported before the recording")
+        early = ExecutionContext("module", "imported before the recording")
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             path = self._name_of_path(file) if isinstance(file, str) else None
@@ -295,7 +295,7 @@ class Recorder:
 
     # What it comes to
 
-    def records_of(self, context: Context) -> tuple[list[Record], str]:
+    def records_of(self, context: ExecutionContext) -> tuple[list[Record], str]:
         """The records that a finished context depends on, its own among them, and why its result cannot be kept."""
         for folder in sys.path:
             inside = self._name_of_path(os.path.abspath(folder or "."))
@@ -305,16 +305,16 @@ class Recorder:
             context.uses.add(self.session)
         waiting, done = [context], {context}
         while waiting:
-            one = waiting.pop()
-            if one not in self._records or one is context:
-                self._records[one] = self._finished(one)
-            new = one.uses - done
+            current = waiting.pop()
+            if current not in self._records or current is context:
+                self._records[current] = self._finished(current)
+            new = current.uses - done
             done |= new
             waiting.extend(new)
-        why = sorted({reason for one in done for reason in one.volatile})
-        return [self._records[one] for one in done], "; ".join(why)
+        why = sorted({reason for known in done for reason in known.volatile})
+        return [self._records[known] for known in done], "; ".join(why)
 
-    def _finished(self, context: Context) -> Record:
+    def _finished(self, context: ExecutionContext) -> Record:
         for file, line, name in context.codes:
             path = self._name_of_path(file)
             module = None if path is None or path.startswith(os.sep) else self.present.module(path)
@@ -330,18 +330,18 @@ class Recorder:
         context.uses.discard(context)
         return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
 
-    def _resolve(self, context: Context, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
+    def _resolve(self, context: ExecutionContext, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
         base = package.rsplit(".", level - 1)[0] if level else ""
         whole = ".".join(filter(None, (base, name)))
         parts = whole.split(".")
         names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
         names += [inner for item in items if (inner := f"{whole}.{item}") in self._by_name]
-        for one in names:
-            used = self._by_name.get(one)
+        for member in names:
+            used = self._by_name.get(member)
             if used is not None:
                 context.uses.add(used)
-            if used is not None or "." not in one or names[0] in self._by_name:
-                key = f"{one} in {':'.join(self._search)}"
+            if used is not None or "." not in member or names[0] in self._by_name:
+                key = f"{member} in {':'.join(self._search)}"
                 if key not in self._names:
                     self._names[key] = self.present.value("name", key)
                 context.note("name", key, self._names[key])

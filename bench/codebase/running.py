@@ -97,8 +97,8 @@ def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None
         if kept is None:
             command = (sys.executable, "-m", "bench.codebase.execute", str(state.root), each.kind, each.name, each.path)
             _watched((*command, *each.arguments), state, limit)
-        found = [one for one in state.store.executions(layout, each.name) if one.kind == each.kind]
-        if not found:
+        executions = [execution for execution in state.store.executions(layout, each.name) if execution.kind == each.kind]
+        if not executions:
             raise CodeError(f"{each.kind} {each.name} ended without a result; run {each.path} by hand to see why")
-        done.append((found[-1] if kept is None else kept, kept is not None))
+        done.append((executions[-1] if kept is None else kept, kept is not None))
     return done

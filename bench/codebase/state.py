@@ -14,8 +14,8 @@ from bench.codebase.present import Present
 from bench.codebase.record import Fact
 from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
-from bench.codebase.validity import Decision, decide
-from bench.codebase.workspace import Step, Workspace
+from bench.codebase.validity import ValidityDecision, decide
+from bench.codebase.workspace import Workspace, WorkspaceStep
 
 
 class ExecutionState(Workspace):
@@ -29,9 +29,9 @@ class ExecutionState(Workspace):
 
     # Steps
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[WorkspaceStep]:
         """All steps, oldest first."""
-        return [Step(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
+        return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
 
     def at(self, step: int) -> dict[str, str]:
         """What code there was at a step.
@@ -91,7 +91,7 @@ class ExecutionState(Workspace):
 
     # Executions
 
-    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> Decision:
+    def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
         """Which results hold in the present tree, and which executions must run again, in their order."""
         return decide(self.store, Present(self.root), layout, kinds)
 
@@ -136,10 +136,10 @@ class ExecutionState(Workspace):
         return sorted(present.stale(facts))
 
     def _last(self, name: str) -> Kept:
-        found = self.store.executions(name=name)
-        if not found:
+        executions = self.store.executions(name=name)
+        if not executions:
             raise CodeError(f"nothing named '{name}' has run here; `bench code log` shows what has")
-        return found[-1]
+        return executions[-1]
 
     def reachable_from(self, artifact: str) -> list[str]:
         """The artifacts that refer to one, directly or through others, by the static graph alone: for code that never ran."""

@@ -61,7 +61,7 @@ class Kept:
 KEPT = "id, step, at, kind, name, outcome, detail, seconds, volatile"
 
 
-class Store:
+class ExecutionStore:
     """The file of one repository's execution state."""
 
     def __init__(self, path: Path):
@@ -109,8 +109,8 @@ class Store:
 
     def last_step(self) -> tuple[int, str]:
         """The last step and its tree; (0, "") before the first."""
-        found = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
-        return tuple(found[0]) if found else (0, "")
+        rows = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
+        return tuple(rows[0]) if rows else (0, "")
 
     def add_step(self, tree: str, kind: str, note: str) -> int:
         """A further step, in the present transaction."""
@@ -141,19 +141,19 @@ class Store:
         facts = {fact for record in records for fact in record.facts}
         self.db.executemany("INSERT OR IGNORE INTO facts(kind, name, value) VALUES (?, ?, ?)", facts)
         ids = {Fact(kind, name, value): id_ for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
-        found: dict[Record, int] = {}
+        ids_of: dict[Record, int] = {}
         for record in records:
-            own = sorted(ids[fact] for fact in record.facts)
-            key = digest(json.dumps([record.kind, record.name, own]))
+            fact_ids = sorted(ids[fact] for fact in record.facts)
+            key = digest(json.dumps([record.kind, record.name, fact_ids]))
             known = self.rows("SELECT id FROM records WHERE digest = ?", key)
             if known:
-                found[record] = known[0][0]
+                ids_of[record] = known[0][0]
                 continue
             row = (key, record.kind, record.name)
             made = int(self.db.execute("INSERT INTO records(digest, kind, name) VALUES (?, ?, ?)", row).lastrowid or 0)
-            found[record] = made
-            self.db.executemany("INSERT INTO record_facts(record, fact) VALUES (?, ?)", [(made, fact) for fact in own])
-        return found
+            ids_of[record] = made
+            self.db.executemany("INSERT INTO record_facts(record, fact) VALUES (?, ?)", [(made, fact) for fact in fact_ids])
+        return ids_of
 
     def facts(self) -> dict[int, Fact]:
         """All facts that some execution relied on."""
@@ -161,13 +161,13 @@ class Store:
 
     def executions_on(self, facts: Iterable[int]) -> set[int]:
         """The executions that depend on any of these facts."""
-        found: set[int] = set()
+        reached: set[int] = set()
         query = "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) WHERE fact IN ({})"
         wanted = list(facts)
         for at in range(0, len(wanted), 500):
             some = wanted[at : at + 500]
-            found |= {row[0] for row in self.rows(query.format(",".join("?" * len(some))), *some)}
-        return found
+            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(some))), *some)}
+        return reached
 
     def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
         """Executions, oldest first, all or of one layout or name."""

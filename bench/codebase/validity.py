@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from bench.codebase.present import Present
 from bench.codebase.record import Fact
-from bench.codebase.store import Kept, Store
+from bench.codebase.store import ExecutionStore, Kept
 
 
 @dataclass(frozen=True)
-class Decision:
+class ValidityDecision:
     """What is valid now, of all executions of one layout.
 
     kept      for each execution's name, the result that holds
@@ -24,7 +24,7 @@ class Decision:
     stale: frozenset[Fact] = field(default_factory=frozenset)
 
 
-def decide(store: Store, present: Present, layout: str, kinds: Sequence[str] = ("test",)) -> Decision:
+def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence[str] = ("test",)) -> ValidityDecision:
     """Judge every kept result by the present values of all that it relied on.
 
     A result of an older version counts as well: what a revert brings back need not run again. An execution that was volatile
@@ -46,10 +46,10 @@ def decide(store: Store, present: Present, layout: str, kinds: Sequence[str] = (
         if execution.volatile:
             kept.pop(name, None)
     _whole_files(store, kept, last)
-    return Decision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()))
+    return ValidityDecision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()))
 
 
-def _whole_files(store: Store, kept: dict[str, Kept], last: dict[str, Kept]) -> None:
+def _whole_files(store: ExecutionStore, kept: dict[str, Kept], last: dict[str, Kept]) -> None:
     """Keep nothing of a file in which an order-dependent test stands and any test must run again."""
     ordered = {name.partition("::")[0] for (name,) in store.rows("SELECT name FROM ordered")}
     broken = {name.partition("::")[0] for name in last if name not in kept} & ordered

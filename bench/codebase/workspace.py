@@ -10,7 +10,7 @@ from typing import Self
 from bench.codebase.git import CodeError, Repository
 from bench.codebase.orders import compare_orders
 from bench.codebase.record import Execution
-from bench.codebase.store import Store
+from bench.codebase.store import ExecutionStore
 from bench.codebase.units import digest, parse
 
 FOLDER = "bench-code"
@@ -19,7 +19,7 @@ DOCUMENTS = (".md", ".rst", ".txt")
 
 
 @dataclass(frozen=True)
-class Step:
+class WorkspaceStep:
     """A moment of the repository: its tree, and why it was looked at."""
 
     id: int
@@ -40,7 +40,7 @@ class Workspace:
 
     def __init__(self, repository: Repository):
         self.repository, self.root = repository, repository.root
-        self.store = Store(repository.common / FOLDER / "state.db")
+        self.store = ExecutionStore(repository.common / FOLDER / "state.db")
 
     @classmethod
     def open(cls, folder: str | Path = ".") -> Self:
@@ -106,12 +106,12 @@ class Workspace:
             known = [row for row in known if row[0].partition("::")[2] not in {unit.name for unit in module.units}]
         yield from ((artifact, kind, "absent") for artifact, kind in known)
 
-    def named_step(self, step: int) -> Step:
+    def named_step(self, step: int) -> WorkspaceStep:
         """A step by its number. Raises CodeError where there is none."""
-        found = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
-        if not found:
+        rows = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
+        if not rows:
             raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
-        return Step(*found[0])
+        return WorkspaceStep(*rows[0])
 
     def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
         """Keep executions, with what two orders of the same tests show of what tests share.

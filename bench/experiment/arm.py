@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
-from bench.architectures.policy import Policy
+from bench.architectures.policy import LearnedPolicy
 from bench.models.base import Model
 from bench.runtime.faults import FaultPlan
 from bench.runtime.trial import Settings
@@ -32,7 +32,7 @@ class ResolvedArchitecture:
     versions: Mapping[str, str] = field(default_factory=dict)
     parallel: bool = False
     form: Form | None = None
-    policy: Policy | None = None
+    policy: LearnedPolicy | None = None
 
 
 @dataclass(frozen=True)

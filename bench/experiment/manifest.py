@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from pydantic import Field, ValidationError
 
-from bench.architectures.policy import Policy
+from bench.architectures.policy import LearnedPolicy
 from bench.bounds import SPARSE, Lookup, Many, crowded
 from bench.experiment.config import StoredConfig
 from bench.experiment.entry import STORED, ManifestPart
@@ -105,7 +105,7 @@ class Manifest(ManifestPart):
     """Architecture -> the digest of its code."""
     parts: Lookup[str, str] = Field(default_factory=dict)
     """What else determines trials, such as an effect or a model -> the digest of its code."""
-    policies: Lookup[str, Policy] = Field(default_factory=dict, exclude_if=_is_empty)
+    policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=_is_empty)
     """Architecture -> the policy that it follows, with the instances on which that was learned: none of them is in this run."""
     scenarios: Lookup[str, ManifestPack]
     tokenizer: str = ""

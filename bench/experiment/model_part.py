@@ -18,7 +18,7 @@ DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class BaseModelEntry(ConfigEntry):
-    """What every model's entry may say."""
+    """What every model's table in a config may say."""
 
     kind: str
     answer_format: AnswerFormat | None = None
@@ -29,16 +29,23 @@ class BaseModelEntry(ConfigEntry):
 
     @property
     def passes_on_to(self) -> tuple[str, ...]:
-        """The models of the config that it passes requests on to."""
+        """Return the models of the config that it passes requests on to."""
         return ()
 
     @property
     def replays(self) -> Path | None:
-        """The run whose recorded replies it gives."""
+        """Return the run whose recorded replies it gives."""
         return None
 
     def misfit(self, _: AnswerFormat) -> str:
-        """Why it cannot be asked in this format as its entry has it; "" where it can."""
+        """Say why the model cannot be asked in a format as its entry has it.
+
+        Args:
+            _: The answer format.
+
+        Returns:
+            One line; "" where it can be asked.
+        """
         return ""
 
 
@@ -55,6 +62,7 @@ class ModelPart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the modules in which its code stands."""
         return (self.path.partition(":")[0],)
 
     def __post_init__(self) -> None:

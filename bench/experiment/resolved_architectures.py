@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bench.architectures.part import Architecture
-from bench.architectures.policy import Policy, read_policy
+from bench.architectures.policy import LearnedPolicy, read_policy
 from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.architecture_entry import TIME_LIMIT, ArchitectureEntry
@@ -20,7 +20,7 @@ from bench.scenario import Scenario
 
 
 def resolve_architectures(
-    config: Config, served: Mapping[str, Architecture], codebase: Codebase, policies: Mapping[str, Policy]
+    config: Config, served: Mapping[str, Architecture], codebase: Codebase, policies: Mapping[str, LearnedPolicy]
 ) -> dict[str, ResolvedArchitecture]:
     """Each architecture that the config runs, by its name; `served` are functions for those that are systems of somebody's own.
 
@@ -54,7 +54,7 @@ def resolve_architectures(
     return resolved
 
 
-def policies_of(config: Config) -> dict[str, Policy]:
+def policies_of(config: Config) -> dict[str, LearnedPolicy]:
     """The learned policies of the config's architectures. Raises ConfigError for a file that is none."""
     files = {name: config.architecture[name].policy for name in config.architectures if name in config.architecture}
     return {name: read_policy(file) for name, file in files.items() if file}

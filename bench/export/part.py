@@ -57,6 +57,11 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
 def send(run: Run, part: ExportPart, url: str) -> int:
     """Send a run to an endpoint.
 
+    Args:
+        run: The run.
+        part: The form.
+        url: The endpoint.
+
     Returns:
         The number of spans that were sent.
 

@@ -15,21 +15,21 @@ from bench.answers.rejections import NOT_ACCEPTED, REJECTED
 from bench.models.base import Message
 from bench.scenario import Json, Output
 
-Signal = Literal["typed", "untyped", "completed"]
+RepairSignal = Literal["typed", "untyped", "completed"]
 """What a proposer heard of its last output: why it was rejected; that it was; or that all went well."""
 LACKS_A_FIELD = 0.5
 """The share of wrong outputs that do not fit their schema: an assumption."""
 
 
 @dataclass(frozen=True)
-class Repair:
+class ErringRepair:
     """One rejected output, and what the proposer said to one signal about it."""
 
     scenario: str
     instance: str
     judgment: str
     state: str
-    signal: Signal
+    signal: RepairSignal
     is_accepted: bool
     is_right: bool
 
@@ -38,7 +38,7 @@ class Repair:
 class Learning:
     """How often the reply to a signal is right. `source` says where the rates are from, as it is shown in a manifest."""
 
-    right: Mapping[Signal, float]
+    right: Mapping[RepairSignal, float]
     source: str
 
     @property
@@ -46,17 +46,17 @@ class Learning:
         return {"right": dict(self.right), "source": self.source}
 
 
-def measured(run: str, model: str, repairs: Sequence[Repair]) -> Learning:
+def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
     """Read the rates off a run of `every_repair`; a signal without any reply there has no rate."""
-    replies: dict[Signal, list[bool]] = {}
+    replies: dict[RepairSignal, list[bool]] = {}
     for repair in repairs:
         replies.setdefault(repair.signal, []).append(repair.is_right)
-    counts = ", ".join(f"{signal} {sum(own)} of {len(own)}" for signal, own in replies.items())
-    rates = {signal: sum(own) / len(own) for signal, own in replies.items()}
+    counts = ", ".join(f"{signal} {sum(accepted)} of {len(accepted)}" for signal, accepted in replies.items())
+    rates = {signal: sum(accepted) / len(accepted) for signal, accepted in replies.items()}
     return Learning(rates, f"measured on {model} in {run}: {counts}")
 
 
-def heard(messages: Sequence[Message]) -> Signal | None:
+def heard(messages: Sequence[Message]) -> RepairSignal | None:
     """What the messages say of the output before; None at a first attempt."""
     text = messages[-1].content
     if REJECTED not in text:
@@ -71,7 +71,7 @@ class Erring:
     error_rate: float
     learning: Learning | None = None
 
-    def output(self, right: Json, form: type[Output], signal: Signal | None, draw: Random) -> Json:
+    def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
         """Return the right output, or a wrong one in its place.
 
         One draw decides for every signal, so that two boundaries that differ in their signal alone meet the same luck.
@@ -85,7 +85,7 @@ class Erring:
             return {name: value for name, value in right.items() if name != forgotten}
         return exchanged(right, form, draw) or right
 
-    def _wrong_after(self, signal: Signal | None) -> float:
+    def _wrong_after(self, signal: RepairSignal | None) -> float:
         if signal is None or self.learning is None or signal not in self.learning.right:
             return self.error_rate
         return 1.0 - self.learning.right[signal] if self.error_rate else 0.0

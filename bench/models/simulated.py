@@ -24,7 +24,7 @@ from bench.answers.places import Schema, holds_code
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
-from bench.models.erring import Erring, Learning, Signal, heard
+from bench.models.erring import Erring, Learning, RepairSignal, heard
 from bench.models.making import Making
 from bench.models.options import options_in
 from bench.models.simulated_reader import next_look
@@ -42,7 +42,7 @@ ADVICE = "Give every field of the form that is asked for."
 class SimulatedSettings(BaseModel):
     """A model that answers from the packs' references, without network. Everything that is shown of it is marked SIMULATED."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     failure_rate: float = Field(0.0, ge=0.0, le=1.0)
     """The chance with which each subtask's part of a reply lacks a required field."""
@@ -53,7 +53,7 @@ class SimulatedSettings(BaseModel):
     error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
     """In a world: the chance with which a judgment is wrong. Half of these outputs lack a required field; in the others one
     value is exchanged for another that the schema allows."""
-    right_after: dict[Signal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
+    right_after: dict[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
     """Assumed: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or with the word
     that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
     repairs: str | None = Field(None, exclude_if=lambda run: run is None)
@@ -111,8 +111,8 @@ class SimulatedModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        own = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
-        parameters = {"kind": "simulated", **own, **({"learns": self._learning.shown} if self._learning else {})}
+        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
+        parameters = {"kind": "simulated", **fields, **({"learns": self._learning.shown} if self._learning else {})}
         bank = self._bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 

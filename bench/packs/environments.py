@@ -34,6 +34,7 @@ class EnvironmentPart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the modules in which its code stands."""
         return (self.pack, self.trial, self.simulated)
 
 
@@ -41,24 +42,82 @@ ENVIRONMENTS = Registry("environment", EnvironmentPart)
 
 
 class OfPacks(Protocol):
+    """What packs need of a kind of environment."""
+
     def refuse(self, environment: Any, where: str) -> None:
-        """Raise PackError for the first thing that makes the environment unusable."""
+        """Refuse an environment that cannot be used.
+
+        Args:
+            environment: What the pack declares.
+            where: The file that declares it, for the message.
+
+        Raises:
+            PackError: The first thing that is wrong with it.
+        """
 
     def declared(self, environment: Any) -> Json:
-        """Return all that determines what can happen in it."""
+        """Return all that determines what can happen in an environment.
+
+        Args:
+            environment: What the pack declares.
+
+        Returns:
+            JSON.
+        """
 
     def targets(self, environment: Any, point: str, on: str) -> Iterable[str]:
-        """Return the names of what a fault at this point can strike."""
+        """Return what a fault can strike.
+
+        Args:
+            environment: What the pack declares.
+            point: The fault's point.
+            on: Which calls of tools the effect can strike.
+
+        Returns:
+            Names, as a config's `tool` or `event` has them.
+        """
 
     def ended(self, content: bytes) -> Any:
-        """Return what a grader is given of an environment that ended with this content."""
+        """Return what a grader is given of an environment.
+
+        Args:
+            content: What it ended with.
+
+        Returns:
+            The argument of the grader.
+        """
 
     def restored(self, kept: str) -> Any:
-        """Return the same of the text that it was kept in. Raises BenchError where that holds none."""
+        """Return what a grader is given of an environment that was kept.
+
+        Args:
+            kept: The text that it was kept in.
+
+        Returns:
+            The argument of the grader.
+
+        Raises:
+            BenchError: The text holds no environment.
+        """
 
     def right_end(self, environment: Any) -> Any:
-        """Return the same where the pack's right course was taken."""
+        """Return what a grader is given where the pack's right course was taken.
+
+        Args:
+            environment: What the pack declares.
+
+        Returns:
+            The argument of the grader.
+        """
 
 
 def of_packs(environment: TaskEnvironment) -> OfPacks:
+    """Return what packs need of the kind of an environment.
+
+    Args:
+        environment: What the pack declares.
+
+    Returns:
+        The wing's implementation.
+    """
     return cast(OfPacks, attribute_at(ENVIRONMENTS[environment.part].pack))

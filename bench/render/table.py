@@ -32,9 +32,19 @@ class Number:
     percent: bool = False
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         return _shown(self.value, self.digits, self.percent)
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.value}
 
 
@@ -47,6 +57,11 @@ class Estimate:
     with_n: bool = False
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         mean = self.mean
         if mean.mean is None:
             return NOTHING
@@ -56,6 +71,11 @@ class Estimate:
         return f"{shown}, N={mean.n}" if self.with_n else shown
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         mean = self.mean
         return {"": mean.mean, " sd": mean.sd, " low": mean.low, " high": mean.high, " n": mean.n}
 
@@ -71,12 +91,22 @@ class BoundedNumber:
     percent: bool = False
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         if self.value is None:
             return NOTHING
         interval = _interval(self.value, self.low, self.high, self.digits, self.percent) or f"(interval {NOTHING})"
         return f"{_shown(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.value, " low": self.low, " high": self.high}
 
 
@@ -95,12 +125,22 @@ class AdjustedP:
     errs: float | None = None
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         if self.p is None:
             return "–"
         text = f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
         return text if self.errs is None else f"{text}, errs in {_shown(self.errs, 1, percent=True)}"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.p, " floor": self.floor, " errs": self.errs}
 
 
@@ -111,6 +151,11 @@ class Rate:
     share: Share
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         share = self.share
         if share.rate is None:
             return f"{NOTHING} (0/0)"
@@ -118,6 +163,11 @@ class Rate:
         return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} [{low}, {high}]"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         share = self.share
         return {"": share.rate, " low": share.low, " high": share.high, " k": share.k, " n": share.n}
 
@@ -131,9 +181,19 @@ class SolvedOf:
     tokens: int
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         return f"{self.k}/{self.n}, {self.tokens} tokens"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.k / self.n, " k": self.k, " n": self.n, " tokens": self.tokens}
 
 
@@ -144,6 +204,11 @@ class RateGap:
     gap: RateDifference
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         gap = self.gap
         if gap.difference is None:
             return NOTHING
@@ -151,6 +216,11 @@ class RateGap:
         return f"{shown} [{low}, {high}], {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         gap = self.gap
         return {"": gap.difference, " low": gap.low, " high": gap.high, " gained": gap.gained, " lost": gap.lost}
 
@@ -163,6 +233,11 @@ class Spent:
     digits: int = 0
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         per_solved = self.per_solved
         if not per_solved.trials:
             return NOTHING
@@ -175,6 +250,11 @@ class Spent:
         return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         per_solved = self.per_solved
         value = UNKNOWN if per_solved.spent is None else NONE_SOLVED if per_solved.value is None else per_solved.value
         return {"": value, " low": per_solved.low, " high": per_solved.high, " spent": per_solved.spent}
@@ -190,12 +270,22 @@ class PublishedNumber:
     percent: bool = False
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         if self.mean is None:
             return "–"
         value = _shown(self.mean, self.digits, self.percent)
         return value if self.sd is None else f"{value} ± {_shown(self.sd, self.digits, self.percent)}"
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.mean, " sd": self.sd}
 
 
@@ -207,9 +297,19 @@ class Linked:
     to: str
 
     def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
         return self.shown
 
     def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+        """
         return {"": self.shown}
 
 
@@ -222,11 +322,14 @@ CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")
 
 @dataclass(frozen=True)
 class Table:
-    """Each row has as many cells as there are columns.
+    """A table of a report: each row has as many cells as there are columns.
 
-    name     that of its files
-    notes    stand below it
-    section  where it stands in a report
+    name      that of its files
+    title     what stands above it
+    columns   their titles, each with its unit
+    rows      cells: texts, whole numbers, or the types above, which know how they are shown
+    notes     stand below it
+    section   where it stands in a report (`bench.report.table_part.SECTIONS`)
     """
 
     name: str
@@ -237,10 +340,19 @@ class Table:
     section: str = "more"
 
     def texts(self) -> list[list[str]]:
+        """Return the rows as people read them.
+
+        Returns:
+            A list of texts for each row.
+        """
         return [[text_of(cell) for cell in row] for row in self.rows]
 
     def shortened(self) -> Table:
-        """The same table, with the circumstances that all of several rows share in its title and not in each row."""
+        """Return the table with the circumstances that all of several rows share in its title and not in each row.
+
+        Returns:
+            A new table; this one where nothing is shared.
+        """
         shared = [
             place
             for place, name in enumerate(self.columns)
@@ -252,7 +364,14 @@ class Table:
         return replace(self.without([self.columns[place] for place in shared]), title=f"{self.title}: {text}")
 
     def without(self, columns: Collection[str]) -> Table:
-        """The same table without these columns."""
+        """Return the table without some columns.
+
+        Args:
+            columns: Their titles.
+
+        Returns:
+            A new table.
+        """
         kept = [place for place, name in enumerate(self.columns) if name not in columns]
         rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
@@ -260,7 +379,11 @@ class Table:
 
 @dataclass(frozen=True)
 class TableColumn(Generic[Item]):
-    """A column of a table whose rows are all made alike: its title, and the cell under it for what stands in a row."""
+    """A column of a table whose rows are all made alike.
+
+    title   what stands above it
+    cell    (what a row is made of) -> the cell
+    """
 
     title: str
     cell: Callable[[Item], Cell]
@@ -269,12 +392,31 @@ class TableColumn(Generic[Item]):
 def table_of(
     name: str, title: str, columns: Sequence[TableColumn[Item]], items: Iterable[Item], notes: Iterable[str] = ()
 ) -> Table:
-    """A table with a row for each of these."""
+    """Make a table with a row for each item.
+
+    Args:
+        name: The name of its files.
+        title: What stands above it.
+        columns: The columns.
+        items: What the rows are made of.
+        notes: What stands below it.
+
+    Returns:
+        The table.
+    """
     rows = tuple(tuple(column.cell(item) for column in columns) for item in items)
     return Table(name, title, tuple(column.title for column in columns), rows, tuple(notes))
 
 
 def text_of(cell: Cell) -> str:
+    """Return a cell as people read it.
+
+    Args:
+        cell: The cell.
+
+    Returns:
+        One line.
+    """
     return str(cell) if isinstance(cell, str | int) else cell.text()
 
 
@@ -298,6 +440,14 @@ def _shown(value: float | None, digits: int, percent: bool = False) -> str:
 
 
 def markdown(table: Table) -> str:
+    """Return a table as Markdown, shortened.
+
+    Args:
+        table: The table.
+
+    Returns:
+        A heading, the table and its notes.
+    """
     table = table.shortened()
     lines = [f"### {escape_markdown(table.title)}", ""]
     lines.append("| " + " | ".join(map(escape_markdown, table.columns)) + " |")
@@ -311,7 +461,14 @@ def markdown(table: Table) -> str:
 
 
 def comma_separated(table: Table) -> str:
-    """A column with numbers becomes one for each kind of number in it; a number that does not exist is an empty field."""
+    """Return a table as CSV, with all its columns.
+
+    Args:
+        table: The table.
+
+    Returns:
+        The text. A column with numbers becomes one for each kind of number in it; a missing number is an empty field.
+    """
     rows = [[_fields(cell) for cell in row] for row in table.rows]
     kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]
     written = io.StringIO()

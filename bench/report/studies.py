@@ -39,13 +39,42 @@ STUDIES = Registry("study", StudyPart, plural="studies")
 class Study(Protocol):
     """What every study's module has."""
 
-    def tables(self, run: Run) -> Iterable[Table]: ...
+    def tables(self, run: Run) -> Iterable[Table]:
+        """Yield the study's tables.
 
-    def pictures(self, run: Run) -> Iterable[Picture]: ...
+        Args:
+            run: The run, as `bench.load_run` reads it.
+
+        Returns:
+            The tables, in the order in which they stand.
+
+        Raises:
+            ResultsError: The run lacks what the study needs.
+        """
+
+    def pictures(self, run: Run) -> Iterable[Picture]:
+        """Yield the study's figures.
+
+        Args:
+            run: The run, as `bench.load_run` reads it.
+
+        Returns:
+            The figures, in the order in which they stand.
+
+        Raises:
+            ResultsError: The run lacks what the study needs.
+        """
 
 
 def require_known(name: str | None) -> None:
-    """Raises ConfigError where a config names a study that does not exist."""
+    """Refuse a study that does not exist.
+
+    Args:
+        name: What a config says; None for no study.
+
+    Raises:
+        ConfigError: There is no such study, or it has another name now.
+    """
     if name is not None:
         if name not in STUDIES and (part := _formerly(name)):
             raise ConfigError(f"the study '{name}' is called '{part.name}' now: say study = \"{part.name}\"")
@@ -53,7 +82,17 @@ def require_known(name: str | None) -> None:
 
 
 def prepared(matrix: Matrix) -> dict[str, Any]:
-    """What the manifest of this matrix's run must hold for its study. Raises ConfigError where there is no such study."""
+    """Return what the manifest of a run must hold for its study.
+
+    Args:
+        matrix: The experiment.
+
+    Returns:
+        JSON by name; empty where the study needs nothing.
+
+    Raises:
+        ConfigError: There is no such study.
+    """
     name = matrix.config.study
     require_known(name)
     prepare = getattr(_study(name), "prepare", None) if name else None
@@ -61,7 +100,14 @@ def prepared(matrix: Matrix) -> dict[str, Any]:
 
 
 def study_tables(run: Run) -> list[Table]:
-    """The tables of the run's study; where they cannot be made, one that says why."""
+    """Return the tables of a run's study; where they cannot be made, one that says why.
+
+    Args:
+        run: The run, as `bench.load_run` reads it.
+
+    Returns:
+        The tables; none where the config names no study.
+    """
     from bench.render.table import Table  # noqa: PLC0415  see StudyPart
 
     name = run.config.study
@@ -74,7 +120,14 @@ def study_tables(run: Run) -> list[Table]:
 
 
 def study_pictures(run: Run) -> list[Picture]:
-    """The figures of the run's study; none where they cannot be made, which its table says."""
+    """Return the figures of a run's study; none where they cannot be made, which its table says.
+
+    Args:
+        run: The run, as `bench.load_run` reads it.
+
+    Returns:
+        The figures.
+    """
     name = run.config.study
     try:
         return list(_study(name).pictures(run)) if name else []

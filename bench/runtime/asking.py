@@ -1,5 +1,7 @@
 """Asking a model: the half of the workbench that renders, sends, and reads what comes back, with all the accounting behind it.
-What is then held against the schemas and written to the state is the other half's (`bench.runtime.workbench`)."""
+
+What is then held against the schemas and written to the state is the other half's (`bench.runtime.workbench`).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class LineReply:
-    """A reply as an agent gets it, with the number of the call that it came from."""
+    """A reply as an agent gets it.
+
+    text     the reply's text
+    finish   how it ended, as OpenAI writes it
+    call     the number of the call that it came from
+    """
 
     text: str
     finish: str
@@ -43,12 +50,20 @@ replies, or a text that it made of them."""
 
 
 async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
-    """The agent that sends the messages as they are, once."""
+    """Send the messages as they are, once: the agent where no other is given.
+
+    Args:
+        messages: The rendered messages.
+        line: The line to the model.
+
+    Returns:
+        The reply.
+    """
     return await line(messages)
 
 
 class Asking:
-    """`trial` is what the workbench is a view of."""
+    """The half of the workbench that asks. `trial` is what the workbench is a view of."""
 
     def __init__(self, trial: Trial):
         self._trial, self.key = trial, trial.key
@@ -56,17 +71,17 @@ class Asking:
 
     @property
     def model(self) -> str:
-        """Which model answers: its name, and a digest of all that it is asked with, which tells its versions apart."""
+        """Return which model answers: its name, and a digest of all that it is asked with, which tells its versions apart."""
         return f"{self._trial.caller.model} {digest_of(json.dumps(self._trial.caller.parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:
-        """How often one subtask may be asked for in one trial; a framework's own budget is to be set to it."""
+        """Return how often one subtask may be asked for in one trial. A framework's own budget is to be set to it."""
         return self._trial.settings.max_attempts
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """In which form answers are asked for, and read; a framework that renders prompts of its own is to ask for it."""
+        """Return in which form answers are asked for and read. A framework that renders prompts of its own is to ask for it."""
         return self._trial.settings.answer_format
 
     async def propose(
@@ -78,14 +93,25 @@ class Asking:
         documents: Mapping[str, Document] | None = None,
         task_in_system: bool = False,
     ) -> Proposal:
-        """Ask a model for these subtasks' outputs. `repair` is told to it as the repair setting says. What is asked because a
-        subtask planned it is `planned_by` it: the plan is not shown to the model, and is in the lineage of the outputs.
-        `documents` show the state of the world to this call, by the names in `Environment.given`; what a tool returned is
-        rendered in one way for all. The same subtask on another state is another judgment, with attempts of its own.
-        `task_in_system` puts the instructions and the form of the answer into the system message.
+        """Ask a model for the outputs of one or more subtasks in one call.
 
-        Raises GaveUp where a subtask's attempts are used up, CallFailed where the endpoint cannot be used, RuntimeError where
-        something that they read has no output yet.
+        Args:
+            subtasks: What is asked for. They share the call, and its attempts.
+            repair: The rejection that the model is told of, as the config's `repair` says.
+            by: The agent that conducts the calls; the default sends the messages once.
+            planned_by: The subtask whose plan this follows. The model is not shown it, and it is in the lineage of the outputs.
+            documents: The state of the world for this call, by the names in `Environment.given`. The same subtask on another
+                state is another judgment, with attempts of its own.
+            task_in_system: Put the instructions and the form of the answer into the system message.
+
+        Returns:
+            The proposal, neither verified nor written.
+
+        Raises:
+            GaveUp: A subtask's attempts are used up.
+            CallFailed: The endpoint cannot be used.
+            RuntimeError: Something that the subtasks read has no output yet.
+            ValueError: The environment declares no document of such a name.
         """
         given = self._given(documents)
         sources = self._trial.sources(subtasks, given)
@@ -102,8 +128,24 @@ class Asking:
         by: Agent = direct,
         documents: Mapping[str, Document] | None = None,
     ) -> tuple[Proposal, ...]:
-        """So many samples of these subtasks' outputs, asked for at the same time, within one attempt. Takes `documents`, and
-        raises, as `propose`."""
+        """Ask for several samples of the same outputs at the same time, within one attempt.
+
+        Args:
+            subtasks: What is asked for.
+            count: The number of samples, at least 1.
+            repair: The rejection that the model is told of.
+            by: The agent that conducts the calls of each sample.
+            documents: The state of the world for these calls, as in `propose`.
+
+        Returns:
+            One proposal for each sample. Those that are not verified are `redundant` in the ledger.
+
+        Raises:
+            GaveUp: A subtask's attempts are used up.
+            CallFailed: The endpoint cannot be used.
+            RuntimeError: Something that the subtasks read has no output yet.
+            ValueError: The environment declares no document of such a name.
+        """
         given = self._given(documents)
         sources = self._trial.sources(subtasks, given)
         first = self._next(subtasks, sources, repair, given)
@@ -114,12 +156,10 @@ class Asking:
 
     def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
         """The documents that come with a call, as texts. Raises ValueError for a name that the environment does not declare."""
-        if not documents:
-            return NOTHING
-        for name in documents:
+        for name in documents or ():
             if name not in self._state.given:
                 raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
-        return {name: as_document(value) for name, value in documents.items()}
+        return {name: as_document(value) for name, value in (documents or {}).items()}
 
     def _next(
         self,
@@ -169,14 +209,14 @@ class Asking:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
         last: CallPurpose | None = None
         schema = answer_schema(subtasks)
-        questions: list[tuple[Message, ...]] = []
+        questions: set[tuple[Message, ...]] = set()
 
         async def line(messages: Sequence[Message]) -> LineReply:
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None
             last = ask = causes.turn(names_of(subtasks), last, question in questions, rejected) if last else first
-            questions.append(question)
+            questions.add(question)
             causes.asked(names_of(subtasks), question)
             received = await self._trial.caller.call(
                 messages, ask, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, ask, call)

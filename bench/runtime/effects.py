@@ -33,6 +33,7 @@ WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
 class Target:
     """What is struck: a reply's part, an input, or a committed output.
 
+    text            what is struck, as it stands
     value           its JSON, None where it is none (a document, a reply that could not be read)
     schema          the output type it should fit, None for a document
     earlier         the text as it stood before, where it did
@@ -50,7 +51,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What a call effect may use: the fault's seconds, and a way to let some pass while the call is in flight."""
+    """What a call effect may use.
+
+    seconds   the fault's seconds, as the config has them
+    sleep     lets seconds pass on the trial's clock while the call is in flight
+    """
 
     seconds: float
     sleep: Sleep
@@ -63,8 +68,10 @@ CallStrike = Callable[[Send, Disturbance], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Effect(Part):
-    """What the entry of every effect says. An effect is found by its name and a point: one name may do one thing to a call and
-    another to a tool. The name is a key of draws: it is never changed.
+    """What the entry of every effect says.
+
+    An effect is found by its name and a point: one name may do one thing to a call and another to a tool. The name is a key of
+    draws: it is never changed.
 
     points          where it can strike
     on              which calls of tools it can strike, at the points that have one; "" where it strikes none
@@ -82,6 +89,7 @@ class Effect(Part):
 
     @property
     def keys(self) -> Sequence[Hashable]:
+        """Return the pairs of name and point by which it is found."""
         return [(self.name, point) for point in self.points]
 
 
@@ -89,6 +97,8 @@ class Effect(Part):
 class TextEffect(Effect):
     """An effect on a reply, on what is read, or on what is written to the state.
 
+    strike        (target, generator) -> the text that takes the target's place, never the same text; None where the text cannot
+                  carry the effect, and the fault is then not applicable. It draws from this generator alone
     needs_json    it can strike only a subtask's output, never a plain document
     ends_reply    nothing follows what it struck
     breaks_form   what it leaves is no valid output, whatever the subtask
@@ -104,6 +114,7 @@ class TextEffect(Effect):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the module of `strike`."""
         return (module_of(self.strike),)
 
 
@@ -111,6 +122,8 @@ class TextEffect(Effect):
 class CallEffect(Effect):
     """An effect on a call.
 
+    strike          (send, disturbance) -> the reply. It awaits `send()` for the call with whatever other faults it has, raises
+                    a `CallFailed` with `injected=True` in its place, or lets time pass
     fails           the call ends in a failure: of several such faults each spoils one request, and is noticed at once
     changes_reply   it gives a reply in the model's place: whether anyone notices is open, and it comes after all failures
     """
@@ -123,6 +136,7 @@ class CallEffect(Effect):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the module of `strike`."""
         return (module_of(self.strike),)
 
 
@@ -131,23 +145,50 @@ E = TypeVar("E", bound=Effect)
 
 
 def effect_at(name: str, point: Point, kind: type[E]) -> E:
-    """The effect of this name at this point, which a config has made sure of."""
+    """Return the effect of this name at this point, which a config has made sure of.
+
+    Args:
+        name: The effect's name.
+        point: Where it strikes.
+        kind: The type of its entry.
+
+    Returns:
+        The effect's entry.
+    """
     effect = EFFECTS[name, point]
     assert isinstance(effect, kind)
     return effect
 
 
 def points_of(name: str) -> list[Point]:
-    """Where an effect of this name can strike; empty where there is none."""
+    """Return where an effect of this name can strike.
+
+    Args:
+        name: A name, of an effect or not.
+
+    Returns:
+        Its points in the order of `POINTS`; empty where there is no such effect.
+    """
     return [point for point in POINTS if (name, point) in EFFECTS]
 
 
-dump = json.JSONEncoder(ensure_ascii=False).encode
-"""JSON as it stands in the state and in prompts."""
+def dump(value: Json) -> str:
+    """Return JSON as it stands in the state and in prompts.
+
+    Args:
+        value: Anything that JSON has.
+
+    Returns:
+        Its text.
+    """
+    return json.dumps(value, ensure_ascii=False)
 
 
 class CutReply(CutOff):
-    """`begun` is what came of the reply before the connection broke. It is recorded as what it is to the call, a `cut_off`."""
+    """A call whose connection broke in mid-reply. It is recorded as what it is to the call, a `cut_off`.
+
+    begun   what came of the reply before the connection broke
+    """
 
     def __init__(self, begun: Reply):
         text = begun.text + counted_text_of(begun.tool_calls)
@@ -159,12 +200,23 @@ class AskerDies(CutReply):
     """The connection broke because whoever asked died in mid-reply."""
 
     def die(self) -> NoReturn:
-        """Whoever asked has what came of the reply, and dies now."""
+        """End whoever asked: it has what came of the reply, and dies now.
+
+        Raises:
+            NotImplementedError: Here; a wing whose askers can die raises its exception.
+        """
         raise NotImplementedError
 
 
 def halved(reply: Reply) -> Reply:
-    """The first half of what a reply says, by characters: its text, then its tool calls one after another."""
+    """Return the first half of what a reply says.
+
+    Args:
+        reply: The whole reply.
+
+    Returns:
+        A reply of half its characters: first of its text, then of its tool calls one after another.
+    """
     left = (len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls)) // 2
     text, begun = reply.text[:left], list[ToolCall]()
     left -= len(text)

@@ -41,17 +41,41 @@ Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
 
 
 def never(_: Sequence[Message]) -> bool:
+    """Tell that no message asks for a judgment.
+
+    Args:
+        _: The messages of a call.
+
+    Returns:
+        False.
+    """
     return False
 
 
 def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
+    """Refuse to serve: for a workbench that has no server.
+
+    Args:
+        _: The session.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        RuntimeError: Always.
+    """
     raise RuntimeError("nothing serves the sessions of this workbench")
 
 
 @dataclass
 class _Pending:
-    """One request on its way to a reply: the faults still due, its tries, the events of the paid replies to it that were lost,
-    and the pause since the last try failed."""
+    """One request on its way to a reply.
+
+    faults   those still due
+    tries    how often it was sent
+    losses   the events of the paid replies to it that were lost
+    pause    the pause since the last try failed
+    """
 
     ask: CallPurpose
     faults: list[Due]
@@ -92,38 +116,86 @@ class EndpointSession:
         self._bug: Exception | None = None
 
     def base_url(self, *subtasks: Subtask) -> str:
-        """The address for calls that ask for the outputs of these subtasks; for all of the session's, if none is named."""
+        """Return the address for calls that ask for the outputs of these subtasks.
+
+        Args:
+            subtasks: The subtasks; all of the session's if none is named.
+
+        Returns:
+            The base URL, which ends in `/v1`.
+        """
         names = "+".join(subtask.name for subtask in subtasks)
         return f"{self.root}/{names}/v1" if names else f"{self.root}/v1"
 
     def messages(
         self, *subtasks: Subtask, documents_alone: bool = False, repair: Rejected | None = None
     ) -> tuple[Message, ...]:
-        """The messages of our own prompt for these subtasks, system and user. Taken, and raises, as `prompt`."""
+        """Return the messages of our own prompt for these subtasks, system and user.
+
+        Args:
+            subtasks: The subtasks; all of the session's if none is named.
+            documents_alone: As in `prompt`.
+            repair: As in `prompt`.
+
+        Returns:
+            The messages.
+
+        Raises:
+            RuntimeError: As in `prompt`.
+        """
         return self.prompt(*subtasks, documents_alone=documents_alone, repair=repair).messages
 
     def prompt(self, *subtasks: Subtask, documents_alone: bool = False, repair: Rejected | None = None) -> Prompt:
-        """Our own prompt for these subtasks (all of the session's, if none is named) as the state stands.
+        """Return our own prompt for these subtasks as the state stands.
 
-        To be asked for once an attempt: faults in what is read strike here. With `documents_alone` the outputs that are read
-        are left to the framework, which passes them on itself. `repair` is told in our words, as the repair setting says;
-        a framework with words of its own leaves it out. Raises RuntimeError where one of them is not there yet.
+        Ask for it once an attempt: faults in what is read strike here.
+
+        Args:
+            subtasks: The subtasks; all of the session's if none is named.
+            documents_alone: Leave the outputs that are read to the framework, which passes them on itself.
+            repair: The rejection that is told in our words, as the repair setting says; None where the framework tells it.
+
+        Returns:
+            The prompt.
+
+        Raises:
+            RuntimeError: Something that they read is not there yet.
         """
         chosen = subtasks or self.subtasks
         prompt, self._read[_names(chosen)] = self._host.prompt(chosen, documents_alone, repair)
         return prompt
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
-        """What the framework made of its replies for these subtasks. Raises RuntimeError where it had none."""
+        """Return what the framework made of its replies.
+
+        Args:
+            text: What the framework returned.
+            subtasks: The subtasks that it is for; all of the session's if none is named.
+
+        Returns:
+            The proposal, neither verified nor written.
+
+        Raises:
+            RuntimeError: No reply came for these subtasks.
+        """
         chosen = subtasks or self.subtasks
         self._host.settle(chosen)
         return self._turns.proposal(text, chosen)
 
     async def submit(self, outputs: Mapping[str, str]) -> AsyncIterator[Proposal]:
-        """What an agent hands in, by subtask, as proposals; each is to be committed before the next is asked for. No outputs:
-        it gives up. It judged by itself: its replies that had no verdict yet are verified in shadow.
+        """Yield what an agent hands in, as proposals; each is to be committed before the next is asked for.
 
-        Raises RuntimeError where a subtask had no reply.
+        The agent judged by itself: its replies that had no verdict yet are verified in shadow.
+
+        Args:
+            outputs: Text by subtask; empty where the agent gives up.
+
+        Yields:
+            A proposal for each subtask, in the task's order.
+
+        Raises:
+            GaveUp: The agent handed in nothing.
+            RuntimeError: A subtask had no reply.
         """
         known = {subtask.name: subtask for subtask in self.subtasks if subtask.name in outputs}
         kept = {name: self._turns.parts(outputs[name], [subtask])[name] for name, subtask in known.items()}
@@ -135,12 +207,25 @@ class EndpointSession:
                 yield self.proposal(outputs[subtask.name], subtask)
 
     def answered(self, name: str) -> bool:
-        """Whether a reply came that this subtask's output can have been made of."""
+        """Tell whether a reply came that this subtask's output can have been made of.
+
+        Args:
+            name: The subtask's name.
+
+        Returns:
+            True if one did.
+        """
         return self._turns.answered(name)
 
     def named(self, path: str) -> tuple[Subtask, ...] | None:
-        """The subtasks that an address is for: all of the session's for "", else names joined by +. None where one is unknown,
-        or stands twice."""
+        """Return the subtasks that an address is for.
+
+        Args:
+            path: Names joined by +; "" for all of the session's.
+
+        Returns:
+            The subtasks; None where a name is unknown, or stands twice.
+        """
         if not path:
             return self.subtasks
         known = {subtask.name: subtask for subtask in self.subtasks}
@@ -149,38 +234,67 @@ class EndpointSession:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The model's: what the experiment asks it with in the place of a client's settings."""
+        """Return what the experiment asks the model with, in the place of a client's settings."""
         return self._caller.parameters
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """In which form answers are asked for, and read."""
+        """Return in which form answers are asked for, and read."""
         return self._host.answer_format
 
     def attempts(self) -> dict[str, int]:
-        """How many attempts there were at each subtask."""
+        """Return how many attempts there were.
+
+        Returns:
+            The number of attempts by the subtask's name.
+        """
         return {subtask.name: self._host.attempts([subtask]) for subtask in self.subtasks}
 
     def begin(self) -> None:
-        """The trial's time begins now, not when its session was opened: until then its agent had not come."""
+        """Let the trial's time begin now, not when its session was opened: until then its agent had not come."""
         self._caller.restart_clock()
 
     def refuse(self, status: int, detail: str) -> None:
-        """A request was not taken: it leaves its trace, so that an agent that goes on regardless does not look idle."""
+        """Leave the trace of a request that was not taken, so that an agent that goes on regardless does not look idle.
+
+        Args:
+            status: The HTTP status that it was answered with.
+            detail: Why it was refused.
+        """
         self.refused += 1
         self._caller.refuse(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
 
     def expect(self, calls: int) -> None:
-        """The framework makes its next so many calls together, and none before all of them are answered. It need not say so
-        on a live model, nor where it makes one at a time. Raises UndeclaredCalls where a call is in flight already."""
+        """Declare that the framework makes its next calls together, and none before all of them are answered.
+
+        It need not say so on a live model, nor where it makes one call at a time.
+
+        Args:
+            calls: How many.
+
+        Raises:
+            UndeclaredCalls: A call is in flight already.
+        """
         self._caller.expect(calls)
 
     async def answer(
         self, subtasks: tuple[Subtask, ...], messages: tuple[Message, ...], together: int | None = None, options: str = ""
     ) -> Reply:
-        """One request with these options, made `together` with so many, if it says so. Raises the CallFailed that it met,
-        injected or real; the framework sees that as HTTP. Raises GaveUp where a limit lets no such call through. A cancellation
-        means that its client went away."""
+        """Answer one request. A cancellation means that its client went away.
+
+        Args:
+            subtasks: What the request is for.
+            messages: What it sends.
+            together: With how many requests it was made together, if it says so.
+            options: What it asks for beside its messages, as JSON.
+
+        Returns:
+            The reply.
+
+        Raises:
+            CallFailed: The call failed, injected or real; the framework sees that as HTTP.
+            GaveUp: A limit lets no such call through.
+        """
         question = _names(subtasks), messages, options
         pending = None
         try:
@@ -220,20 +334,33 @@ class EndpointSession:
         self._turns.add(subtasks, ask, received)
 
     def explain(self, error: Exception) -> None:
-        """Raise what a framework's exception comes down to, where it is known: a bug behind the endpoint, or the failure of the
-        framework's last call."""
+        """Raise what a framework's exception comes down to, where it is known.
+
+        Args:
+            error: What the framework raised.
+
+        Raises:
+            Exception: A bug behind the endpoint, or the failure of the framework's last call.
+        """
         cause = self._bug or self._failure
         if cause:
             raise cause from error
 
     def check(self) -> None:
-        """Raise what went wrong behind the endpoint, even where the framework went on regardless."""
+        """Raise what went wrong behind the endpoint, even where the framework went on regardless.
+
+        Raises:
+            Exception: The bug.
+        """
         if self._bug:
             raise self._bug
 
     def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
-        """The failed request that this one repeats, else a new one. Raises GaveUp where one was repeated without end, as by an
-        agent that asks again until a reply comes, under a fault that never wears off."""
+        """Return the failed request that this one repeats, else a new one.
+
+        Raises GaveUp where it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
+        never wears off.
+        """
         if failed := self._failed.get(question):
             if self._limit != "none" and failed[0].tries >= MOST_CALLS_OF_AN_ATTEMPT:
                 raise GaveUp(question[0], f"no reply after {failed[0].tries} tries")

@@ -17,11 +17,15 @@ from bench.values import dataclass
 class Proposal:
     """Outputs of some subtasks, not yet verified.
 
+    subtasks    those that were asked for together
+    attempt     their attempt, from 1
     calls       the calls that made them, in order: one, or an agent's turns
     text        the reply that they stand in
-    parts       lacks a subtask that the reply says nothing of
-    documents   those that were given with the call: the state of the world that it was asked in
+    parts       subtask -> its part of the reply; lacks a subtask that the reply says nothing of
+    made_from   what the subtasks read, with versions
+    receipts    the faults that these calls carried
     undamaged   the parts of the reply as it was before a fault struck it; empty where none did
+    documents   those that were given with the call: the state of the world that it was asked in
     """
 
     subtasks: tuple[Subtask, ...]
@@ -36,8 +40,10 @@ class Proposal:
 
     @property
     def case(self) -> str:
+        """Return the name of the state of the world that it was asked in; "" without one."""
         return case_of(self.documents)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the names of the subtasks."""
         return tuple(subtask.name for subtask in self.subtasks)

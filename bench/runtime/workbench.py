@@ -40,16 +40,29 @@ class Workbench(Asking):
 
     @property
     def world(self) -> Any:
-        """What can be done in the world that the task stands in. It is a `bench.worlds.runtime.actions.WorldActions`.
+        """Return what can be done in the world that the task stands in.
 
-        Raises RuntimeError where the scenario has no world.
+        It is a `bench.worlds.runtime.actions.WorldActions`.
+
+        Raises:
+            RuntimeError: The scenario has no world.
         """
         if self._trial.surroundings.actions is None:
             raise RuntimeError("this scenario has no world; run the architecture on a pack that declares an environment")
         return self._trial.surroundings.actions
 
     def attempts_left(self, *subtasks: Subtask) -> int:
-        """How often a framework may still ask for these subtasks in this trial. Raises GaveUp where it may not."""
+        """Return how often a framework may still ask for these subtasks in this trial, at least 1.
+
+        Args:
+            subtasks: The subtasks of one call. They share their attempts.
+
+        Returns:
+            The number of attempts that are left.
+
+        Raises:
+            GaveUp: No attempt is left.
+        """
         names = names_of(subtasks)
         left = self.max_attempts - self._causes.attempts(names)
         if left < 1:
@@ -57,23 +70,45 @@ class Workbench(Asking):
         return left
 
     def done(self, subtask: Subtask) -> bool:
-        """Whether the state holds an output of this subtask: the completion signal."""
+        """Tell whether the state holds an output of a subtask: the completion signal.
+
+        Args:
+            subtask: A subtask of the task, or one that was added.
+
+        Returns:
+            True if it does, verified or not.
+        """
         return subtask.name in self._state
 
     def ready(self) -> tuple[Subtask, ...]:
-        """The subtasks that can be asked now: not done, and all that they read is there."""
-        return self._state.ready
+        """Return the subtasks that can be asked now.
+
+        Returns:
+            Those that are not done and whose inputs are all there, in the task's order.
+        """
+        return tuple(subtask for subtask in self._state.subtasks if not self.done(subtask) and not self._state.lacks(subtask))
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
-        """A subtask made at run time. The answer is made of the task's own alone (`Task.answer`). A simulated model answers it
-        by this `reference`, else by the smallest output that fits its schema.
+        """Add a subtask that was made at run time. The answer is made of the task's own subtasks alone (`Task.answer`).
 
-        Raises ValueError where its name is taken, or what it reads does not exist.
+        Args:
+            subtask: The new subtask.
+            reference: The JSON with which a simulated model answers it; None for the smallest output that fits its schema.
+
+        Raises:
+            ValueError: Its name is taken, or something that it reads does not exist.
         """
         self._trial.add(subtask, reference)
 
     def output(self, subtask: Subtask) -> Output | None:
-        """The output of this subtask in the state; None where there is none, or it does not fit its schema."""
+        """Return the output of a subtask in the state.
+
+        Args:
+            subtask: A subtask of the task, or one that was added.
+
+        Returns:
+            The output; None where there is none, or where it does not fit its schema.
+        """
         return self._trial.verifier.outputs([subtask.name]).get(subtask.name)
 
     @asynccontextmanager
@@ -85,11 +120,23 @@ class Workbench(Asking):
         limit: CallLimit = "calls",
         judged: bool = True,
     ) -> AsyncIterator[EndpointSession]:
-        """Let a framework make the calls for these subtasks itself, over HTTP; `judges` tells judge calls by their messages,
-        `server` serves it elsewhere than at a port of its own. Its replies are verified in shadow where they are `judged`.
+        """Let a framework make the calls for these subtasks itself, over HTTP.
 
-        What it returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other. Where the
-        framework ends with an exception after its last call had failed, GaveUp or that CallFailed is raised in its place.
+        What the framework returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other.
+
+        Args:
+            subtasks: The subtasks that the calls are for.
+            judges: Tells a judge's call by its messages.
+            server: Serves the session elsewhere than at a port of its own.
+            limit: What bounds the calls for a subtask.
+            judged: Whether its replies are verified in shadow, of which the framework is told nothing.
+
+        Yields:
+            The session, with `base_url()` and `api_key` for the framework.
+
+        Raises:
+            GaveUp: The framework ended with an exception after the attempts were used up.
+            CallFailed: The framework ended with an exception after its last call had failed.
         """
         host, turns = SessionHost(self._trial), self._trial.turns()
         session = EndpointSession(subtasks, host, self._trial.caller, turns, judges, limit, judged)
@@ -97,32 +144,64 @@ class Workbench(Asking):
             yield session
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
-        """Hold each part against its schema, its checks and what a validating part found; with `sufficiency` also ask whether
-        it is strong enough to build on. Leaves a verdict for each part; returns the first rejection, with the reply."""
+        """Hold each part of a proposal against its schema, its checks and what a validating part found.
+
+        A verdict is left for each part.
+
+        Args:
+            proposal: What was proposed.
+            sufficiency: Also ask whether each output is strong enough to build on.
+
+        Returns:
+            The first rejection, with the reply; None where all parts are accepted.
+        """
         rejected = self._trial.verifier.verify(proposal, sufficiency)
         (self._trial.accepted.discard if rejected else self._trial.accepted.add)(proposal)
         return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
-        """Leave the verdict of a framework that rejected a proposal by a judgment of its own."""
+        """Leave the verdict of a framework that rejected a proposal by a judgment of its own.
+
+        Args:
+            proposal: What was rejected.
+            detail: Why, in one line.
+        """
         self._trial.accepted.discard(proposal)
         for subtask in proposal.subtasks:
             rejected = Rejected(subtask.name, "check", detail)
             self._trial.verifier.leave(subtask.name, proposal.calls, rejected, proposal.receipts)
 
     def commit(self, proposal: Proposal) -> None:
-        """Write a verified proposal to the state. Raises RuntimeError where it was not verified, or was rejected."""
+        """Write a verified proposal to the state.
+
+        Args:
+            proposal: A proposal that `verify` accepted.
+
+        Raises:
+            RuntimeError: It was not verified, or was rejected.
+        """
         if proposal not in self._trial.accepted:
             names = " + ".join(proposal.names)
             raise RuntimeError(f"commit of '{names}', which was not verified or was rejected; verify it, or commit_unverified")
         self._trial.write(proposal, verified=True)
 
     def commit_unverified(self, proposal: Proposal) -> None:
-        """Write a proposal to the state as it came: later subtasks read it unverified."""
+        """Write a proposal to the state as it came: later subtasks read it unverified.
+
+        Args:
+            proposal: A proposal that `checkpoint` verifies later, or nobody.
+        """
         self._trial.write(proposal, verified=False)
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Verify what the state holds for these subtasks; where nothing is rejected, it is all committed."""
+        """Verify what the state holds for these subtasks. Where nothing is rejected, all of it is committed.
+
+        Args:
+            stage: Subtasks whose outputs were committed unverified, in the task's order.
+
+        Returns:
+            The first rejection; None where all are accepted.
+        """
         rejected = self._trial.verifier.verify_stage(stage)
         if rejected is None:
             for subtask in stage:
@@ -130,11 +209,16 @@ class Workbench(Asking):
         return rejected
 
     def skip(self, subtask: Subtask) -> bool:
-        """Commit, without a model, the output of a subtask that the outputs so far make needless; whether it was so."""
-        if subtask.skip is None:
-            return False
+        """Commit, without a model, the output of a subtask that the outputs so far make needless.
+
+        Args:
+            subtask: A subtask that can be asked now.
+
+        Returns:
+            True if it was needless and is committed.
+        """
+        outputs = self._trial.verifier.outputs([name for name in subtask.reads if name not in self._state.documents])
         read = [name for name in subtask.reads if name not in self._state.documents]
-        outputs = self._trial.verifier.outputs(read)
         needless = self._trial.checks.needless(subtask, outputs) if len(outputs) == len(read) else None
         if needless is None:
             return False
@@ -144,13 +228,24 @@ class Workbench(Asking):
         return True
 
     def finding(self, subtask: Subtask) -> Rejected | None:
-        """What this subtask's committed output says against an earlier subtask's."""
-        output = self.output(subtask) if subtask.finds else None
+        """Return what a subtask's committed output says against an earlier subtask's.
+
+        Args:
+            subtask: A subtask that can find an earlier output wrong (`Subtask.finds`).
+
+        Returns:
+            The rejection of the earlier output; None where nothing is wrong with it.
+        """
+        output = self.output(subtask)
         rejected = verification.finding(subtask, output) if output else None
         return replace(rejected, reply=self._trial.verifier.version(rejected.subtask).text) if rejected else None
 
     def invalidate(self, rejected: Rejected) -> None:
-        """Take back an output that was found wrong, and all that was made from it."""
+        """Take back an output that was found wrong, and all that was made from it.
+
+        Args:
+            rejected: The rejection, as `finding` gives it.
+        """
         version, receipts = (
             self._trial.verifier.version(rejected.subtask),
             self._trial.verifier.carried.get(rejected.subtask, ()),

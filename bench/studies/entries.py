@@ -19,7 +19,6 @@ STUDIES = tuple(
         "exactly_once",
         "judgment_bank",
         "repair_bank",
-        "boundary",
         "learning",
         "answer_format",
         "humaneval",

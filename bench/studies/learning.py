@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.analysis.frames import Run
 from bench.answers.formats import DEFAULT
-from bench.architectures.policy import FirstReplies, PackPolicy, Policy
+from bench.architectures.policy import FirstReplies, LearnedPolicy, PackPolicy
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_manifest, read_records
@@ -59,7 +59,7 @@ class _Seen:
 
 def learn(
     folder: Path, packs: Sequence[Path], architecture: str, plan: str, model: str | None = None, count: int | None = None
-) -> Policy:
+) -> LearnedPolicy:
     """The policy that a run's trials of one architecture, plan and model teach, from all its instances or a sample of `count`.
 
     Raises ResultsError where the run is not complete or asks for no subtask alone, ConfigError for an unknown name or a pack
@@ -88,7 +88,9 @@ def learn(
         if (pack := name.partition(":")[0]) in learned:
             raise ConfigError(f"run '{manifest.name}' has several variants of pack '{pack}'; learn from a run that has one")
         learned[pack] = of_pack(name, manifest, trials, packs, count)
-    return Policy(run=manifest.name, digest=sources(folder), architecture=architecture, model=model, plan=plan, packs=learned)
+    return LearnedPolicy(
+        run=manifest.name, digest=sources(folder), architecture=architecture, model=model, plan=plan, packs=learned
+    )
 
 
 def of_pack(
@@ -177,7 +179,7 @@ def tables(run: Run) -> Iterator[Table]:
     yield Table("study-learning", "What was learned, and what it is judged on", columns, tuple(rows), NOTES)
 
 
-def _rows(run: Run, name: str, policy: Policy) -> Iterator[tuple[str, ...]]:
+def _rows(run: Run, name: str, policy: LearnedPolicy) -> Iterator[tuple[str, ...]]:
     for scenario in run.names("scenario"):
         pack = policy.packs.get(scenario.partition(":")[0])
         if pack:

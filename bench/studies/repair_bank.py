@@ -13,7 +13,7 @@ from typing import get_args
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, share_by_instance
 from bench.errors import ResultsError
-from bench.models.erring import Repair, Signal
+from bench.models.erring import ErringRepair, RepairSignal
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import bounded, signs_of
@@ -21,7 +21,7 @@ from bench.render.table import Rate, Table
 from bench.studies.by_model import by_model
 from bench.worlds.bank import repairs
 
-SIGNALS: tuple[Signal, ...] = get_args(Signal)
+SIGNALS: tuple[RepairSignal, ...] = get_args(RepairSignal)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Heard:
     scenario: str
     model: str
     judgment: str
-    signal: Signal
+    signal: RepairSignal
     accepted: Share
     right: Share
 
@@ -40,23 +40,23 @@ def replies(run: Run) -> list[Heard]:
     """By scenario, model, judgment and signal. Raises ResultsError where the run asked nothing again, or is put together."""
     if run.folder is None:
         raise ResultsError("the repairs are read from one run; report it alone")
-    groups: dict[tuple[str, str, str], list[Repair]] = {}
+    groups: dict[tuple[str, str, str], list[ErringRepair]] = {}
     for model, repair in repairs(run.folder):
         for judgment in ("", repair.judgment):
             groups.setdefault((repair.scenario, model, judgment), []).append(repair)
     if not groups:
         raise ResultsError("no judgment was asked again after a rejection; it needs the architecture every_repair")
     return [
-        _heard(place, signal, own)
+        _heard(place, signal, heard)
         for place, every in groups.items()
         for signal in SIGNALS
-        if (own := [repair for repair in every if repair.signal == signal])
+        if (heard := [repair for repair in every if repair.signal == signal])
     ]
 
 
-def _heard(place: tuple[str, str, str], signal: Signal, own: list[Repair]) -> Heard:
-    instances = [repair.instance for repair in own]
-    accepted, right = ([getattr(repair, name) for repair in own] for name in ("is_accepted", "is_right"))
+def _heard(place: tuple[str, str, str], signal: RepairSignal, repairs: list[ErringRepair]) -> Heard:
+    instances = [repair.instance for repair in repairs]
+    accepted, right = ([getattr(repair, name) for repair in repairs] for name in ("is_accepted", "is_right"))
     return Heard(*place, signal, share_by_instance(instances, accepted), share_by_instance(instances, right))
 
 
@@ -108,5 +108,5 @@ def pictures(run: Run) -> Iterator[Picture]:
             ax.set_title(scenario)
             ax.grid(axis="y", color=PALE, lw=0.6)
         title = f"What a rejected proposer says next, by what it is told, {model_label(run, model)}"
-        said = "Points are shares with their 95% intervals, which cluster by instance."
-        yield finish(figure, slug("study", "repair-bank", model), title, f"{title}. {said}")
+        caption = "Points are shares with their 95% intervals, which cluster by instance."
+        yield finish(figure, slug("study", "repair-bank", model), title, f"{title}. {caption}")

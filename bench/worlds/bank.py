@@ -12,7 +12,7 @@ from bench.experiment.reading import read_manifest, read_records, read_texts
 from bench.experiment.record import TrialRecord, latest
 from bench.experiment.verify import sources
 from bench.models.bank import Bank, BankedReply
-from bench.models.erring import Learning, Repair, measured
+from bench.models.erring import ErringRepair, Learning, measured
 from bench.scenario import Scenario
 from bench.worlds.patterns.every_judgment import ASKED
 from bench.worlds.patterns.every_repair import REPAIRED
@@ -52,12 +52,12 @@ def load_learning(folder: Path) -> Learning:
     replies = list(repairs(folder))
     models = sorted({model for model, _ in replies})
     if len(models) != 1:
-        said = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
-        raise ConfigError(f"repairs {folder}: it holds {said}; record it with configs/repair_bank.toml and one --model")
+        problem = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
+        raise ConfigError(f"repairs {folder}: it holds {problem}; record it with configs/repair_bank.toml and one --model")
     return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
 
 
-def repairs(folder: Path) -> Iterator[tuple[str, Repair]]:
+def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
     """(model, reply to a rejection) in the order of recording. Raises ResultsError as `banked` does."""
     return _kept(folder, REPAIRED, _repair)
 
@@ -91,8 +91,8 @@ def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
     return BankedReply(output=output, notes=notes, **kept)
 
 
-def _repair(trial: TrialRecord, kept: dict[str, Any]) -> Repair:
+def _repair(trial: TrialRecord, kept: dict[str, Any]) -> ErringRepair:
     signal = kept.pop("signal")
     reply = _reply(trial, kept)
     place = (reply.scenario, reply.instance, reply.judgment, reply.state)
-    return Repair(*place, signal, not reply.rejected, reply.is_right)
+    return ErringRepair(*place, signal, not reply.rejected, reply.is_right)

@@ -11,7 +11,7 @@ from scripted_model import ScriptedModel
 from trials import ROOTS, calls, conducted, events, matrix_of, run_all
 
 from bench.architectures.learned_policy import learned_policy
-from bench.architectures.policy import PackPolicy, Policy, read_policy
+from bench.architectures.policy import LearnedPolicy, PackPolicy, read_policy
 from bench.architectures.runtime_structured import runtime_structured
 from bench.errors import ConfigError
 from bench.experiment.new_manifest import manifest_of
@@ -25,13 +25,13 @@ ORCHARD = load_pack("orchard", ROOTS)
 PACK = f"orchard/{ORCHARD.instance}"
 
 
-def cut(*groups: str) -> Policy:
+def cut(*groups: str) -> LearnedPolicy:
     """The policy of the file with these calls, subtasks joined by `+`."""
     pack = PackPolicy(instances=("none",), calls=tuple(tuple(group.split("+")) for group in groups), first_replies={})
     return POLICY.model_copy(update={"packs": {"orchard": pack}})
 
 
-def trial(policy: Policy, script: Any = None, **settings: Any) -> tuple[TrialResult, ScriptedModel]:
+def trial(policy: LearnedPolicy, script: Any = None, **settings: Any) -> tuple[TrialResult, ScriptedModel]:
     model = ScriptedModel(ORCHARD.reference, script)
     return conducted(partial(learned_policy, policy=policy), pack=PACK, model=model, **settings), model
 
@@ -79,7 +79,7 @@ def matrix(policy: Path | None = FILE, **settings: Any) -> Any:
     return matrix_of("orchard", architecture={"learned": variant}, architectures=["static", "learned"], **settings)
 
 
-def file_of(policy: Policy, folder: Path) -> Path:
+def file_of(policy: LearnedPolicy, folder: Path) -> Path:
     file = folder / "policy.json"
     file.write_text(policy.model_dump_json(), encoding="utf-8")
     return file

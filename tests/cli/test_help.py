@@ -10,7 +10,7 @@ import typer
 from commands import bench
 from reference import command_pages
 
-from bench.cli.command import Command
+from bench.cli.command import SuggestingCommand
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,7 +57,7 @@ def test_without_a_key_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytes
 def test_ctrl_c_ends_a_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     app = typer.Typer()
 
-    @app.command(cls=Command)
+    @app.command(cls=SuggestingCommand)
     def slow() -> None:
         raise KeyboardInterrupt
 

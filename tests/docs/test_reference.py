@@ -104,6 +104,12 @@ def test_a_link_to_what_is_no_page_becomes_a_path_and_others_stay(tmp_path: Path
             "\n* ``name``: what it is,\n  at length\n* ``other``: another",
         ),
         ("Prose first.\nname    what it is", "Prose first.\n\n* ``name``: what it is"),
+        (
+            "Args:\n    path: The folder,\n        or `file`.\n    most: How many.",
+            ":param path: The folder,\n  or ``file``.\n:param most: How many.",
+        ),
+        ("Returns:\n    The rows,\n    in order.", ":returns: The rows,\n  in order."),
+        ("Raises:\n    BenchError: It is gone.", ":raises BenchError: It is gone."),
         ("    code(as, it_stands)", "::\n\n    code(as, it_stands)"),
         ("    Base          one\n    |-- Derived   two", "::\n\n    Base          one\n    |-- Derived   two"),
     ],

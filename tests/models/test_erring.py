@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from bench.answers.rejections import COMPLETED, NOT_ACCEPTED, REJECTED
 from bench.models.base import Message
-from bench.models.erring import Erring, Learning, Repair, heard, measured
+from bench.models.erring import Erring, ErringRepair, Learning, heard, measured
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.scenario import Output
 from bench.seeding import draw_for
@@ -61,8 +61,8 @@ def test_a_signal_is_heard_from_the_words_of_the_last_message_alone() -> None:
 
 
 def test_rates_are_read_off_a_bank_of_repairs_and_say_of_what_they_are() -> None:
-    replies = [Repair("p", "i", "j", "s", "typed", True, is_right) for is_right in (True, False)]
-    learning = measured("repair_bank-x", "x", [*replies, Repair("p", "i", "j", "s", "untyped", False, False)])
+    replies = [ErringRepair("p", "i", "j", "s", "typed", True, is_right) for is_right in (True, False)]
+    learning = measured("repair_bank-x", "x", [*replies, ErringRepair("p", "i", "j", "s", "untyped", False, False)])
     assert learning.right == {"typed": 0.5, "untyped": 0.0}
     assert learning.source == "measured on x in repair_bank-x: typed 1 of 2, untyped 0 of 1"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bench.codebase.present import Present
-from bench.codebase.record import Context, Execution, stale_among
+from bench.codebase.record import Execution, ExecutionContext, stale_among
 from bench.codebase.recorder import Recorder
 
 Slots = dict[str, int]
@@ -224,7 +224,7 @@ def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
     done = []
     with recorder.recording():
         for file in ("test_one", "test_two"):
-            collection = Context("collection", file)
+            collection = ExecutionContext("collection", file)
             tests = {}
             with recorder.context(collection):
                 try:
@@ -235,7 +235,7 @@ def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
             for name, test in tests.items():
                 if only is not None and f"{file}::{name}" not in only:
                     continue
-                context = Context("test", f"{file}::{name}", uses={collection})
+                context = ExecutionContext("test", f"{file}::{name}", uses={collection})
                 recorder.forget()
                 with recorder.context(context):
                     try:

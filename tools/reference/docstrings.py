@@ -1,7 +1,7 @@
 """Our docstrings as reStructuredText, for Sphinx's autodoc.
 
-They are plain English in three forms: prose with `code` in backticks; lists of a name, two spaces or more, and what it means;
-and indented blocks, which are shown as they stand.
+They are plain English in four forms: prose with `code` in backticks; lists of a name, two spaces or more, and what it means;
+sections `Args`, `Returns`, `Yields` and `Raises`; and indented blocks, which are shown as they stand.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 ENTRY = re.compile(r"^(?P<name>\S(?:\S| (?! ))*) {2,}(?P<means>\S.*)$")
 CODE = re.compile(r"(`[^`\n]+`)")
 INDENT = 4
+FIELDS = {"Args:": "param", "Raises:": "raises", "Returns:": "returns", "Yields:": "returns"}
+"""The heading of a section -> the field that Sphinx has for it."""
 TREE = ("|--", "`--")
 
 
@@ -29,7 +31,9 @@ def _block(lines: list[str]) -> Iterator[str]:
     shift = len(lines[0]) - len(lines[0].lstrip())
     unshifted = [line[shift:] if line[:shift].isspace() or not shift else line for line in lines]
     entries = [bool(ENTRY.match(line)) for line in unshifted]
-    if any(line.startswith(TREE) for line in unshifted):
+    if lines[0].strip() in FIELDS:
+        yield from _fields(FIELDS[lines[0].strip()], lines[1:])
+    elif any(line.startswith(TREE) for line in unshifted):
         yield from ("::", "", *(f"{' ' * INDENT}{line}" for line in unshifted))
     elif any(entries):
         first = entries.index(True)
@@ -39,6 +43,19 @@ def _block(lines: list[str]) -> Iterator[str]:
         yield from ("::", "", *lines)
     else:
         yield from _prose(lines)
+
+
+def _fields(field: str, lines: list[str]) -> Iterator[str]:
+    """Yield a field for each name of a section, or one for the whole. A line with a deeper indent goes on with its field."""
+    depth = len(lines[0]) - len(lines[0].lstrip())
+    for number, line in enumerate(lines):
+        if field == "returns":
+            yield f"  {_escaped(line.strip())}" if number else f":returns: {_escaped(line.strip())}"
+        elif line[depth:].startswith(" "):
+            yield f"  {_escaped(line.strip())}"
+        else:
+            name, _, means = line.strip().partition(": ")
+            yield f":{field} {name}: {_escaped(means)}"
 
 
 def _entries(lines: list[str]) -> Iterator[str]:

@@ -18,14 +18,14 @@ from bench.paths import PACKS, folder_of
 from bench.runtime import loop
 from bench.runtime.faults import Fault, FaultPlan, Strike
 from bench.studies.counterfactual.config_of import config_text
-from bench.studies.counterfactual.rerun import Arm, original_of
+from bench.studies.counterfactual.rerun import RerunArm, original_of
 from bench.studies.counterfactual.search import SearchResult, at_random, under
 from bench.studies.counterfactual.search import search as search_schedules
-from bench.studies.counterfactual.shrink import Shrunk, Struck
+from bench.studies.counterfactual.shrink import PlacedStrike, Shrunk
 from bench.studies.counterfactual.shrink import shrink as shrink_trial
 
 out = Terminal()
-Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
+PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
 def shrink(
@@ -35,7 +35,7 @@ def shrink(
         str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")
     ] = "",
     to: Annotated[Path | None, typer.Option(help="The config to write; RUN-shrunk.toml, if not given.")] = None,
-    scenarios: Packs = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Find the fewest faults that still break a trial, and write them as a config.
 
@@ -69,7 +69,7 @@ def search(
     seed: Annotated[int, typer.Option(help="The seed of the search's draws.")] = 1,
     beside: Annotated[bool, typer.Option("--random", help="Run as many trials by random search beside it.")] = False,
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
-    scenarios: Packs = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Find the schedule of faults that does most damage to an agent, and write it as a config.
 
@@ -91,7 +91,7 @@ def search(
     matrix = build_matrix(settings, scenarios, our_codebase().digest)
     if len(matrix.specs) != 1:
         raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name an instance, as PACK/INSTANCE")
-    arm = Arm(matrix.specs[0], matrix)
+    arm = RerunArm(matrix.specs[0], matrix)
     result = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
     out.print(f"{architecture} on {scenario}: {len(result.tried)} trials, SIMULATED")
     for line in worst_lines(result, arm.spec.plan):
@@ -135,7 +135,7 @@ def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
     return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
 
 
-def _strikes(struck: Iterable[Struck], plan: FaultPlan) -> list[str]:
+def _strikes(struck: Iterable[PlacedStrike], plan: FaultPlan) -> list[str]:
     return [f"  {_told(plan.faults[number], strike)}" for number, strike in struck]
 
 

@@ -12,24 +12,24 @@ from bench.worlds.runtime.events import WorldEnded
 
 
 @dataclass(frozen=True)
-class Failure:
+class TrialFailure:
     """How a trial ended: its outcome, and in a world each kind of damage with how often it happened."""
 
     outcome: str
     damage: Mapping[str, int]
 
     @staticmethod
-    def of(record: TrialRecord) -> Failure:
+    def of(record: TrialRecord) -> TrialFailure:
         ended = next(iter(of_kind(record.events, WorldEnded)), None)
         kinds: Mapping[str, Any] = ended.damage if ended else {}
-        return Failure(record.outcome, {kind: times for kind, times in kinds.items() if times})
+        return TrialFailure(record.outcome, {kind: times for kind, times in kinds.items() if times})
 
     @property
     def times(self) -> int:
         """How often anything was damaged."""
         return sum(self.damage.values())
 
-    def beyond(self, control: Failure) -> frozenset[str]:
+    def beyond(self, control: TrialFailure) -> frozenset[str]:
         """Return the kinds of damage that happened more often than in the control."""
         return frozenset(kind for kind, times in self.damage.items() if times > control.damage.get(kind, 0))
 

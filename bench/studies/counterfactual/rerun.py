@@ -24,7 +24,7 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.untrusted import permission
 from bench.runtime.faults import FaultPlan
 from bench.runtime.slots import Slots
-from bench.studies.counterfactual.failure import Failure
+from bench.studies.counterfactual.failure import TrialFailure
 
 SHORTEST = 4
 """Characters of a trial's id that may stand for it."""
@@ -33,7 +33,7 @@ WORST = "worst"
 
 
 @dataclass(frozen=True)
-class Arm:
+class RerunArm:
     """A trial that can be run under any plan."""
 
     spec: TrialSpec
@@ -56,7 +56,7 @@ class Original:
 
     folder: Path
     record: TrialRecord
-    arm: Arm
+    arm: RerunArm
 
     @property
     def plan(self) -> FaultPlan:
@@ -87,7 +87,7 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
     spec = next((spec for spec in matrix.specs if _place(spec, spec.plan.name) == place), None)
     if spec is None:
         raise ConfigError(f"trial {record.id}: the packs that are here have no such trial; give the folder that the run had")
-    return Original(folder, record, Arm(spec, matrix))
+    return Original(folder, record, RerunArm(spec, matrix))
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
@@ -112,7 +112,9 @@ def _timeless(event: Any) -> tuple[object, ...]:
 def _record_of(folder: Path, trial: str) -> TrialRecord:
     records = {record.id: record for record in latest(read_trials(folder))}
     if trial == WORST:
-        return max(records.values(), key=lambda record: (Failure.of(record).times, record.outcome not in ("solved", "error")))
+        return max(
+            records.values(), key=lambda record: (TrialFailure.of(record).times, record.outcome not in ("solved", "error"))
+        )
     matching = [record for id_, record in records.items() if id_.startswith(trial)] if len(trial) >= SHORTEST else []
     if len(matching) > 1:
         raise ConfigError(f"trial '{trial}': {len(matching)} trials of {folder.name} begin so; give more of the id")

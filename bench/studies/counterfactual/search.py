@@ -17,19 +17,19 @@ from bench.runtime.effects import EFFECTS
 from bench.runtime.events import Called
 from bench.runtime.faults import EVERY, Fault, FaultPlan, Strike
 from bench.seeding import draw_for
-from bench.studies.counterfactual.failure import Failure
-from bench.studies.counterfactual.shrink import Struck
+from bench.studies.counterfactual.failure import TrialFailure
+from bench.studies.counterfactual.shrink import PlacedStrike
 from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3
 """In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
-Schedule = frozenset[Struck]
-Run = Callable[[FaultPlan], Awaitable[TrialResult]]
-Strategy = Callable[["Seen", Random], Schedule | None]
+StrikeSet = frozenset[PlacedStrike]
+RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
+Strategy = Callable[["Seen", Random], StrikeSet | None]
 
 
 @dataclass(frozen=True, order=True)
-class Harm:
+class TrialHarm:
     """How bad a trial ended: by damage beyond the control, then by not being solved, then by tokens spent."""
 
     damage: int
@@ -45,19 +45,19 @@ class Harm:
 class Tried:
     """A schedule, what it did, and the strikes that its trial gave room for and no trial before it did."""
 
-    schedule: Schedule
-    harm: Harm
-    opened: tuple[Struck, ...]
+    schedule: StrikeSet
+    harm: TrialHarm
+    opened: tuple[PlacedStrike, ...]
 
 
 class Seen:
     """All that a search knows: what was tried, and each strike that some trial gave room for."""
 
     def __init__(self) -> None:
-        self.tried: dict[Schedule, Tried] = {}
-        self.places: dict[Struck, None] = {}
+        self.tried: dict[StrikeSet, Tried] = {}
+        self.places: dict[PlacedStrike, None] = {}
 
-    def add(self, schedule: Schedule, harm: Harm, places: Sequence[Struck]) -> None:
+    def add(self, schedule: StrikeSet, harm: TrialHarm, places: Sequence[PlacedStrike]) -> None:
         opened = tuple(place for place in places if place not in self.places)
         self.places |= dict.fromkeys(places)
         self.tried[schedule] = Tried(schedule, harm, opened)
@@ -87,7 +87,7 @@ class SearchResult:
         return 1 + next(number for number, tried in enumerate(self.tried) if tried.harm.damage == self.worst.harm.damage)
 
 
-async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
+async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
     """Look for the schedule of faults that does most damage.
 
     Args:
@@ -98,18 +98,18 @@ async def search(run: Run, menu: FaultPlan, trials: int, seed: int, strategy: St
         strategy: Chooses the next schedule, None where it knows of none; `guided` where none is given.
     """
     seen, draw = Seen(), draw_for(seed, "search")
-    control: Failure | None = None
-    schedule: Schedule | None = frozenset()
+    control: TrialFailure | None = None
+    schedule: StrikeSet | None = frozenset()
     while schedule is not None and len(seen.tried) < trials:
         result = await run(under(menu, schedule))
-        ended = Failure.of(result.record)
+        ended = TrialFailure.of(result.record)
         control = control or ended
         seen.add(schedule, _harm(result.record, ended, control), list(dict.fromkeys(_room(result.record, menu))))
         schedule = (strategy or guided)(seen, draw)
     return SearchResult(tuple(seen.tried.values()))
 
 
-def guided(seen: Seen, draw: Random) -> Schedule | None:
+def guided(seen: Seen, draw: Random) -> StrikeSet | None:
     """Take turns: an untried strike by itself, and the worst schedule with a strike added."""
     alone = [single for place in seen.places if (single := frozenset({place})) not in seen.tried]
     if alone and len(seen.tried) % 2:
@@ -117,7 +117,7 @@ def guided(seen: Seen, draw: Random) -> Schedule | None:
     return next(_further(seen, draw), None) or (draw.choice(alone) if alone else None)
 
 
-def _further(seen: Seen, draw: Random) -> Iterator[Schedule]:
+def _further(seen: Seen, draw: Random) -> Iterator[StrikeSet]:
     """Yield longer schedules: the worst by a place that it opened or that has a key of its strikes; then by any place."""
     parents = [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
     places = draw.sample(list(seen.places), len(seen.places))
@@ -130,7 +130,7 @@ def _further(seen: Seen, draw: Random) -> Iterator[Schedule]:
                     yield longer
 
 
-def at_random(seen: Seen, draw: Random) -> Schedule | None:
+def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
     """Draw up to `MOST_STRIKES` of the places seen, evenly; None where a hundred draws bring nothing new."""
     places = list(seen.places)
     for _ in range(100 if places else 0):
@@ -140,7 +140,7 @@ def at_random(seen: Seen, draw: Random) -> Schedule | None:
     return None
 
 
-def under(menu: FaultPlan, schedule: Schedule) -> FaultPlan:
+def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
     """Return the plan under which these strikes are made, for certain, and no other."""
     struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
     for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
@@ -151,12 +151,12 @@ def under(menu: FaultPlan, schedule: Schedule) -> FaultPlan:
     return replace(menu, faults=tuple(faults))
 
 
-def _harm(record: TrialRecord, ended: Failure, control: Failure) -> Harm:
+def _harm(record: TrialRecord, ended: TrialFailure, control: TrialFailure) -> TrialHarm:
     beyond = sum(max(0, times - control.damage.get(kind, 0)) for kind, times in ended.damage.items())
-    return Harm(beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
+    return TrialHarm(beyond, record.outcome not in ("solved", "ungraded"), record.tokens)
 
 
-def _room(record: TrialRecord, menu: FaultPlan) -> Iterator[Struck]:
+def _room(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:
     """Yield each strike of the menu that this trial gave room for."""
     for event in record.events:
         for number, fault in enumerate(menu.faults):

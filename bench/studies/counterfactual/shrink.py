@@ -13,11 +13,11 @@ from typing import TypeVar
 from bench.errors import ConfigError
 from bench.experiment.record import TrialRecord
 from bench.runtime.faults import FaultPlan, Strike
-from bench.studies.counterfactual.failure import Failure
+from bench.studies.counterfactual.failure import TrialFailure
 from bench.studies.counterfactual.rerun import Original, require_equal
 
 Item = TypeVar("Item")
-Struck = tuple[int, Strike]
+PlacedStrike = tuple[int, Strike]
 """(a fault's place in its plan, a strike of it)."""
 
 
@@ -35,11 +35,11 @@ class Shrunk:
     """
 
     original: Original
-    failure: Failure
-    control: Failure
+    failure: TrialFailure
+    control: TrialFailure
     kinds: frozenset[str]
-    struck: tuple[Struck, ...]
-    fewest: tuple[Struck, ...]
+    struck: tuple[PlacedStrike, ...]
+    fewest: tuple[PlacedStrike, ...]
     reruns: int
     unjudged: int
 
@@ -63,7 +63,7 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
         ConfigError: The trial met no fault, or did not fail, or not in this way.
         ResultsError: A rerun with nothing changed is another trial.
     """
-    failure, name = Failure.of(original.record), f"trial {original.record.id}"
+    failure, name = TrialFailure.of(original.record), f"trial {original.record.id}"
     if failure.outcome == "error":
         raise ConfigError(f"{name}: it ended in an error ({original.record.reason}); name a trial that ran to its end")
     if kind and kind not in failure.damage:
@@ -76,19 +76,19 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
         raise ConfigError(f"{name}: no fault struck it; name a trial under a fault plan")
     reruns = unjudged = 0
 
-    async def rerun(strikes: Sequence[Struck]) -> Failure:
+    async def rerun(strikes: Sequence[PlacedStrike]) -> TrialFailure:
         nonlocal reruns, unjudged
         result = await original.again(restricted(original.plan, strikes))
         reruns += 1
         unjudged += result.record.outcome == "error"
         seen(result.record)
-        return Failure.of(result.record)
+        return TrialFailure.of(result.record)
 
     control = await rerun(())
     beyond = failure.beyond(control)
     kinds = beyond & {kind} if kind else beyond
 
-    async def fails(strikes: Sequence[Struck]) -> bool:
+    async def fails(strikes: Sequence[PlacedStrike]) -> bool:
         ended = await rerun(strikes)
         if ended.outcome == "error":
             return False
@@ -131,7 +131,7 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
     return items
 
 
-def restricted(plan: FaultPlan, strikes: Sequence[Struck]) -> FaultPlan:
+def restricted(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
     """Return the plan of which only these strikes are made. Its draws stay the same."""
     kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
     return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))

@@ -81,13 +81,15 @@ class Environment:
 
     @cached_property
     def by_name(self) -> Mapping[str, Tool]:
+        """Return the tools by name."""
         return {tool.name: tool for tool in self.tools}
 
     @cached_property
     def by_kind(self) -> Mapping[str, EventKind]:
+        """Return the kinds of events by name."""
         return {kind.name: kind for kind in self.kinds}
 
     @cached_property
     def undoes(self) -> Mapping[str, str]:
-        """Undo -> the tool whose effect it takes back."""
+        """Return undo -> the tool whose effect it takes back."""
         return {tool.undo: tool.name for tool in self.tools if tool.undo}

@@ -21,6 +21,14 @@ Payload = Mapping[str, Any]
 
 
 def about_nothing(_: Any) -> tuple[str, ...]:
+    """Return no thing: what is about nothing that has a version.
+
+    Args:
+        _: A call's arguments, or an event's payload.
+
+    Returns:
+        Nothing.
+    """
     return ()
 
 
@@ -53,6 +61,7 @@ class Tool:
 
     @property
     def writes(self) -> bool:
+        """Return whether it changes the world."""
         return self.kind in WRITES
 
 
@@ -110,8 +119,14 @@ class Person:
 
 @dataclass(frozen=True)
 class PolicyVerdict:
-    """What a policy says of an effect. `person`: only with a person's approval. An effect that was denied, or needed a person
-    who had not approved, and was done all the same, is unauthorised."""
+    """What a policy says of an effect.
+
+    An effect that was denied, or needed a person who had not approved, and was done all the same, is unauthorised.
+
+    decision   `person`: only with a person's approval
+    rule       the rule that decided
+    why        the reason, in one line
+    """
 
     decision: Literal["allow", "warn", "person", "deny"] = "allow"
     rule: str = ""
@@ -119,6 +134,7 @@ class PolicyVerdict:
 
     @property
     def allows(self) -> bool:
+        """Return whether the effect may be made without a person."""
         return self.decision in ("allow", "warn")
 
 

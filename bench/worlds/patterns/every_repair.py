@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bench.answers.rejections import NOT_ACCEPTED
 from bench.errors import GaveUp
-from bench.models.erring import Signal
+from bench.models.erring import RepairSignal
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
@@ -22,7 +22,7 @@ REPAIRED = "repaired"
 """The log in the store: one entry for each signal; what was said, as `every_judgment` keeps it, and the `signal`."""
 
 
-def told(rejected: Rejected) -> Mapping[Signal, Rejected]:
+def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
     """What each signal tells of a rejection."""
     return {
         "typed": rejected,
@@ -49,7 +49,7 @@ async def every_repair(task: Task, workbench: Workbench) -> None:
         workbench.commit_unverified(first)
 
 
-def _keep(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: Signal) -> None:
+def _keep(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: RepairSignal) -> None:
     rejected = workbench.verify(proposal)
     entry: dict[str, Json] = asked(task, subtask, proposal, rejected, workbench.world.environment)
     workbench.world.store.append(REPAIRED, {**entry, "signal": signal})

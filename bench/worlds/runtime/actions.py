@@ -29,8 +29,12 @@ from bench.worlds.runtime.process import Store
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said: `approved`, `denied`, or `late` where no answer came in time. Under the same ticket the contrary may
-    arrive later."""
+    """What a person said. Under the same ticket the contrary may arrive later.
+
+    answer    `approved`, `denied`, or `late` where no answer came in time
+    ticket    what the question was asked under
+    arrival   the notice of the answer; None where none came in time
+    """
 
     answer: Literal["approved", "denied", "late"]
     ticket: str
@@ -38,7 +42,11 @@ class Decision:
 
 
 class WorldActions:
-    """`acting` strikes and logs what is done; `lasting` holds what outlives a process of the agent."""
+    """What an architecture can do in its world: `workbench.world`.
+
+    acting    strikes and logs what is done
+    lasting   holds what outlives a process of the agent
+    """
 
     def __init__(self, acting: Acting, trial: Trial):
         self.acting, self._trial, self.lasting = acting, trial, Lasting()
@@ -46,17 +54,17 @@ class WorldActions:
 
     @property
     def now(self) -> Moment:
-        """World time."""
+        """Return the world's time."""
         return self.acting.world.now
 
     @property
     def store(self) -> Store:
-        """What survives a crash: `put`, `get`, `append`, `log`, `names`."""
+        """Return what survives a crash: `put`, `get`, `append`, `log`, `names`."""
         return self.acting.store
 
     @property
     def life(self) -> int:
-        """Which process of the agent this is: 1, and 1 more after each crash."""
+        """Return which process of the agent this is: 1, and 1 more after each crash."""
         return self.acting.world.life
 
     async def act(
@@ -70,27 +78,72 @@ class WorldActions:
     ) -> Acted:
         """Call a tool of the world. What goes wrong is data: `Acted.outcome` is done, replayed, refused or failed.
 
-        key      idempotency key: the same key again gives the stored result, and has no second effect
-        expect   thing -> the version that it must have, else the call is refused
-        role     in which it is called: the world may have a contract for it
+        Args:
+            tool: The tool's name.
+            arguments: An instance of its arguments, or JSON by name.
+            key: The idempotency key: the same key again gives the stored result, and has no second effect.
+            expect: Thing -> the version that it must have, else the call is refused.
+            role: In which it is called: the world may have a contract for it.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            Crashed: The agent's process dies here. Let it pass.
+            GaveUp: The trial's bound of steps is used up.
         """
         return await self.acting.act(tool, arguments, key, expect, role)
 
     async def wait(self, days: int = 0, minutes: int = 0, *, until: Moment | None = None) -> tuple[Arrival, ...]:
-        """Let world time pass; the notices that came meanwhile."""
+        """Let world time pass.
+
+        Args:
+            days: Days of world time.
+            minutes: Minutes beside them.
+            until: A moment in place of both.
+
+        Returns:
+            The notices that came meanwhile.
+        """
         return await self.acting.wait(until if until is not None else self.now.after(days, minutes))
 
     async def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
-        """The first notice whose number is above `after`: the log of notices is never emptied, so whoever keeps the last number
-        misses none and reads none twice. It waits for one, up to a moment; None where none comes."""
+        """Wait for the next notice.
+
+        The log of notices is never emptied: whoever keeps the last number misses none and reads none twice.
+
+        Args:
+            after: The number of the last notice that was read; 0 for none.
+            until: How long to wait at most; None for as long as anything is still to come.
+
+        Returns:
+            The first notice whose number is above `after`; None where none comes.
+        """
         return await self.acting.next_event(after, until)
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
-        """The notices that have come by now."""
+        """Return the notices that have come by now.
+
+        Args:
+            after: The number of the last notice that was read; 0 for none.
+
+        Returns:
+            Those with a higher number, in order.
+        """
         return self.acting.world.arrivals(after)
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
-        """Ask a person and go on; the ticket, under which the answer arrives as an event of kind `answer`."""
+        """Ask a person and go on.
+
+        Args:
+            kind: Who is asked, of `people`.
+            about: The business key of what is asked for.
+            question: What is asked, as JSON by name.
+            key: An idempotency key: the same key again asks nobody a second time.
+
+        Returns:
+            The ticket, under which the answer arrives as an event of kind `answer`.
+        """
         return await self.acting.ask(kind, about, question, key)
 
     async def ask_person(
@@ -103,8 +156,19 @@ class WorldActions:
         days: int = 0,
         minutes: int = 0,
     ) -> Decision:
-        """Ask a person and wait for the answer, for so long at most; 3 days where nothing is said. Other notices that come
-        meanwhile stand in the log of notices, as all do."""
+        """Ask a person and wait for the answer. Other notices that come meanwhile stand in the log of notices, as all do.
+
+        Args:
+            kind: Who is asked, of `people`.
+            about: The business key of what is asked for.
+            question: What is asked, as JSON by name.
+            key: An idempotency key.
+            days: How many days of world time to wait at most; 3 where neither is given.
+            minutes: Minutes beside them.
+
+        Returns:
+            What the person said, or that it came late.
+        """
         until = self.now.after(days or (0 if minutes else 3), minutes)
         ticket = await self.ask(kind, about, question, key)
         read = 0
@@ -119,60 +183,96 @@ class WorldActions:
         return decision
 
     def begin_step(self, step: ProcedureStep) -> None:
-        """Say, for the record, that a step of the procedure is attempted."""
+        """Say, for the record, that a step of the procedure is attempted.
+
+        Args:
+            step: A step of `procedure`.
+        """
         self.acting.stepped(step.name, "began", "")
 
     def end_step(self, step: ProcedureStep, why: str) -> None:
-        """Say, for the record, that a step is done, or `why` it came to nothing."""
+        """Say, for the record, that a step has ended.
+
+        Args:
+            step: A step of `procedure`.
+            why: Why it came to nothing; "" where it is done.
+        """
         self.acting.stepped(step.name, "ended", why)
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        """What the policy, and the kill switch, say of a call that is not yet made: a gate asks it, and nothing else does."""
+        """Return what the policy, and the kill switch, say of a call that is not yet made.
+
+        A gate asks it, and nothing else does.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's arguments.
+
+        Returns:
+            The verdict.
+        """
         return self.acting.verdict(tool, arguments)
 
     @property
     def policy_version(self) -> str:
+        """Return the version of the policy in force; "" where there is none."""
         policy = self.environment.policy
         return policy.version if policy else ""
 
     def effect_of(self, tool: str, arguments: ToolArguments) -> str:
-        """The business key of what a call means to do; "" where there is no such tool, or its arguments do not fit."""
+        """Return the business key of what a call means to do.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's arguments.
+
+        Returns:
+            The key; "" where there is no such tool, or its arguments do not fit.
+        """
         return self.acting.world.effect_of(tool, arguments)
 
     @property
     def tools(self) -> Mapping[str, Any]:
-        """Name -> `bench.worlds.environment.Tool`: what can be called."""
+        """Return what can be called, `bench.worlds.environment.Tool` by name."""
         return self.environment.by_name
 
     @property
     def undoes(self) -> Mapping[str, str]:
-        """Undo -> the tool whose effect it takes back."""
+        """Return undo -> the tool whose effect it takes back."""
         return self.environment.undoes
 
     @property
     def procedure(self) -> tuple[ProcedureStep, ...]:
-        """The steps of the pack's work; none where it declares no procedure."""
+        """Return the steps of the pack's work; none where it declares no procedure."""
         return self.environment.procedure
 
     @property
     def people(self) -> tuple[str, ...]:
-        """The kinds of people who can be asked."""
+        """Return the kinds of people who can be asked."""
         return tuple(self.environment.people)
 
     @property
     def environment(self) -> Environment:
-        """What the pack declares of the world."""
+        """Return what the pack declares of the world."""
         return self.acting.world.environment
 
     @asynccontextmanager
     async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
-        """The model's door of an agent that is a process of its own, for all its lives: open it once, and keep it open over
-        crashes. `session.base_url()` and `session.api_key` are for the agent; `server` serves it elsewhere than at a port of
-        its own.
+        """Open the model's endpoint for an agent that is a process of its own, for all its lives.
 
-        What the agent asks for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply
-        stands on are committed as its output, so that their tokens are in the answer. Where it ends with an exception after
-        its last call had failed, GaveUp or that CallFailed is raised in its place.
+        Open it once, and keep it open over crashes. `session.base_url()` and `session.api_key` are for the agent. What it asks
+        for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply stands on are
+        committed as its output, so that their tokens are in the answer.
+
+        Args:
+            server: Serves it elsewhere than at a port of its own.
+
+        Yields:
+            The session.
+
+        Raises:
+            GaveUp: The agent ended with an exception after the bound on its calls was used up.
+            CallFailed: The agent ended with an exception after its last call had failed.
         """
         session = self.agent = session_of(self._trial)
         async with served(self._trial, session, server):

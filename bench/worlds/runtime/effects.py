@@ -18,26 +18,55 @@ from bench.worlds.environment.schedule import NoticeTime
 
 
 class StruckToolCall(Protocol):
-    """One call of a tool, as an effect has it in hand."""
+    """One call of a tool, as an effect has it in hand. `writes`: the tool changes the world."""
 
     writes: bool
 
     def first(self) -> Acted:
-        """Make the call; however often it is asked for, once."""
+        """Make the call; however often it is asked for, once.
+
+        Returns:
+            What the tool did.
+        """
 
     def again(self) -> Acted:
-        """The same request arrives at the tool once more."""
+        """Let the same request arrive at the tool once more.
+
+        Returns:
+            What the tool did this time.
+        """
 
     def past(self) -> Acted | None:
-        """What it would have shown before the last change."""
+        """Return what the call would have shown before the last change.
+
+        Returns:
+            The older result; None where there was no change.
+        """
 
     def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
-        """What the agent is told where no result comes."""
+        """Return what the agent is told where no result comes.
 
-    def pass_time(self, minutes: int) -> None: ...
+        Args:
+            reason: Why, in one line.
+            code: The same, for code to branch on.
+
+        Returns:
+            A failed call.
+        """
+
+    def pass_time(self, minutes: int) -> None:
+        """Let world time pass.
+
+        Args:
+            minutes: Minutes of world time.
+        """
 
     def change_elsewhere(self) -> bool:
-        """Let somebody else save what the call is about, unnoticed; False where it is about nothing that has a version."""
+        """Let somebody else save what the call is about, unnoticed.
+
+        Returns:
+            False where it is about nothing that has a version.
+        """
 
 
 ToolStrike = Callable[[StruckToolCall, int], Acted | None]
@@ -49,7 +78,11 @@ Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "mid_reply
 
 @dataclass(frozen=True)
 class ToolEffect(Effect):
-    """An effect on a call of a tool. `needs_past`: the world must remember what was before its last change."""
+    """An effect on a call of a tool.
+
+    strike       (call, minutes) -> what the agent is told; None where the call cannot carry the effect
+    needs_past   the world must remember what was before its last change
+    """
 
     possible: ClassVar[tuple[Point, ...]] = ("tool",)
     strike: ToolStrike
@@ -58,12 +91,17 @@ class ToolEffect(Effect):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the module of `strike`."""
         return (module_of(self.strike),)
 
 
 @dataclass(frozen=True)
 class NoticeEffect(Effect):
-    """An effect on when the agent is told of an event."""
+    """An effect on when the agent is told of an event.
+
+    strike   (when the event happened, when the next does, minutes) -> when the agent is told, each time; None where the event
+             cannot carry the effect
+    """
 
     possible: ClassVar[tuple[Point, ...]] = ("event",)
     strike: NoticeStrike
@@ -71,12 +109,16 @@ class NoticeEffect(Effect):
 
     @property
     def modules(self) -> Sequence[str]:
+        """Return the module of `strike`."""
         return (module_of(self.strike),)
 
 
 @dataclass(frozen=True)
 class ProcessEffect(Effect):
-    """The agent's death. `on` is "" where no call of a tool is struck."""
+    """The agent's death. `on` is "" where no call of a tool is struck.
+
+    dies   at which point of an effect, or in which half of a reply
+    """
 
     possible: ClassVar[tuple[Point, ...]] = ("process",)
     dies: Death

@@ -10,18 +10,18 @@ from bench.experiment.matrix import build_matrix
 from bench.paths import CONFIGS, PACKS
 from bench.runtime import loop
 from bench.studies.counterfactual.commands import worst_lines
-from bench.studies.counterfactual.rerun import Arm
-from bench.studies.counterfactual.search import Harm, search, under
+from bench.studies.counterfactual.rerun import RerunArm
+from bench.studies.counterfactual.search import TrialHarm, search, under
 
 SMALL = 60
 """Trials: enough for a weakness that one tool shows; `nox -s studies` gives each of them 200."""
 
 
-def arm_of(weakness: str = "") -> Arm:
+def arm_of(weakness: str = "") -> RerunArm:
     given = {"scenarios": ["contract_renewal/case_16"], "instances": None, "repetitions": 1, "plans": ["mixed_30"]}
     config = load_config(CONFIGS / "reliability_surface.toml", {**given, "architectures": ["state_machine_remedied"]})
     matrix = build_matrix(config, PACKS, "code")
-    return Arm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
+    return RerunArm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
 
 
 @pytest.mark.parametrize("weakness", ["an offer that fails once", "a letter that fails twice"])
@@ -56,4 +56,4 @@ def test_only_the_strikes_of_a_schedule_are_made() -> None:
 
 
 def test_damage_counts_before_what_is_unsolved_and_before_tokens() -> None:
-    assert Harm(1, False, 0) > Harm(0, True, 10) > Harm(0, False, 1_000)
+    assert TrialHarm(1, False, 0) > TrialHarm(0, True, 10) > TrialHarm(0, False, 1_000)

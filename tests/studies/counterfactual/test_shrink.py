@@ -19,7 +19,7 @@ from bench.paths import PACKS
 from bench.runtime import loop
 from bench.studies.counterfactual.commands import lines_of
 from bench.studies.counterfactual.config_of import config_text
-from bench.studies.counterfactual.failure import Failure
+from bench.studies.counterfactual.failure import TrialFailure
 from bench.studies.counterfactual.rerun import Original, original_of
 from bench.studies.counterfactual.shrink import Shrunk, minimal, restricted, shrink
 
@@ -71,7 +71,7 @@ def test_without_any_of_the_fewest_faults_the_trial_is_no_longer_damaged(doubled
     plan = doubled.original.plan
     for left_out in doubled.fewest:
         rest = [strike for strike in doubled.fewest if strike != left_out]
-        ended = Failure.of(loop.run(doubled.original.again(restricted(plan, rest))).record)
+        ended = TrialFailure.of(loop.run(doubled.original.again(restricted(plan, rest))).record)
         assert not ended.beyond(doubled.control)
 
 
@@ -79,7 +79,7 @@ def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_
     text = config_text(doubled.original.arm.matrix.config, "shrunk", doubled.plan.faults, ["A line."])
     (tmp_path / "shrunk.toml").write_text(text)
     records = run(load_config(tmp_path / "shrunk.toml", {}), tmp_path / "run", PACKS)
-    damage = {record.plan: Failure.of(record).damage for record in records}
+    damage = {record.plan: TrialFailure.of(record).damage for record in records}
     assert damage["doubled"]["doubled"] == 1
     assert "doubled" not in damage["none"]
 
