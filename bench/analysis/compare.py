@@ -32,18 +32,20 @@ A run is worse if an arm is, and no worse if all of them are, which needs no cor
 Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
 
 Seconds are those on the clock, of calls and waiting: framework time is this machine's, and a replay's clock has none. Errors
-count against the second run before it is no worse or better, and for it before it is worse.
+count against the second run before it is no worse or better, and for it before it is worse. Of simulated models that never err,
+repetitions of an instance that all came to the same in both are copies, and count once (`bench.analysis.copies`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
+from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.frames import Run
 from bench.analysis.metrics import LEAST_PRICED
 from bench.analysis.overlap import Overlap, overlap_of
@@ -205,12 +207,16 @@ def compare(
     arms = tuple(
         ArmComparison(
             *(first.condition, other.condition, (first.architecture, other.architecture)),
-            rows=tuple(_rows(first, other, margin, criteria)),
+            rows=tuple(_rows(first, other, margin, criteria, _never_err(shared, first, other))),
             dollars=(per_solved(first.trials, COLUMNS["cost"]), per_solved(other.trials, COLUMNS["cost"])),
         )
         for first, other in pairs
     )
     return Comparison(shared.first, shared.second, margin, arms, shared.left_out, shared.notes)
+
+
+def _never_err(shared: Overlap, first: Arm, second: Arm) -> bool:
+    return never_errs(shared.first, first.condition.model) and never_errs(shared.second, second.condition.model)
 
 
 def _with_clock(run: Run) -> Run:
@@ -222,16 +228,31 @@ def _counterpart(arm: Arm, others: Arms, shared: Overlap) -> Arm:
     return others[condition][shared.counterpart("architecture", arm.architecture)]
 
 
-def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion]) -> Iterator[ArmDifference]:
+def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion], never_err: bool) -> Iterator[ArmDifference]:
     equal = _equal(before, after)
     for criterion in CRITERIA:
         if criterion not in criteria or (criterion in OF_A_FAILURE and before.condition.plan == FAULT_FREE):
             continue
         if criterion == "cost" and len(criteria) > 1 and not (before.by_pair("cost") and after.by_pair("cost")):
             continue
-        row = _solved(before, after, margin) if criterion == "solved" else _spent(before, after, margin, criterion)
+        arms = _without_copies(before, after, COLUMNS.get(criterion, "outcome")) if never_err else (before, after)
+        row = _solved(*arms, margin) if criterion == "solved" else _spent(*arms, margin, criterion)
         told = row.finding != "not measured"
         yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and told else row
+
+
+def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
+    """Both arms, in which the repetitions of an instance are one where all of them have the same values in both."""
+    values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
+    pairs = [pair for pair in values[0] if pair in values[1]]
+    counts = counted_once([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
+    copies = {pair for pair, counts_here in zip(pairs, counts, strict=True) if not counts_here}
+    return _but(before, copies), _but(after, copies)
+
+
+def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
+    trials, usable = (rows[[pair not in pairs for pair in pairs_of(rows)]] for rows in (arm.trials, arm.usable))
+    return replace(arm, trials=trials, usable=usable)
 
 
 def _equal(before: Arm, after: Arm) -> bool:

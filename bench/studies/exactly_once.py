@@ -2,7 +2,7 @@
 
 The unit is a trial in which the agent died once. What went wrong in it counts where its control, the same instance and
 repetition without a crash, did it less often: a pattern that compensates nothing is not charged with that at every crash.
-Copies are no evidence: of a simulated proposer, repetitions of one instance and effect that came to the same count once.
+Copies are no evidence: of a simulated proposer, repetitions of an instance and effect that all came to the same count once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
@@ -28,8 +29,8 @@ from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")
-COPIES = ["instance", "plan", "lives", *(f"beyond_{kind}" for kind in KINDS)]
-"""Trials of one arm that are equal in these are copies."""
+TOLD = ["lives", *(f"beyond_{kind}" for kind in KINDS)]
+"""Repetitions that agree in these are copies."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,10 @@ def exactly_once(run: Run) -> list[CrashedArm]:
 
 
 def _crashed(scenario: str, model: str, architecture: str, point: str, trials: pd.DataFrame, run: Run) -> CrashedArm:
-    counted = trials.drop_duplicates(COPIES) if run.is_simulated(model) else trials
+    counted = trials
+    if never_errs(run, model):
+        groups, values = ([*trials[columns].itertuples(index=False, name=None)] for columns in (["instance", "plan"], TOLD))
+        counted = trials[counted_once(groups, values)]
     once = counted[counted["lives"] == 2]
     return CrashedArm(
         scenario,

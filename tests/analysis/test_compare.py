@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 from commands import bench as command
 from commands import workplace
-from records import called, config_in, edit_manifest, experiment, fault, recovered, run_of, smooth, trial, write_run
+from records import (
+    called,
+    config_in,
+    edit_manifest,
+    experiment,
+    fault,
+    recovered,
+    run_of,
+    smooth,
+    trial,
+    with_manifest,
+    write_run,
+)
 
 import bench
 from bench.analysis.arms import Condition
@@ -46,11 +58,15 @@ SAME = [1001, 1019, 981, 1009, 991, 1004, 996, 999]
 DEARER = [1200, 1230, 1170, 1205, 1190, 1210, 1195, 1200]
 A_LITTLE_DEARER = [one + more for one, more in zip(BEFORE, [20, 90, 30, 80, 40, 70, 50, 60], strict=True)]
 """Dearer for certain, by 35 to 75: whether by more than the margin of 50 cannot be told."""
+ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1}}
+"""A model whose repetitions are no copies."""
 WILD = [500, 1800, 700, 1600, 900, 1300, 400, 1500]
 
 
 def compared(folder: Path, one: list[TrialRecord], two: list[TrialRecord], *measures: Any, **options: Any) -> Comparison:
-    first, second = run_of(folder / "one", one), run_of(folder / "two", two)
+    first, second = (
+        with_manifest(run_of(folder / name, records), models=ERRING) for name, records in (("one", one), ("two", two))
+    )
     return compare(first, second, options.pop("margin", 0.05), measures or CRITERIA, **options)
 
 
@@ -415,6 +431,8 @@ def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_wor
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path / "results" / "before", runs(BEFORE[:5], "w" * 5))
     write_run(tmp_path / "results" / "after", runs([round(1.29 * one) for one in BEFORE[:5]]))
+    for name in ("before", "after"):
+        edit_manifest(tmp_path / "results" / name, models=ERRING)
     assert run_command(monkeypatch, "compare", "before", "after") == 0
     assert capsys.readouterr().out.endswith("after against before: trade-off: better in solved; worse in tokens\n")
     assert run_command(monkeypatch, "compare", "after", "before") == 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
+from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.decided_ahead import NO_ANSWER, decided_ahead
 from bench.analysis.frames import Run
 from bench.analysis.natural import distinct
@@ -174,8 +175,12 @@ def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, .
     else:
         through = of_arm["damage_stale"].fillna(0)
         tested, otherwise, none = of_arm["stale_refused"] + through, through, "proposed what had become stale"
-    counted = of_arm[tested > 0]
-    items = tuple(_items(counted, claim.counted, otherwise[tested > 0] > 0))
+    counted, was_otherwise = of_arm[tested > 0], otherwise[tested > 0] > 0
+    if never_errs(source.run, source.model):
+        groups = [*counted[["scenario", "instance", "plan"]].itertuples(index=False, name=None)]
+        once = counted_once(groups, was_otherwise.tolist())
+        counted, was_otherwise = counted[once], was_otherwise[once]
+    items = tuple(_items(counted, claim.counted, was_otherwise))
     return items or Missing(f"no trial of {claim.architecture} {none}")
 
 

@@ -61,7 +61,8 @@ class Struck:
 
     by          `process:POINT` for a crash at that point, `process:*` for crashes at any, `POINT:EFFECT` for other faults
     failures    how many: crashes are counted by processes that died
-    trials      struck, errors left out; `instances`: how many different ones
+    trials      struck, errors left out; `instances`: how many different ones; `distinct`: how many are no copies, which went
+                the same course in the same task: the same outcome, tokens, calls and damage; None in earlier scorecards
     right       of these, those that finished right; `pass_hat`: the chance that k of them all do
     paired      how many of the trials have a control; of these are `any_harm`, the struck trials with damage of any kind beyond
                 it, and `harm` by kind
@@ -82,6 +83,11 @@ class Struck:
     compared: int
     work: Lookup[str, RatePerFailure]
     recovery: Lookup[str, RatePerFailure]
+    distinct: int | None = None
+
+    @property
+    def has_copies(self) -> bool:
+        return self.distinct is not None and self.distinct < self.trials
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,14 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
         compared=len(compared),
         work={what: _ratio(compared, what) for what in WORK},
         recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in SPENT},
+        distinct=_distinct(trials),
     )
+
+
+def _distinct(trials: pd.DataFrame) -> int:
+    """How many trials are no copies: after two kinds of failure a system may be told the same and do the same."""
+    course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
+    return len(trials.drop_duplicates(course))
 
 
 def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bench.analysis.statistics import PassHat, Share
 from bench.render.table import BoundedNumber, Cell, Rate, Table, text_of
@@ -24,6 +24,10 @@ SHARES = (
     "k of n trials = their share, with its exact (Clopper-Pearson) 95% interval; repeated tries of one task are not "
     "independent, so the interval is widened where they are alike (Korn and Graubard), and where all or none are right each "
     "task counts once"
+)
+COPIES = (
+    "distinct: trials of one task that went the same course are copies, as where a system is told the same after two kinds of "
+    "death; they are one experiment, and intervals take each task once"
 )
 ONE_KIND = "a trial stands here that failures of one kind alone struck; the receipts count the others"
 
@@ -74,7 +78,7 @@ def glance(card: Scorecard) -> Table:
 
 def by_kind(card: Scorecard) -> Table:
     rows = [
-        (*_place(row), crashed.failures, crashed.paired, _share(crashed.any_harm), *_harms(crashed))
+        (*_place(row), crashed.failures, _count(crashed, crashed.paired), _share(crashed.any_harm), *_harms(crashed))
         for row in card.rows
         for crashed in [_crashed(row)]
     ]
@@ -83,7 +87,7 @@ def by_kind(card: Scorecard) -> Table:
         title="What a crash does to the world: effects damaged for 100 crashes",
         columns=(*PLACE, "Crashes", "Trials", "Trials with any", *(kind.capitalize() for kind in DAMAGES)),
         rows=tuple(rows),
-        notes=(*HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items())),
+        notes=(*_on_copies(map(_crashed, card.rows)), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items())),
     )
 
 
@@ -93,7 +97,7 @@ def by_failure(card: Scorecard) -> Table:
             *_place(row),
             failure(struck.by),
             struck.failures,
-            struck.trials,
+            _count(struck, struck.trials),
             _share(struck.right),
             _share(struck.any_harm),
             *_harms(struck),
@@ -111,6 +115,7 @@ def by_failure(card: Scorecard) -> Table:
             "trials with any: those in which something was damaged more often than in their control",
             SHARES,
             ONE_KIND,
+            *_on_copies(struck for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES),
             *legend(struck.by for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES),
         ),
     )
@@ -234,6 +239,15 @@ def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
     """Its failures; where all crashes are at one point, these alone."""
     points = sum(struck.by.startswith("process:") for struck in row.struck)
     return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
+
+
+def _count(struck: Struck, count: int) -> Cell:
+    """How many, and how many of all are no copies."""
+    return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
+
+
+def _on_copies(struck: Iterable[Struck]) -> Sequence[str]:
+    return [COPIES] if any(failures.has_copies for failures in struck) else []
 
 
 def _share(share: Share) -> Cell:

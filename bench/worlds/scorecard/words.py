@@ -76,10 +76,16 @@ def _summary(row: ScorecardRow) -> str:
     return " ".join([*told, control])
 
 
+def _distinct(failures: Struck) -> str:
+    return f" ({failures.distinct} of {failures.trials} trials are distinct)" if failures.has_copies else ""
+
+
 def _of_failure(failures: Struck) -> str:
     many = "" if failures.failures == 1 else "s"
     struck = (
-        f"Killed {failures.failures} time{many}" if failures.by == ALL_CRASHES else f"{failures.failures} answer{many} lost"
+        f"Killed {failures.failures} time{many}{_distinct(failures)}"
+        if failures.by == ALL_CRASHES
+        else f"{failures.failures} answer{many} lost"
     )
     value = failures.work["tokens"].value
     work = f", with {value:.1f} times the tokens" if value is not None and abs(value - 1) >= SEEN else ""

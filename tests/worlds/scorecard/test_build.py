@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from bench.experiment.record import TrialRecord
 from bench.worlds.environment.damage import DAMAGES
 from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck, as_json, read_scorecard, scorecard_of
 from bench.worlds.scorecard.card import SCORECARD
+from bench.worlds.scorecard.page import as_markdown
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "scorecard.schema.json"
 
@@ -60,6 +62,16 @@ def test_what_a_control_damaged_and_the_struck_trial_did_not_is_taken_off_and_to
     stale = found.harm["stale"]
     assert (stale.effects, stale.more, stale.fewer) == (-3, 0, 3) and stale.per_100.value == pytest.approx(-150)
     assert (found.harm["any"].effects, found.any_harm.k) == (-2, 1)
+
+
+def test_trials_of_one_task_that_went_the_same_course_are_told_as_copies(tmp_path: Path) -> None:
+    other = lived("later", "one", by=(("process", "recorded"),), damage={"doubled": 1}, outcome="wrong")
+    same = replace(other, id="the same", plan="sooner")
+    further = lived("crash", "two", by=(CRASH,), damage={"doubled": 2}, outcome="wrong")
+    card = card_of(tmp_path, [lived(instance="one"), lived(instance="two"), other, same, further])
+    found = struck(card)
+    assert (found.trials, found.distinct, found.has_copies) == (3, 2, True)
+    assert "| 3, 2 distinct |" in as_markdown(card) and "are copies" in as_markdown(card)
 
 
 def test_damage_that_never_came_up_is_0_with_the_exact_upper_end_of_a_share(tmp_path: Path) -> None:
