@@ -25,7 +25,12 @@ ACCOUNTS: tuple[Account, ...] = get_args(Account)
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One call in the ledger. `verdict`: accepted, rejected:<reason>, unverified, lost, or unread where nobody looked at it."""
+    """One call in the ledger.
+
+    call      its event (`bench.runtime.events.Called`): cause, subtasks, tokens, seconds
+    account   the account in which its tokens stand
+    verdict   accepted, rejected:<reason>, unverified, lost, or unread where nobody looked at it
+    """
 
     call: Called
     account: Account

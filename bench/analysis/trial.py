@@ -35,8 +35,14 @@ MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_o
 
 @dataclass(frozen=True)
 class TrialReading:
-    """`tariff` prices its calls.
+    """A recorded trial, and what is read off it: what a metric is given.
 
+    record     as it was recorded: `tokens`, `outcome`, `events`, seconds by kind
+    entries    the ledger: each call once (`bench.analysis.ledger.LedgerEntry`), in the order of the calls
+    receipts   the faults, followed (`bench.analysis.faults.Receipt`), in the order of the plan
+    recoveries   one for each failure that told of a fault (`bench.analysis.recovery.Recovery`)
+    accounts   account -> its tokens
+    tariff     prices its calls
     task       the subtasks of its scenario
     control    the calls of the same trial without faults, where they are to tell what its faults mattered
     """
