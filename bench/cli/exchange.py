@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.scaffold import pack_of_trace
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
 from bench.experiment.merging import merge_parts
 from bench.experiment.verify import require_sound
-from bench.paths import REPORTS, RESULTS, folder_of, name_of, named
+from bench.export.imported import read_trace
+from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 
 out = Terminal()
 
@@ -63,3 +65,35 @@ def export(
     written = write_export(loaded, part, to)
     shown = ", ".join(path.name for path in written[:20])
     out.print(f"{len(written)} files in {to}: {shown}{', …' if len(written) > 20 else ''}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry as OTLP JSON.")],
+    name: Annotated[str, typer.Option(help="The pack's name.")],
+    step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given again."),
+    ] = None,
+    trace: Annotated[str | None, typer.Option(metavar="ID", help="The trace, where the file holds several.")] = None,
+    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
+) -> None:
+    """Make a pack of a run recorded elsewhere.
+
+    It has a subtask for each step and an effect for each call of a tool. Its configs let one step fail.
+
+    For example: bench import trajectory.json --name yesterday --step 7
+    """
+    steps = read_trace(file, reads or (), trace)
+    changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
+    failing = step or (changing[-1] if changing else len(steps))
+    if failing > len(steps):
+        raise ResultsError(f"--step {failing}: {file} has {len(steps)} steps")
+    configs = pack_of_trace(name, into, steps, failing, file.name)
+    tools = sum(len(imported.calls) for imported in steps)
+    out.print(f"{into / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
+    if failing not in changing:
+        where = ", ".join(map(str, changing)) or "none"
+        out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")
+    for config in configs:
+        out.print(f"next: bench run {config} --report")

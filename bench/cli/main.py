@@ -15,7 +15,7 @@ from bench.cli.check import check_pack
 from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
-from bench.cli.exchange import export, merge
+from bench.cli.exchange import export, import_, merge
 from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
@@ -321,6 +321,7 @@ def scenario_(
 app.command("serve")(serve)
 app.command()(merge)
 app.command()(export)
+app.command("import")(import_)
 for part in COMMANDS:
     command = attribute_at(part.path)
     if isinstance(command, typer.Typer):
