@@ -199,6 +199,14 @@ def exactly_once(session: nox.Session) -> None:
 
 
 @nox.session
+def studies(session: nox.Session) -> None:
+    """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
+    an hour. Some: nox -s studies -- CONFIG ..."""
+    install(session)
+    session.run("python", "tools/studies.py", *session.posargs, env=COMPILED_ONCE)
+
+
+@nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)

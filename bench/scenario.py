@@ -21,6 +21,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from bench.bounds import Lookup
+from bench.digests import digest_of
 from bench.errors import one_line
 
 Json = Any
@@ -201,7 +202,12 @@ class Task:
     subtasks: tuple[Subtask, ...]
     answer: tuple[str, ...] = ()
 
-    @property
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """Of the documents, by name."""
+        return {name: digest_of(text) for name, text in self.documents.items()}
+
+    @cached_property
     def answer_names(self) -> tuple[str, ...]:
         """Return the subtasks whose outputs are the answer, in the order of the subtasks."""
         names = tuple(subtask.name for subtask in self.subtasks)

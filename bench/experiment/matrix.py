@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from bench.architectures.part import Architecture
@@ -28,6 +29,7 @@ from bench.runtime.effects import EFFECTS
 from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.key import TrialKey
+from bench.runtime.trial import Settings
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
 
@@ -77,10 +79,18 @@ class Matrix:
 
     def arm(self, spec: TrialSpec) -> ResolvedArm:
         """What a trial's names stand for."""
-        architecture = self.architectures[spec.architecture]
-        asked, tags = self.config.format_of(spec.model), self.config.tags_of(spec.model)
-        settings = replace(architecture.settings, answer_format=asked, tags=tags)
+        architecture, settings = self.architectures[spec.architecture], self._settings[spec.architecture, spec.model]
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
+
+    @cached_property
+    def _settings(self) -> Mapping[tuple[str, str], Settings]:
+        """By architecture and model."""
+        config, known = self.config, self.architectures.items()
+        return {
+            (name, model): replace(one.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
+            for name, one in known
+            for model in self.models
+        }
 
     def key(self, spec: TrialSpec) -> TrialKey:
         """What a trial's draws depend on."""

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.bounds import Many
-from bench.models.base import Timing
+from bench.models.base import Seldom, StoredMessage, Timing
 from bench.numbers import Count, Seconds, Seed
-from bench.runtime.events import Event, Events, Seldom, StoredMessage
+from bench.runtime.events import Event, Events
 from bench.scenario import Grade
 from bench.values import dataclass
 

@@ -16,11 +16,10 @@ from bench.experiment.files import RESPONSES, TEXTS, opened
 from bench.experiment.history import History
 from bench.experiment.reading import read_manifest, read_records, read_responses, read_texts
 from bench.experiment.record import ResponseRecord, SessionRecord, TrialRecord, latest
-from bench.models.base import Message, Reply, Request, RequestContext, Response, Usage
+from bench.models.base import Message, Reply, Request, RequestContext, Response, StoredMessage, Usage, stored
 from bench.models.extra_fields import extra_in, extra_text
 from bench.models.recording import Recording
 from bench.models.tool_calls import calls_in, text_of
-from bench.runtime.events import StoredMessage, stored
 
 RECORDED = "recorded:"
 """What stands before a run's name on the command line, where its recorded models are to answer."""
@@ -123,7 +122,7 @@ def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord
     asked: dict[str, Any] = {
         "model": response.model,
         "settings": settings,
-        "messages": tuple(stored(message, texts) for message in request.messages),
+        "messages": stored(request.messages, texts),
         "seed": request.seed,
         "occurrence": request.occurrence,
         "answers": request.answers,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -86,9 +85,11 @@ async def run_trial(
         around=partial(_around, environment=scenario.environment),
     )
     workbench = Workbench(trial)
-    with closing(trial.surroundings):
+    try:
         work = partial(arm.architecture.work, scenario.task, workbench)
         ending = await _before(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+    finally:
+        trial.surroundings.close()
     trial.close(answered=ending.grade is not None)
     log, clock = trial.log, trial.clock
     record = TrialRecord(

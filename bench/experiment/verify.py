@@ -36,7 +36,8 @@ from bench.experiment.files import (
 from bench.experiment.graded import contradicted, misplaced
 from bench.experiment.reading import read_manifest, text_of_line, uncollected, with_grades
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
-from bench.runtime.events import Called, Committed, StoredMessage, of_kind
+from bench.models.base import StoredMessage
+from bench.runtime.events import Called, Committed, of_kind
 from bench.wording import first_violation
 
 MOST = 20

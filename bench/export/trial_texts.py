@@ -13,10 +13,10 @@ from bench.analysis.merge import records_of
 from bench.errors import ResultsError, whole_text
 from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
-from bench.models.base import Message
+from bench.models.base import Message, StoredMessage
 from bench.models.tool_calls import ToolCall, calls_in
 from bench.render.labels import model_label
-from bench.runtime.events import Called, StoredMessage
+from bench.runtime.events import Called
 
 
 @dataclass(frozen=True)

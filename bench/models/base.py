@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, Literal, Protocol
+from operator import not_
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
 
 from bench.answers.formats import DEFAULT, AnswerFormat
-from bench.digests import digest_of
+from bench.digests import Texts
 from bench.errors import CallFailed
 from bench.models.tool_calls import ToolCall, counted_text_of, text_of
 from bench.scenario import Json
@@ -18,8 +21,23 @@ MessageRole = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
 
-Text = tuple[str, str]
-"""A digest, and the text that it names."""
+Seldom = Annotated[str | None, Field(exclude_if=not_)]
+"""A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
+there was such a field."""
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message that was sent. What a message does not have leaves no trace.
+
+    `content` is the digest of its text, `tool_calls` that of their JSON, `extra` that of what else it has.
+    """
+
+    role: MessageRole
+    content: str
+    tool_calls: Seldom = None
+    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
+    extra: Seldom = None
 
 
 @dataclass(frozen=True)
@@ -40,15 +58,34 @@ class Message:
     extra: str = ""
 
     @kept
-    def texts(self) -> tuple[Text, Text | None, Text | None]:
-        """Return its content, its tool calls as JSON, and what else it has, each behind its digest; None for what it lacks."""
-        calls, extra = ((digest_of(text), text) if text else None for text in (text_of(self.tool_calls), self.extra))
-        return (digest_of(self.content), self.content), calls, extra
+    def stored(self) -> tuple[StoredMessage, Texts]:
+        """Return its stored form, and the texts named there: its content, its tool calls as JSON, and what else it has."""
+        texts = Texts()
+        content, calls = texts.keep(self.content), text_of(self.tool_calls)
+        named = texts.keep(calls) if calls else None
+        extra = texts.keep(self.extra) if self.extra else None
+        return StoredMessage(self.role, content, named, self.tool_call_id, extra), texts
 
     @kept
     def tokens(self) -> int:
         """Return the number of tokens of its content and of its tool calls, by our tokenizer."""
         return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))
+
+
+def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ...]:
+    """Return messages as a record keeps them.
+
+    Args:
+        messages: What was sent.
+        texts: Where the texts that are named in them are put.
+
+    Returns:
+        Their stored forms, in the same order.
+    """
+    each = [message.stored for message in messages]
+    for _, named in each:
+        texts.update(named)
+    return tuple([message for message, _ in each])
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,16 @@ def read_whole(request: Request) -> None:
     """Count and digest all texts of a request, which its messages remember."""
     tokens_read(request)
     for message in request.messages:
-        message.texts  # noqa: B018  # it is a property that remembers
+        message.stored  # noqa: B018  # it is a property that remembers
 
 
 def is_long(request: Request) -> bool:
     """Whether reading it takes so long that others on the event loop would wait."""
-    calls = [call for message in request.messages for call in message.tool_calls]
-    texts = (*(message.content for message in request.messages), *(call.arguments for call in calls), request.options)
-    return len(request.messages) + len(calls) > MANY or sum(map(len, texts)) > LONG
+    many, long = len(request.messages), len(request.options)
+    for message in request.messages:
+        many += len(message.tool_calls)
+        long += len(message.content) + sum([len(call.arguments) for call in message.tool_calls])
+    return many > MANY or long > LONG
 
 
 def tokens_written(reply: Reply) -> int:

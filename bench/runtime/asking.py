@@ -156,10 +156,12 @@ class Asking:
 
     def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
         """The documents that come with a call, as texts. Raises ValueError for a name that the environment does not declare."""
-        for name in documents or ():
+        if not documents:
+            return NOTHING
+        for name in documents:
             if name not in self._state.given:
                 raise ValueError(f"'{name}' is no document that is given with a call; {nearest(name, self._state.given)}")
-        return {name: as_document(value) for name, value in (documents or {}).items()}
+        return {name: as_document(value) for name, value in documents.items()}
 
     def _next(
         self,
@@ -209,14 +211,14 @@ class Asking:
         """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
         last: CallPurpose | None = None
         schema = answer_schema(subtasks)
-        questions: set[tuple[Message, ...]] = set()
+        questions: list[tuple[Message, ...]] = []
 
         async def line(messages: Sequence[Message]) -> LineReply:
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None
             last = ask = causes.turn(names_of(subtasks), last, question in questions, rejected) if last else first
-            questions.add(question)
+            questions.append(question)
             causes.asked(names_of(subtasks), question)
             received = await self._trial.caller.call(
                 messages, ask, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, ask, call)

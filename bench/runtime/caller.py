@@ -11,12 +11,12 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from bench.answers.places import Schema
 from bench.errors import BrokenConnection, CallFailed, GaveUp, whole_text
-from bench.models.base import Message, Model, Reply, Request, RequestContent, Response
+from bench.models.base import Message, Model, Reply, Request, RequestContent, Response, stored
 from bench.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
 from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
@@ -24,7 +24,7 @@ from bench.runtime.causes import CallPurpose
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.drafts import LONG
 from bench.runtime.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
-from bench.runtime.events import Called, Refused, Waited, stored
+from bench.runtime.events import Called, Refused, Waited
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
@@ -264,7 +264,8 @@ class Caller:
         tally = self._tallies.setdefault(attempt.request.asked, Tally())
         tally.sent += 1
         attempt.asked = True
-        request = replace(attempt.request, occurrence=tally.sent, answers=tally.answered)
+        asked = attempt.request
+        request = Request(asked.messages, asked.seed, asked.context, tally.sent, tally.answered, asked.schema, asked.options)
         try:
             with self._clock.standing("call") as attempt.at_model:
                 reply = attempt.reply = await flown(self._model.reply(request, self._clock.sleep), attempt.at_model)
@@ -308,7 +309,7 @@ class Caller:
                 started=in_seconds(attempt.in_flight_since),
                 seconds=in_seconds(attempt.length),
                 seed=request.seed,
-                messages=tuple(stored(message, self._log.texts) for message in request.messages),
+                messages=stored(request.messages, self._log.texts),
                 reply=store_text(text) if reply or text else None,
                 delivered=store_text(given) if given is not None and given != text else None,
                 tokens_in=tokens_in,
@@ -350,7 +351,7 @@ def _striking(faults: list[Due]) -> list[list[Due]]:
     """The faults that strike one request, up to the first that makes it fail. Those that change the reply are the last, and
     one: it cannot be refused twice."""
     refusals = [due for due in faults if _effect(due).changes_reply]
-    striking = list[list[Due]]()
+    striking: list[list[Due]] = []
     for due in faults:
         if due in refusals:
             return [*striking, refusals]

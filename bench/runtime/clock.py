@@ -30,19 +30,28 @@ PATIENCE = 5.0
 """Real seconds that a cancelled task is given to end."""
 
 
-@dataclass
 class Span:
-    """A stretch of a trial's clock; nanoseconds. `ended` is set once it has. `flight` is from when to when a call was really in
-    flight, by `time.perf_counter_ns`, where the model tells: the rest, `client`, is what this process took beside."""
+    """A stretch of a trial's clock, from where it is entered to where it is left; nanoseconds. `flight` is from when to when a
+    call was really in flight, by `time.perf_counter_ns`, where the model tells: the rest, `client`, is what this process took
+    beside."""
 
-    started: int
-    ended: int = 0
-    flight: Interval | None = None
-    client: int = 0
+    def __init__(self, clock: TrialClock, what: Literal["call", "wait"]):
+        self.started = self.ended = self.client = self._began = 0
+        self.flight: Interval | None = None
+        self._clock, self.what = clock, what
 
     @property
     def length(self) -> int:
         return self.ended - self.started
+
+    def __enter__(self) -> Span:
+        self._began = self._clock.stand()
+        self.started = self._clock.now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = self._clock.now()
+        self._clock.stood(self, (self._began, perf_counter_ns()))
 
 
 @dataclass(frozen=True)
@@ -76,22 +85,22 @@ class TrialClock:
         """Seconds that were spent once, for another live trial, pass on this one's clock as well."""
         self._time.advance(in_nanoseconds(seconds))
 
-    @contextmanager
-    def standing(self, what: Literal["call", "wait"]) -> Iterator[Span]:
+    def standing(self, what: Literal["call", "wait"]) -> Span:
         """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
-        began = self._stopwatch.stop()
-        span = Span(self.now())
-        try:
-            yield span
-        finally:
-            span.ended = self.now()
-            stood = began, perf_counter_ns()
-            if span.flight and not self.is_virtual:
-                stood = span.flight
-                self._narrow(span, span.flight)
-            self._intervals[what].append((span.started, span.ended))
-            self._stopwatch.stood(*stood)
-            self._stopwatch.go_on()
+        return Span(self, what)
+
+    def stand(self) -> int:
+        """Stop the stopwatch; the moment, by `time.perf_counter_ns`."""
+        return self._stopwatch.stop()
+
+    def stood(self, span: Span, real: Interval) -> None:
+        """Keep a span that has ended, and the interval of the real clock that it took; the stopwatch goes on."""
+        if span.flight and not self.is_virtual:
+            real = span.flight
+            self._narrow(span, span.flight)
+        self._intervals[span.what].append((span.started, span.ended))
+        self._stopwatch.stood(*real)
+        self._stopwatch.go_on()
 
     def _narrow(self, span: Span, flight: Interval) -> None:
         """To the time in flight."""

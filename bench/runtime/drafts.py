@@ -47,6 +47,8 @@ def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool
 
 
 def _draft(text: str, tags: Tags, in_blocks: bool) -> Draft:
+    if not any(tag in text for pair in tags for tag in pair):
+        return NO_DRAFT
     end = _last_end(text, _closing(tags), FenceLines(text) if in_blocks else None)
     first = _blanks.match(text, end)
     if first and any(text.startswith(opening, first.end()) for opening, _ in tags):

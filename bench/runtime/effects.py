@@ -172,16 +172,8 @@ def points_of(name: str) -> list[Point]:
     return [point for point in POINTS if (name, point) in EFFECTS]
 
 
-def dump(value: Json) -> str:
-    """Return JSON as it stands in the state and in prompts.
-
-    Args:
-        value: Anything that JSON has.
-
-    Returns:
-        Its text.
-    """
-    return json.dumps(value, ensure_ascii=False)
+dump = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON as it stands in the state and in prompts."""
 
 
 class CutReply(CutOff):

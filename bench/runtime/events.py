@@ -17,8 +17,7 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
 
 from bench.bounds import BoundedTable, Many
-from bench.digests import Texts
-from bench.models.base import Message, MessageRole
+from bench.models.base import Seldom, StoredMessage
 from bench.numbers import Count, Seconds, Seed
 from bench.registry import Part, Registry
 from bench.runtime.verification import ViolationKind
@@ -39,30 +38,6 @@ Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered
 View = Literal["told", "undamaged", "shadow"]
 """What a verdict is on: a reply whose proposer is told of it; the reply as it was before a fault struck it; a reply whose
 proposer judges by itself and is told nothing."""
-
-
-Seldom = Annotated[str | None, Field(exclude_if=operator.not_)]
-"""A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
-there was such a field."""
-
-
-@dataclass(frozen=True)
-class StoredMessage:
-    """A message that was sent; `content` is the digest of its text, `tool_calls` that of their JSON, `extra` that of what
-    else it has. What a message does not have leaves no trace."""
-
-    role: MessageRole
-    content: str
-    tool_calls: Seldom = None
-    tool_call_id: Annotated[str, Field(exclude_if=operator.not_)] = ""
-    extra: Seldom = None
-
-
-def stored(message: Message, texts: Texts) -> StoredMessage:
-    """Return the message as a record keeps it; its texts go into `texts`."""
-    content, calls, extra = message.texts
-    texts.update(filter(None, message.texts))
-    return StoredMessage(message.role, content[0], calls and calls[0], message.tool_call_id, extra and extra[0])
 
 
 @dataclass(frozen=True)

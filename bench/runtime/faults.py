@@ -125,6 +125,7 @@ class FaultSchedule:
 
     def __init__(self, plan: FaultPlan, key: TrialKey, emit: Callable[[Faulted], object]):
         self._plan, self._key, self._emit = plan, key, emit
+        self._points = {fault.point for fault in plan.faults}
         self.receipts: list[OpenReceipt] = []
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
@@ -132,6 +133,8 @@ class FaultSchedule:
 
         A text carries one fault: where several are drawn for a subtask's content, the plan's first is due.
         """
+        if point not in self._points:
+            return []
         drawn = [due for subtask in subtasks for due in self._drawn(point, subtask, attempt, sample)]
         if point == "call":
             return drawn

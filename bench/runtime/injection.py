@@ -46,7 +46,7 @@ class Injection:
         self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
         self._format, self._tags = answer_format, tags
         self._struck: set[StrikePlace] = set()
-        self.wordy = set[str]()
+        self.wordy: set[str] = set()
         self._unstruck: dict[StrikePlace, tuple[Due, int]] = {}
 
     def read(
@@ -57,7 +57,8 @@ class Injection:
         Where subtasks share a call they share its inputs: an effect strikes an input once, for all whose fault it is. The call
         that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
         """
-        receipts, struck = list[OpenReceipt](), set[tuple[str, str]]()
+        receipts: list[OpenReceipt] = []
+        struck: set[tuple[str, str]] = set()
         for due in self._schedule.due("input", _names(subtasks), attempt, sample):
             name, effect = self._input_to_strike(due), due.fault.effect
             if name not in inputs:
@@ -95,6 +96,8 @@ class Injection:
     def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
         """The attempts at these subtasks, or at all, have ended, or only this sample of them: a fault that waited for a reply
         had nothing to strike."""
+        if not self._unstruck:
+            return
         names = None if subtasks is None else set(_names(subtasks))
         for place, (due, call) in list(self._unstruck.items()):
             if (names is None or place[0] in names) and sample in (None, place[2]):

@@ -48,7 +48,7 @@ class Prompt:
     def messages(self) -> tuple[Message, Message]:
         """As all architectures ask, but for those that put the task into the system message."""
         user = (self.tasks, *self._read, self.form, self.repair)
-        return Message("system", f"{self.role}\n{self.rule}"), Message("user", "\n\n".join(filter(None, user)))
+        return _system(f"{self.role}\n{self.rule}"), Message("user", "\n\n".join(filter(None, user)))
 
     @property
     def messages_with_task_in_system(self) -> tuple[Message, Message]:
@@ -60,6 +60,12 @@ class Prompt:
     @property
     def _read(self) -> list[str]:
         return [f"# Input: {name}\n{text}" for name, text in self.inputs.items()]
+
+
+@lru_cache(maxsize=64)
+def _system(text: str) -> Message:
+    """The message whose digest and tokens all calls share."""
+    return Message("system", text)
 
 
 def prompt_of(

@@ -63,7 +63,7 @@ def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequenc
     if isinstance(extracted, Unreadable):
         return not extracted.is_prose
     value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
-    return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.model_fields)
+    return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.__pydantic_fields__)
 
 
 def reread(text: str) -> ReplyPart:

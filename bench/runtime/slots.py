@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,17 +11,18 @@ from bench.models.base import Reply, Request
 from bench.runtime.gate import Gate
 
 
-def unbounded(_: Request) -> Gate:
-    """A gate that nobody else goes through."""
-    return Gate(1)
+def unbounded() -> Callable[[Request], Gate]:
+    """Find for all requests a gate at which nobody waits."""
+    gate = Gate(sys.maxsize)
+    return lambda _: gate
 
 
 class Slots:
     """Of one trial. `gate_of` finds the gate of the endpoint that answers a request; `changed` is told when a call begins or
     ends to wait, or to be in flight."""
 
-    def __init__(self, gate_of: Callable[[Request], Gate] = unbounded):
-        self._gate_of = gate_of
+    def __init__(self, gate_of: Callable[[Request], Gate] | None = None):
+        self._gate_of = gate_of or unbounded()
         self._waiting = self.in_flight = 0
         self.changed: Callable[[], object] = lambda: None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from bench.digests import digest_of
 from bench.runtime.reply import ReplyPart
@@ -14,8 +15,7 @@ from bench.values import dataclass
 NOTHING: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Something a version was made from: a document (version 0) or a version of a subtask's output."""
 
     name: str
@@ -60,15 +60,18 @@ class State:
         self._subtasks = {subtask.name: subtask for subtask in task.subtasks}
         self._history: dict[str, list[Version]] = {}
         self._current: dict[str, Version] = {}
-        self._sources = {name: Source(name, 0, digest_of(text)) for name, text in task.documents.items()}
+        self._sources = {name: Source(name, 0, digest) for name, digest in task.digests.items()}
 
     def __contains__(self, subtask: str) -> bool:
         return subtask in self._current
 
     @property
-    def subtasks(self) -> tuple[Subtask, ...]:
-        """In the order in which each may be asked: those that were added come last."""
-        return tuple(self._subtasks.values())
+    def ready(self) -> tuple[Subtask, ...]:
+        """The subtasks that have no output and lack nothing that they read, in the order in which each may be asked: those
+        that were added come last."""
+        there = self.documents.keys() | self._current.keys()
+        left = [one for one in self._subtasks.values() if one.name not in self._current]
+        return tuple([one for one in left if there.issuperset(one.reads)])
 
     def subtask(self, name: str) -> Subtask:
         return self._subtasks[name]

@@ -183,9 +183,8 @@ class Trial:
             self.log_commit(version, verified)
 
     def log_commit(self, version: Version, verified: bool) -> None:
-        made_from = tuple((source.name, source.version, source.digest) for source in version.made_from)
-        self.log.store_text(version.text)
-        self.log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, made_from))
+        self.log.texts[version.digest] = version.text
+        self.log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, version.made_from))
 
     def answer(self) -> Answer | None:
         """Return the final answer; None where an output in the state does not fit its schema. Raises RuntimeError where one

@@ -86,7 +86,7 @@ class Workbench(Asking):
         Returns:
             Those that are not done and whose inputs are all there, in the task's order.
         """
-        return tuple(subtask for subtask in self._state.subtasks if not self.done(subtask) and not self._state.lacks(subtask))
+        return self._state.ready
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
         """Add a subtask that was made at run time. The answer is made of the task's own subtasks alone (`Task.answer`).
@@ -217,8 +217,10 @@ class Workbench(Asking):
         Returns:
             True if it was needless and is committed.
         """
-        outputs = self._trial.verifier.outputs([name for name in subtask.reads if name not in self._state.documents])
+        if subtask.skip is None:
+            return False
         read = [name for name in subtask.reads if name not in self._state.documents]
+        outputs = self._trial.verifier.outputs(read)
         needless = self._trial.checks.needless(subtask, outputs) if len(outputs) == len(read) else None
         if needless is None:
             return False
@@ -236,7 +238,7 @@ class Workbench(Asking):
         Returns:
             The rejection of the earlier output; None where nothing is wrong with it.
         """
-        output = self.output(subtask)
+        output = self.output(subtask) if subtask.finds else None
         rejected = verification.finding(subtask, output) if output else None
         return replace(rejected, reply=self._trial.verifier.version(rejected.subtask).text) if rejected else None
 

@@ -19,6 +19,7 @@ STUDIES = tuple(
         "exactly_once",
         "judgment_bank",
         "repair_bank",
+        "boundary",
         "learning",
         "answer_format",
         "humaneval",

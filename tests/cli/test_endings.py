@@ -9,7 +9,8 @@ from records import called, rejected, trial
 
 from bench.cli.endings import ENOUGH, Endings
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Called, Event, StoredMessage
+from bench.models.base import StoredMessage
+from bench.runtime.events import Called, Event
 
 
 def gave_up(number: int, detail: str = "quote: Field required") -> TrialRecord:

@@ -38,11 +38,17 @@ from bench.studies.repair_policies import PricedFailure, first_failure, policies
 from bench.studies.validators import mutation_scores
 
 CONFIGS = ROOTS[0].parent / "configs"
+BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
 FEW: Mapping[str, Any] = {
     "exactly_once": {
         "repetitions": 1,
         "architectures": ["state_machine", "state_machine_remedied"],
         "plans": ["none", "unacknowledged_draft"],
+    },
+    "boundary": {
+        "architectures": [f"{cell}_{signal}" for cell in BOUNDARIES for signal in ("typed", "as_success")],
+        "models": ["right", "errs_30"],
+        "repetitions": 1,
     },
     "reliability_surface": {
         "architectures": ["bare_agent", "state_machine_remedied"],

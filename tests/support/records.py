@@ -15,7 +15,8 @@ from bench.experiment.files import FORMAT, MANIFEST
 from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.record import Outcome, SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
-from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, StoredMessage
+from bench.models.base import StoredMessage
+from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage
 from bench.runtime.verification import KIND_OF, ViolationKind
 from bench.scenario import Grade
 

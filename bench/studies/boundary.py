@@ -1,0 +1,208 @@
+"""The boundary, taken apart: what does each part of the contract between proposer, verifier, commit and reject signal carry?
+
+A cell is a strength, a commit, a signal and the proposer's error rate, on the same instances under the same faults. The effect
+of a part is how much the damage of a trial rises from its strongest level to a weaker one, the mean over all cells of the
+others. An interaction is how much more it rises where another part is at its weakest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, get_args
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.architectures.form import STRENGTHS, Commit, Signal
+from bench.errors import ResultsError
+from bench.experiment.architecture_entry import ArchitectureEntry
+from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.render.labels import slug
+from bench.render.table import BoundedNumber, Cell, Table
+from bench.studies.contrasts import Contrast, interaction, main_effect
+from bench.worlds.environment.damage import DAMAGES
+
+ERRORS = "error rate"
+LEVELS: Mapping[str, tuple[object, ...]] = {
+    "strength": STRENGTHS,
+    "commit": get_args(Commit),
+    "signal": tuple(reversed(get_args(Signal))),
+}
+"""Each part's levels, the weakest first."""
+COSTS = {"tokens": 0, "calls": 2, "milliseconds": 0}
+"""What a part costs in a trial, with the digits that a table shows."""
+SHOWN_INTERACTIONS = 3
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One part at one level, against its strongest: of the damage, and of what a trial costs."""
+
+    scenario: str
+    part: str
+    level: str
+    reference: str
+    damage: Contrast
+    costs: Mapping[str, Contrast]
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Two parts at their weakest, against what each does alone."""
+
+    scenario: str
+    parts: tuple[str, str]
+    levels: tuple[str, str]
+    damage: Contrast
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What one scenario shows."""
+
+    scenario: str
+    cells: int
+    trials: int
+    effects: tuple[Effect, ...]
+    interactions: tuple[Interaction, ...]
+
+
+def ablations(run: Run) -> list[Ablation]:
+    """By scenario. Raises ResultsError where the run does not cross at least two levels of each part of the boundary."""
+    trials = _trials(run)
+    levels = {part: tuple(level for level in every if (trials[part] == level).any()) for part, every in LEVELS.items()}
+    levels[ERRORS] = tuple(sorted(trials[ERRORS].unique(), reverse=True))
+    if any(len(levels[part]) < 2 for part in LEVELS):
+        raise ResultsError("needs variants that cross at least two levels each of `strength`, `commit` and `signal`")
+    crossed = {part: own for part, own in levels.items() if len(own) > 1}
+    return [_ablation(str(scenario), own, crossed) for scenario, own in trials.groupby("scenario", sort=False, observed=True)]
+
+
+def _trials(run: Run) -> pd.DataFrame:
+    """The trials whose variants set all three parts, with a column for each."""
+    forms = {name: entry for name, entry in run.config.architecture.items() if _is_cell(entry)}
+    own = run.trials[run.trials["architecture"].isin(forms) & ~run.trials["outcome"].isin(UNUSABLE)]
+    names = own["architecture"].astype(str)
+    damage = own[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1)
+    rates = {model: float(run.parameters_of(model).shown.get("error_rate", 0.0)) for model in run.names("model")}
+    return own.assign(
+        **{part: names.map(lambda name, part=part: getattr(forms[name], part)) for part in LEVELS},
+        **{ERRORS: own["model"].astype(str).map(rates)},
+        damage=damage.astype(float),
+        milliseconds=own["latency_seconds"] * 1000,
+    )
+
+
+def _is_cell(entry: ArchitectureEntry) -> bool:
+    return None not in (entry.strength, entry.commit, entry.signal)
+
+
+def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence[Any]]) -> Ablation:
+    pairs = ["instance", "repetition", "plan", *levels]
+
+    def effect(part: str, level: object) -> Effect:
+        strongest = levels[part][-1]
+        rises = {name: main_effect(trials, name, part, level, strongest, pairs) for name in ("damage", *COSTS)}
+        return Effect(scenario, part, str(level), str(strongest), rises.pop("damage"), rises)
+
+    weakest, strongest = ({part: own[end] for part, own in levels.items()} for end in (0, -1))
+    pairs_of_parts = [
+        Interaction(
+            scenario,
+            (part, other),
+            (str(weakest[part]), str(weakest[other])),
+            interaction(trials, "damage", (part, other), weakest, strongest, pairs),
+        )
+        for part, other in combinations(levels, 2)
+    ]
+    return Ablation(
+        scenario,
+        trials.groupby(list(levels), observed=True).ngroups,
+        len(trials),
+        tuple(effect(part, level) for part, own in levels.items() for level in own[:-1]),
+        tuple(sorted(pairs_of_parts, key=lambda two: -abs(two.damage.value or 0.0))),
+    )
+
+
+# What a report shows of it
+
+NOTES = (
+    "damage: effects of a trial that were lost, doubled, orphaned, unauthorised, uncompensated, stale or late; the rise of its "
+    "mean from the strongest level of this part to this one, all else being equal, the mean over all cells of the other parts",
+    "95% intervals are of resampled instances (expanded percentiles, 2,000 resamples); each holds for itself",
+    "seconds of a simulated model are declared and not measured",
+    "SIMULATED: the proposer's errors and what it learns from a rejection are declared in the config",
+)
+TOGETHER = (
+    "of two parts at their weakest, the rise of damage beyond the sum of what each does alone",
+    "the largest of all pairs are shown, so that their intervals are somewhat too short",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    all_ablations = ablations(run)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(effect.scenario, effect.part, effect.level, effect.reference, _cell(effect.damage, 2)),
+            *(_cell(effect.costs[name], digits) for name, digits in COSTS.items()),
+            effect.damage.instances,
+        )
+        for ablation in all_ablations
+        for effect in ablation.effects
+    ]
+    costs = [f"More {name}" for name in COSTS]
+    yield Table(
+        name="study-boundary",
+        title="The boundary, taken apart: what each part carries, and what it costs (SIMULATED)",
+        columns=("Scenario", "Part", "At", "In the place of", "More damage", *costs, "Instances"),
+        rows=tuple(rows),
+        notes=(*NOTES, *(f"{each.scenario}: {each.trials} trials in {each.cells} cells" for each in all_ablations)),
+    )
+    together: list[tuple[Cell, ...]] = [
+        (two.scenario, " and ".join(two.parts), " and ".join(two.levels), _cell(two.damage, 2), two.damage.instances)
+        for ablation in all_ablations
+        for two in ablation.interactions[:SHOWN_INTERACTIONS]
+    ]
+    yield Table(
+        name="study-boundary-interactions",
+        title="The boundary, taken apart: the largest interactions (SIMULATED)",
+        columns=("Scenario", "Parts", "At", "More damage than the sum", "Instances"),
+        rows=tuple(together),
+        notes=TOGETHER,
+    )
+
+
+def _cell(contrast: Contrast, digits: int) -> BoundedNumber:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """A panel for each scenario: the rise of damage by part and level."""
+    all_ablations = ablations(run)
+    most = max(len(ablation.effects) for ablation in all_ablations)
+    figure, axes = panels(len(all_ablations), 2, 5.2, 1.2 + 0.32 * most)
+    for ablation, ax in zip(all_ablations, axes, strict=True):
+        _panel(ax, ablation)
+    title = "What each part of the boundary carries, on a simulated proposer (SIMULATED)"
+    caption = "Rise of damage from a part's strongest level, mean over all cells of the others; 95% intervals by instance."
+    yield finish(figure, slug("study", "boundary"), title, f"{title}. {caption}")
+
+
+def _panel(ax: Axes, ablation: Ablation) -> None:
+    for place, effect in enumerate(ablation.effects):
+        value, low, high = effect.damage.value, effect.damage.low, effect.damage.high
+        if value is not None:
+            errors = None if low is None or high is None else [[value - low], [high - value]]
+            ax.errorbar([value], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=1)
+    ax.axvline(0.0, color=GREY, lw=0.8)
+    ax.set_yticks(
+        range(len(ablation.effects)), [f"{effect.part}: {effect.level}".replace("_", " ") for effect in ablation.effects]
+    )
+    ax.invert_yaxis()
+    ax.set_title(f"{ablation.scenario}: {ablation.trials} trials, {ablation.effects[0].damage.instances} instances")
+    ax.set_xlabel("more damaged effects a trial")
+    ax.grid(axis="x", color=PALE, lw=0.6)

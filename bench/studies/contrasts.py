@@ -1,0 +1,71 @@
+"""Contrasts between cells of an experiment: each instance gives one value, and the intervals come of resampled instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.analysis.statistics import percentiles, resampled
+
+Levels = Mapping[str, object]
+"""Factor -> its level."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The mean over instances, and its 95% interval; none of fewer than two instances, or where all values are the same."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    instances: int
+
+
+def contrast_of(values: Mapping[str, float]) -> Contrast:
+    """The mean of one value for each instance, by the expanded percentiles of 2,000 resamples of the instances."""
+    if not values:
+        return Contrast(None, None, None, 0)
+    numbers, units = np.array(list(values.values()), dtype=float), len(values)
+    if units < 2 or not np.ptp(numbers):
+        return Contrast(float(numbers.mean()), None, None, units)
+    again = np.concatenate([weights @ numbers / units for weights in resampled(units)])
+    return Contrast(float(numbers.mean()), *percentiles(again, units), units)
+
+
+def main_effect(trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]) -> Contrast:
+    """How much the outcome rises from a part's reference to a level, all else being equal.
+
+    Args:
+        trials: One row a trial.
+        outcome: The column that rises.
+        pairs: The columns that two trials must share to be compared, `instance` among them.
+    """
+    return contrast_of(_by_instance(_risen(trials, outcome, part, (level, reference), pairs)))
+
+
+def interaction(
+    trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
+) -> Contrast:
+    """How much more the outcome rises with one part where the other has its level than where that has its reference."""
+    part, other = parts
+    rest = [name for name in pairs if name != other]
+    with_other, without = (
+        _risen(trials[trials[other] == levels[other]], outcome, part, (to[part], reference[part]), rest)
+        for levels in (to, reference)
+    )
+    return contrast_of(_by_instance((with_other - without).dropna()))
+
+
+def _risen(trials: pd.DataFrame, outcome: str, part: str, levels: tuple[object, object], pairs: list[str]) -> pd.Series[float]:
+    """The rise between each two trials that differ in this part alone, by what they share."""
+    shared = [name for name in pairs if name != part]
+    there, here = (trials[trials[part] == level].set_index(shared)[outcome].astype(float) for level in levels)
+    return (there - here).dropna()
+
+
+def _by_instance(risen: pd.Series[float]) -> dict[str, float]:
+    means = risen.groupby(level="instance", sort=True).mean()
+    return {str(instance): float(value) for instance, value in means.items()}

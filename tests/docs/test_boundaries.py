@@ -1,0 +1,32 @@
+"""The page on boundaries says what its tables hold."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "results" / "boundaries.md"
+INTERVAL = re.compile(r"(-?\d+\.\d\d) \[(-?\d+\.\d\d), (-?\d+\.\d\d)\]")
+
+
+def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    known = {
+        tuple(f"{float(row[f'{column}{end}'] or 'nan'):.2f}" for end in ("", " low", " high"))
+        for name in re.findall(r"reports/boundary_studies/(tables/[\w-]+)\.md", page)
+        for row in csv.DictReader(
+            (ROOT / "reports" / "boundary_studies" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        )
+        for column in row
+        if f"{column} low" in row
+    }
+    told = INTERVAL.findall(" ".join(page.split()))
+    assert len(told) >= 10
+    assert not [numbers for numbers in told if numbers not in known]
+
+
+def test_every_figure_of_the_page_is_there() -> None:
+    for figure in re.findall(r"\]\((\S+\.png)\)", PAGE.read_text(encoding="utf-8")):
+        assert (PAGE.parent / figure).is_file()

@@ -1,0 +1,60 @@
+"""The boundary's study: contrasts by hand, and a run that planted effects come out of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from records import config_in, edit_manifest, trial, write_run
+
+import bench
+from bench.errors import ResultsError
+from bench.studies.boundary import ablations
+from bench.studies.contrasts import contrast_of, interaction, main_effect
+
+DAMAGE = {("weak", "off"): 5.0, ("weak", "on"): 2.0, ("strong", "off"): 1.0, ("strong", "on"): 0.0}
+"""(verifier, key) -> damage of an instance; of a second instance one more wherever the verifier is weak."""
+
+
+@pytest.fixture
+def trials() -> pd.DataFrame:
+    rows = [
+        (instance, verifier, key, damage + more * (verifier == "weak"))
+        for instance, more in (("a", 0), ("b", 1))
+        for (verifier, key), damage in DAMAGE.items()
+    ]
+    return pd.DataFrame(rows, columns=["instance", "verifier", "key", "damage"])
+
+
+PAIRS = ["instance", "verifier", "key"]
+
+
+def test_a_main_effect_is_the_mean_rise_over_all_cells_of_the_other_parts_by_instance(trials: pd.DataFrame) -> None:
+    found = main_effect(trials, "damage", "verifier", "weak", "strong", PAIRS)
+    assert (found.value, found.instances) == (((5 - 1 + 2 - 0) / 2 + (6 - 1 + 3 - 0) / 2) / 2, 2)
+    assert found.low is not None and found.high is not None and found.low <= 3.0 and found.high >= 4.0
+
+
+def test_an_interaction_is_the_rise_beyond_the_sum(trials: pd.DataFrame) -> None:
+    weak, strong = {"verifier": "weak", "key": "off"}, {"verifier": "strong", "key": "on"}
+    assert interaction(trials, "damage", ("verifier", "key"), weak, strong, PAIRS).value == (5 - 1) - (2 - 0)
+    assert interaction(trials, "damage", ("key", "verifier"), weak, strong, PAIRS).value == (5 - 2) - (1 - 0)
+
+
+def test_a_trial_without_its_partner_is_no_evidence(trials: pd.DataFrame) -> None:
+    lacking = trials.drop(index=trials[(trials["verifier"] == "strong") & (trials["key"] == "off")].index)
+    assert main_effect(lacking, "damage", "verifier", "weak", "strong", PAIRS).value == (2 + 3) / 2
+
+
+def test_without_spread_there_is_no_interval() -> None:
+    assert contrast_of({"a": 2.0, "b": 2.0}).low is None and contrast_of({"a": 1.0}).high is None
+    assert contrast_of({}).value is None
+
+
+def test_a_run_whose_variants_cross_nothing_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", [trial("mine", "none", 1)])
+    entry = {"base": "state_machine", "strength": "none", "commit": "plain", "signal": "typed"}
+    edit_manifest(tmp_path / "run", config={**config_in(tmp_path / "run"), "architecture": {"mine": entry}})
+    with pytest.raises(ResultsError, match="needs variants that cross at least two levels"):
+        ablations(bench.load_run(tmp_path / "run"))

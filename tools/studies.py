@@ -1,0 +1,66 @@
+"""The studies of boundaries and patterns, run anew from simulation and recordings: `nox -s studies`, or
+
+    python tools/studies.py [CONFIG ...]
+
+Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+import bench
+from bench.analysis.frames import Run
+from bench.experiment.config import load_config
+from bench.experiment.files import write_files
+from bench.experiment.matrix import build_matrix
+from bench.experiment.new_manifest import manifest_of
+from bench.experiment.runner import run_matrix
+from bench.experiment.store import RunWriter
+from bench.render.drawing import style
+from bench.render.table import comma_separated, markdown
+from bench.report.studies import prepared, study_pictures, study_tables
+from bench.runtime.loop import run
+
+ROOT = Path(__file__).parents[1]
+REPORTS = ROOT / "reports" / "boundary_studies"
+CONFIGS = ("boundary",)
+
+
+def made_anew(config: str) -> float:
+    """Run a config, write its study's tables and figures, and return the seconds that it took."""
+    began = monotonic()
+    with TemporaryDirectory() as folder:
+        matrix = build_matrix(load_config(ROOT / "configs" / f"{config}.toml", {}), [ROOT / "scenarios"], "code")
+        writer = RunWriter(Path(folder) / config, manifest_of(matrix, config, prepared(matrix)))
+        run(run_matrix(matrix, writer, lambda _: None))
+        writer.close()
+        write_files(REPORTS, files_of(bench.load_run(Path(folder) / config)))
+    return monotonic() - began
+
+
+def files_of(shown: Run) -> dict[str, bytes]:
+    """The study's tables and figures, by their paths in the report."""
+    files: dict[str, bytes] = {}
+    for table in study_tables(shown):
+        files[f"tables/{table.name}.md"] = markdown(table).encode()
+        files[f"tables/{table.name}.csv"] = comma_separated(table).encode()
+    with style():
+        return files | {f"figures/{picture.name}.png": picture.png for picture in study_pictures(shown)}
+
+
+def main(configs: Sequence[str]) -> None:
+    """Run these configs, or all."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for config, seconds in zip(configs, pool.map(made_anew, configs), strict=True):
+            print(f"{config}: {seconds:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or CONFIGS)
