@@ -169,7 +169,9 @@ def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
     if "$ref" in schema:
         return _choices(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     if "const" in schema or "enum" in schema:
-        return "one of " + ", ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
+        return "one of " + ", ".join(
+            json.dumps(value, ensure_ascii=False) for value in schema.get("enum", [schema.get("const")])
+        )
     if schema.get("type") == "array":
         inner = _choices(schema.get("items", {}), defs)
         return f"each {inner}" if inner else ""

@@ -88,12 +88,12 @@ def test_a_form_names_each_field_once_in_order_in_balanced_braces(fields: dict[s
 
 def test_a_form_tells_bounds_choices_and_descriptions() -> None:
     class Judged(Output):
-        grade: Literal["good", "bad"] = Field(description="of the whole")
+        grade: Literal["good", "übel"] = Field(description="of the whole")
         sure: float = Field(ge=0, le=1)
         note: str | None
 
     assert form_of(Judged) == (
-        '{\n  "grade": string,  // of the whole; one of "good", "bad"\n'
+        '{\n  "grade": string,  // of the whole; one of "good", "übel"\n'
         '  "sure": number from 0 to 1,\n  "note": string or null\n}'
     )
 
