@@ -81,30 +81,28 @@ class NotRead(KeyError):
 
 
 class Inputs(dict[str, Any]):
-    """Documents or outputs by name, as a pack's code gets them. A name that is not among them is refused in words.
+    """Documents by name, as a pack's code gets them. A name that is not among them is refused in words.
 
     lacks   what is said before the name that is missing
     has     what is said before the names that are there
     """
 
-    def __init__(self, values: Mapping[str, Any], lacks: str, has: str):
-        super().__init__(values)
-        self._lacks, self._has = lacks, has
+    lacks, has = "there is no document", "the documents are"
 
     def __missing__(self, name: object) -> Any:
-        raise NotRead(f"{self._lacks} {name!r}; {self._has}: {', '.join(self) or 'none'}")
+        raise NotRead(f"{self.lacks} {name!r}; {self.has}: {', '.join(self) or 'none'}")
 
 
-def documents_of(documents: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the documents as a pack's code gets them: a name that is not among them is refused in words.
+class ReadOutputs(Inputs):
+    """The outputs that a subtask reads."""
 
-    Args:
-        documents: Texts by name.
+    lacks, has = "the subtask does not read the output", "add it to its reads, which now have"
 
-    Returns:
-        The same, as `Inputs`.
-    """
-    return Inputs(documents, "there is no document", "the documents are")
+
+class AnswerOutputs(Inputs):
+    """The outputs that are graded."""
+
+    lacks, has = "the answer has no output", "it has"
 
 
 Document = str | BaseModel | Mapping[str, Any]
@@ -138,9 +136,8 @@ class Context:
     outputs: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "documents", documents_of(self.documents))
-        outputs = Inputs(self.outputs, "the subtask does not read the output", "add it to its reads, which now have")
-        object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "documents", Inputs(self.documents))
+        object.__setattr__(self, "outputs", ReadOutputs(self.outputs))
 
 
 @dataclass(frozen=True)
@@ -447,7 +444,7 @@ class Scenario:
         return self._answer({name: self.task.subtask(name).output.model_validate(outputs[name]) for name in names})
 
     def _answer(self, outputs: Mapping[str, Any]) -> Answer:
-        return Inputs(outputs, "the answer has no output", "it has")
+        return AnswerOutputs(outputs)
 
     @cached_property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:

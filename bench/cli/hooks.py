@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.packs.code import plain
 from bench.raised import place_of, words_of
-from bench.scenario import Answer, Check, Context, Finding, Grade, Json, Output, Scenario, Subtask, documents_of
+from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json, Output, Scenario, Subtask
 
 
 class HookFailed(Exception):
@@ -72,7 +72,7 @@ class Hooks:
 
     def baseline(self) -> Mapping[str, Json]:
         function = self.scenario.baseline
-        answer = self.call("the baseline", function, documents_of(self.scenario.task.documents))
+        answer = self.call("the baseline", function, Inputs(self.scenario.task.documents))
         if not isinstance(answer, Mapping):
             raise self._wrong(function, "the baseline", answer, "an output for each subtask, by its name")
         return answer

@@ -57,6 +57,9 @@ class Message:
     tool_call_id: str = ""
     extra: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.content)  # that of a text is kept, and few messages of a trial differ in something else alone
+
     @kept
     def stored(self) -> tuple[StoredMessage, Texts]:
         """Return its stored form, and the texts named there: its content, its tool calls as JSON, and what else it has."""

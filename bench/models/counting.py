@@ -4,8 +4,6 @@ provider only wants back (`bench.models.extra_fields`) do not count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bench.models.base import Reply, Request
 from bench.models.options import tools_text
 from bench.models.tool_calls import counted_text_of
@@ -18,7 +16,7 @@ LONG, MANY = 2**16, 500
 def tokens_read(request: Request) -> int:
     """Of the messages, with the tool calls in them, and of the tools that are offered."""
     tools = tools_text(request.options)
-    return sum(message.tokens for message in request.messages) + (count_tokens(tools) if tools else 0)
+    return sum([message.tokens for message in request.messages]) + (count_tokens(tools) if tools else 0)
 
 
 def read_whole(request: Request) -> None:
@@ -41,6 +39,5 @@ def tokens_written(reply: Reply) -> int:
     return sum(map(count_tokens, filter(None, texts_written(reply))))
 
 
-def texts_written(reply: Reply) -> Iterator[str]:
-    yield reply.text
-    yield counted_text_of(reply.tool_calls)
+def texts_written(reply: Reply) -> tuple[str, str]:
+    return reply.text, counted_text_of(reply.tool_calls)

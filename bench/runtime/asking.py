@@ -224,7 +224,8 @@ class Asking:
                 messages, ask, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, ask, call)
             )
             turns.add(subtasks, ask, received)
-            await self._trial.foresee(turns.to_foresee(subtasks))
+            if self._trial.verifier.takes_long(received.text):
+                await self._trial.foresee(turns.to_foresee(subtasks))
             return LineReply(received.text, received.finish, received.call)
 
         return line

@@ -88,7 +88,7 @@ class CallAttempt:
 
     @property
     def delay(self) -> int:
-        return sum(span.length for span in self.delays)
+        return sum([span.length for span in self.delays])
 
     @property
     def length(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import field
+from functools import lru_cache
 from typing import Literal
 
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -56,6 +57,12 @@ class _Attempt:
     calls: int = 1
     repeats: bool = False
     questions: set[Hashable] = field(default_factory=set)
+
+
+@lru_cache(maxsize=64)
+def _seed_of(*parts: object) -> int:
+    """The seed that all calls of an attempt share, whatever they are for."""
+    return seed_of(*parts) % 2**31
 
 
 class Causes:
@@ -198,8 +205,9 @@ class Causes:
 
     def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> CallPurpose:
         key = self._key
+        drawn_from = key.drawn_from
         sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
-        seed = seed_of(*key.drawn_from, attempt.number, *sampled) % 2**31
+        seed = _seed_of(*drawn_from, attempt.number, *sampled)
         context = RequestContext(
             scenario=key.scenario,
             subtasks=tuple(names),
@@ -212,7 +220,7 @@ class Causes:
             model=self._model,
             answer_format=self._format,
             state=self.state,
-            drawn_from=key.drawn_from,
+            drawn_from=drawn_from,
             references={name: self.references[name] for name in names if name in self.references},
         )
         return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))

@@ -115,6 +115,8 @@ class TrialClock:
 
     @property
     def waiting_seconds(self) -> float:
+        if not self._intervals["wait"]:
+            return 0.0
         together = total(union(self._intervals["call"] + self._intervals["wait"]))
         return in_seconds(together - self._in_calls())
 

@@ -132,7 +132,7 @@ class Gate:
 
     @property
     def _has_room(self) -> bool:
-        return self._in_flight < self.limit and not (self._is_shut or self._holds or self.pausing.is_set())
+        return self._in_flight + 1 <= self._limit and not (self._is_shut or self._holds or self.pausing.is_set())
 
     def _let_in(self) -> None:
         while self._waiting and self._has_room:

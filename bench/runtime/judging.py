@@ -142,8 +142,7 @@ class Verifier:
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
         """Judge what a struck reply had said: was it to be rejected anyway?"""
-        struck = self._struck(proposal.receipts)
-        if struck and proposal.undamaged:
+        if proposal.undamaged and (struck := self._struck(proposal.receipts)):
             verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
             self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 

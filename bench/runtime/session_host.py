@@ -84,4 +84,4 @@ async def served(trial: Trial, session: OpenSession, server: Server | None = Non
 
 
 def names_of(subtasks: Sequence[Subtask]) -> tuple[str, ...]:
-    return tuple(subtask.name for subtask in subtasks)
+    return tuple([subtask.name for subtask in subtasks])

@@ -27,6 +27,8 @@ class Stopwatch:
 
     @property
     def nanoseconds(self) -> int:
+        if not self._abroad:
+            return self._stepped
         stood = union(self._stood)
         return self._stepped + total(union(self._abroad + stood)) - total(stood)
 

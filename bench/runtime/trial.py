@@ -172,7 +172,7 @@ class Trial:
         """Write each part of a proposal to the state, as the faults due leave it."""
         for subtask in proposal.subtasks:
             name = subtask.name
-            part = proposal.parts.get(name, ReplyPart("", Unreadable("empty", "the reply says nothing of it")))
+            part = proposal.parts.get(name) or ReplyPart("", Unreadable("empty", "the reply says nothing of it"))
             call = proposal.calls[-1] if proposal.calls else None
             text, receipts = self.injection.write(subtask, part, proposal.attempt, call)
             written = reread(text) if text != part.text else part
@@ -210,7 +210,7 @@ class Trial:
     def close(self, answered: bool) -> None:
         """Say how each delivered fault ended."""
         self.injection.settle()
-        calls = Lineage(self.log.events).of_answer if answered else frozenset()
+        calls = Lineage(self.log.events).of_answer if answered and self.schedule.receipts else frozenset()
         self.schedule.close(answered, lambda receipt: receipt.call in calls or receipt.due.fault.point in WORLD_POINTS)
 
 

@@ -134,21 +134,21 @@ class Turns:
     ) -> Proposal:
         """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""
         turns = {turn.received.call: turn for proposal in taken for turn in self._making(proposal)}
-        whole = [turn for _, turn in sorted(turns.items())]
-        names = {subtask.name for subtask in subtasks}
+        calls = sorted(turns)
         undamaged: dict[str, ReplyPart] = {}
         for turn in taken:
             if turn.received.undamaged is not None:
+                names = {subtask.name for subtask in subtasks}
                 parts = self.parts(turn.received.undamaged, turn.subtasks, turn.received.finish)
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
             subtasks=subtasks,
             attempt=taken[-1].ask.context.attempt,
-            calls=tuple(sorted(turns)),
+            calls=tuple(calls),
             text=text,
             parts=self._parts_of(taken, text, subtasks),
             made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
-            receipts=tuple(receipt for turn in whole for receipt in turn.received.receipts),
+            receipts=tuple([receipt for call in calls for receipt in turns[call].received.receipts]),
             undamaged=undamaged,
         )
 
