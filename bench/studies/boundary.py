@@ -36,6 +36,8 @@ LEVELS: Mapping[str, tuple[object, ...]] = {
 COSTS = {"tokens": 0, "calls": 2, "milliseconds": 0}
 """What a part costs in a trial, with the digits that a table shows."""
 SHOWN_INTERACTIONS = 3
+WHOLE = "all three"
+"""The part of a gap between two boundaries that differ in every part."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,54 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
     )
 
 
+@dataclass(frozen=True)
+class Gap:
+    """The share of damaged trials with one part, or all, at its weakest, less that with it at its strongest.
+
+    by_rate   error rate of the proposer, falling -> the gap there
+    grows     how much larger the gap is at the least error rate than at the greatest
+    """
+
+    scenario: str
+    part: str
+    by_rate: Mapping[float, Contrast]
+    grows: Contrast
+
+
+def gaps(run: Run) -> list[Gap]:
+    """By scenario and part; of one error rate alone none."""
+    trials = _trials(run)
+    trials = trials.assign(is_damaged=(trials["damage"] > 0).astype(float), boundary=_ends(trials))
+    rates = sorted(trials[ERRORS].unique(), reverse=True)
+    return [
+        _gap(str(scenario), part, own, rates)
+        for scenario, own in trials.groupby("scenario", sort=False, observed=True)
+        for part in (WHOLE, *LEVELS)
+        if len(rates) > 1
+    ]
+
+
+def _ends(trials: pd.DataFrame) -> pd.Series[str]:
+    """`weakest` where each part is at its weakest, `strongest` where each is at its strongest."""
+    names = pd.Series("between", index=trials.index)
+    for name, end in (("weakest", 0), ("strongest", -1)):
+        names[(trials[list(LEVELS)] == [levels[end] for levels in LEVELS.values()]).all(axis=1)] = name
+    return names
+
+
+def _gap(scenario: str, part: str, trials: pd.DataFrame, rates: Sequence[float]) -> Gap:
+    whole = part == WHOLE
+    factor = "boundary" if whole else part
+    weakest, strongest = ("weakest", "strongest") if whole else (LEVELS[part][0], LEVELS[part][-1])
+    pairs = ["instance", "repetition", "plan", ERRORS, factor, *(() if whole else LEVELS)]
+    pairs = list(dict.fromkeys(pairs))
+    by_rate = {
+        rate: main_effect(trials[trials[ERRORS] == rate], "is_damaged", factor, weakest, strongest, pairs) for rate in rates
+    }
+    least, greatest = {factor: weakest, ERRORS: rates[-1]}, {factor: strongest, ERRORS: rates[0]}
+    return Gap(scenario, part, by_rate, interaction(trials, "is_damaged", (factor, ERRORS), least, greatest, pairs))
+
+
 # What a report shows of it
 
 NOTES = (
@@ -140,6 +190,14 @@ NOTES = (
 TOGETHER = (
     "of two parts at their weakest, the rise of damage beyond the sum of what each does alone",
     "the largest of all pairs are shown, so that their intervals are somewhat too short",
+)
+
+
+GAPS = (
+    "gap: the share of damaged trials with this part at its weakest, less the share at its strongest, the mean over all "
+    "cells of the others; of all three, the weakest boundary against the strongest",
+    "grows by: the gap at the least error rate, less that at the greatest; below zero it shrinks as errors become rare",
+    "95% intervals are of resampled instances",
 )
 
 
@@ -173,6 +231,25 @@ def tables(run: Run) -> Iterator[Table]:
         columns=("Scenario", "Parts", "At", "More damage than the sum", "Instances"),
         rows=tuple(together),
         notes=TOGETHER,
+    )
+    if table := _gaps(run):
+        yield table
+
+
+def _gaps(run: Run) -> Table | None:
+    measured = gaps(run)
+    if not measured:
+        return None
+    rates = list(measured[0].by_rate)
+    rows: list[tuple[Cell, ...]] = [
+        (gap.scenario, gap.part, *(_cell(gap.by_rate[rate], 2) for rate in rates), _cell(gap.grows, 2)) for gap in measured
+    ]
+    return Table(
+        name="study-boundary-gaps",
+        title="Does the boundary matter more where the proposer errs less? (SIMULATED)",
+        columns=("Scenario", "Part", *(f"Gap at error rate {rate:g}" for rate in rates), "Grows by"),
+        rows=tuple(rows),
+        notes=GAPS,
     )
 
 

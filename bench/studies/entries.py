@@ -20,6 +20,8 @@ STUDIES = tuple(
         "judgment_bank",
         "repair_bank",
         "boundary",
+        "pattern_failure",
+        "replay_divergence",
         "learning",
         "answer_format",
         "humaneval",

@@ -8,19 +8,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results" / "boundaries.md"
-INTERVAL = re.compile(r"(-?\d+\.\d\d) \[(-?\d+\.\d\d), (-?\d+\.\d\d)\]")
+INTERVAL = re.compile(r"(-?\d+\.\d{2,3}) \[(-?\d+\.\d{2,3}), (-?\d+\.\d{2,3})\]")
 
 
 def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
     page = PAGE.read_text(encoding="utf-8")
     known = {
-        tuple(f"{float(row[f'{column}{end}'] or 'nan'):.2f}" for end in ("", " low", " high"))
+        tuple(f"{float(row[f'{column}{end}']):.{digits}f}" for end in ("", " low", " high"))
+        for digits in (2, 3)
         for name in re.findall(r"reports/boundary_studies/(tables/[\w-]+)\.md", page)
         for row in csv.DictReader(
             (ROOT / "reports" / "boundary_studies" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
         )
         for column in row
-        if f"{column} low" in row
+        if row.get(f"{column} low")
     }
     told = INTERVAL.findall(" ".join(page.split()))
     assert len(told) >= 10

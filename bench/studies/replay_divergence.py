@@ -1,0 +1,247 @@
+"""Replay divergence: where two models consume the same events, how often do they commit something else?
+
+*Local*: each event is consumed from its recorded state; D is the share of pairs of replies whose committed outputs differ, free
+text left out. *Running*: each model goes on from its own state; D is the share of pairs of trials whose effects differ at the
+end. Both are taken beyond the models' own spread: D(A, B) − ½ (D(A, A′) + D(B, B′)), A′ being A with another seed. An estimate
+below zero is kept. Intervals cluster by instance.
+
+A boundary without checks commits what it is given. With the pack's business rules nothing is committed of a rejected reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pandas as pd
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.experiment.reading import read_records
+from bench.experiment.record import TrialRecord, latest
+from bench.models.bank import BankedReply
+from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import BoundedNumber, Cell, Number, Table
+from bench.runtime.events import of_kind
+from bench.studies.contrasts import Contrast, contrast_of
+from bench.worlds.bank import banked
+from bench.worlds.runtime.events import ToolCalled
+
+STRENGTHS = ("none", "business_rule")
+"""Of the boundary that a reply meets in the local form."""
+LESS = "none, less business_rule"
+Differ = Callable[[Any, Any], bool]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Two models on the same events.
+
+    form       `local` or `running`
+    boundary   the strength, or the architecture that ran
+    place      the judgment, or "" for all
+    between    D(A, B); within: ½ (D(A, A′) + D(B, B′)); beyond: their difference
+    events     states in which both were asked, or instances that both ran
+    first      the mean place of the first effect that differs, from 1, in pairs that differ; None where none does, or local
+    """
+
+    form: str
+    boundary: str
+    place: str
+    between: Contrast | None
+    within: Contrast | None
+    beyond: Contrast
+    events: int
+    first: float | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """What two models committed at one event, with each seed."""
+
+    instance: str
+    these: Sequence[Any]
+    those: Sequence[Any]
+
+
+def divergences(run: Run) -> list[Divergence]:
+    """Local ones where the run asked judgments, else running ones. Raises ResultsError where it has not just two models."""
+    models = run.names("model")
+    if len(models) != 2 or run.folder is None:
+        raise ResultsError("needs the trials of just two models, each with two repetitions or more, in one run")
+    replies = list(banked(run.folder))
+    return _local(models, replies) if replies else _running(run, run.folder, models)
+
+
+def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) -> list[Divergence]:
+    events: dict[tuple[str, str, str], dict[str, list[BankedReply]]] = {}
+    for model, reply in replies:
+        events.setdefault((reply.instance, reply.judgment, reply.state), {}).setdefault(model, []).append(reply)
+    whole = {place: event for place, event in events.items() if all(len(event.get(model, [])) > 1 for model in models)}
+    judgments = ["", *dict.fromkeys(judgment for _, judgment, _ in whole)]
+    rows: list[Divergence] = []
+    for judgment in judgments:
+        beyond = []
+        for strength in STRENGTHS:
+            events_of = [
+                Event(place[0], *([_committed(reply, strength) for reply in event[model]] for model in models))
+                for place, event in whole.items()
+                if judgment in ("", place[1])
+            ]
+            rows.append(_divergence("local", strength, judgment, events_of))
+            beyond.append(_beyond(events_of, _differ))
+        gap = [none - checked for none, checked in zip(*beyond, strict=True)]
+        instances = [event.instance for event in events_of]
+        rows.append(Divergence("local", LESS, judgment, None, None, _by_instance(instances, gap), len(gap)))
+    return rows
+
+
+def _committed(reply: BankedReply, strength: str) -> object:
+    """What a boundary of this strength commits of a reply; None is nothing."""
+    if reply.rejected and strength == "business_rule":
+        return None
+    if reply.output is None:
+        return reply.text
+    return sorted((name, value) for name, value in reply.output.items() if name not in reply.notes)
+
+
+def _running(run: Run, folder: Path, models: Sequence[str]) -> list[Divergence]:
+    trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
+    courses = _courses(folder)
+    return [
+        _divergence("running", architecture, "", events)
+        for architecture in run.names("architecture")
+        if (events := _events(trials[trials["architecture"] == architecture], courses, models))
+    ]
+
+
+def _events(trials: pd.DataFrame, courses: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[Event]:
+    events: list[Event] = []
+    for instance, own in trials.groupby("instance", observed=True):
+        these, those = ([courses[trial] for trial in own.loc[own["model"] == model, "trial"]] for model in models)
+        if min(len(these), len(those)) > 1:
+            events.append(Event(str(instance), these, those))
+    return events
+
+
+def _courses(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Trial -> its effects in order, each by its tool and its arguments."""
+    records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
+    return {
+        record.id: tuple(
+            f"{call.tool} {call.arguments}"
+            for call in of_kind(record.events, ToolCalled)
+            if call.outcome == "done" and call.access != "read"
+        )
+        for record in records
+    }
+
+
+def _divergence(form: str, boundary: str, place: str, events: Sequence[Event]) -> Divergence:
+    differ = _effects_differ if form == "running" else _differ
+    instances = [event.instance for event in events]
+    pairs = [pair for event in events for pair in product(event.these, event.those)]
+    places = [_first(*pair) for pair in pairs if form == "running" and differ(*pair)]
+    return Divergence(
+        form=form,
+        boundary=boundary,
+        place=place,
+        between=_by_instance(instances, [_between(event, differ) for event in events]),
+        within=_by_instance(instances, [_within(event, differ) for event in events]),
+        beyond=_by_instance(instances, _beyond(events, differ)),
+        events=len(events),
+        first=fmean(places) if places else None,
+    )
+
+
+def _between(event: Event, differ: Differ) -> float:
+    return fmean(differ(*pair) for pair in product(event.these, event.those))
+
+
+def _within(event: Event, differ: Differ) -> float:
+    return fmean(fmean(differ(*pair) for pair in combinations(own, 2)) for own in (event.these, event.those))
+
+
+def _beyond(events: Sequence[Event], differ: Differ) -> list[float]:
+    return [_between(event, differ) - _within(event, differ) for event in events]
+
+
+def _differ(this: object, that: object) -> bool:
+    return this != that
+
+
+def _effects_differ(these: Sequence[str], those: Sequence[str]) -> bool:
+    return sorted(these) != sorted(those)
+
+
+def _first(these: Sequence[str], those: Sequence[str]) -> int:
+    pairs = enumerate(zip(these, those, strict=False), 1)
+    return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
+
+
+def _by_instance(instances: Sequence[str], values: Sequence[float]) -> Contrast:
+    own: dict[str, list[float]] = {}
+    for instance, value in zip(instances, values, strict=True):
+        own.setdefault(instance, []).append(value)
+    return contrast_of({instance: fmean(each) for instance, each in own.items()})
+
+
+# What a report shows of it
+
+NOTES = (
+    "between: of pairs of replies or trials of the two models, those that committed something else; within: the same of two "
+    "seeds of one model, the mean of both; beyond: their difference, which can be below zero",
+    "local: each state is recorded and the same for both; running: each goes on from its own state, and effects with their "
+    "arguments are compared at the end",
+    "95% intervals are of resampled instances (expanded percentiles)",
+    "first: the mean number of the first effect that differs, in pairs that differ",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    measured = divergences(run)
+    this, that = (model_label(run, model) for model in run.names("model"))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(each.form, each.boundary, each.place or "all"),
+            *map(_cell, (each.between, each.within, each.beyond)),
+            *(each.events, each.beyond.instances, Number(each.first, 1)),
+        )
+        for each in measured
+    ]
+    yield Table(
+        name=f"study-replay-divergence-{measured[0].form if measured else 'none'}",
+        title=f"Replay divergence of {this} and {that}",
+        columns=("Form", "Boundary", "Judgment", "Between", "Within", "Beyond", "Events", "Instances", "First"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _cell(contrast: Contrast | None) -> Cell:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, 3) if contrast else "–"
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    measured = divergences(run)
+    figure, [ax] = panels(1, 1, 6.4, 1.2 + 0.34 * len(measured))
+    for place, each in enumerate(measured):
+        value, low, high = each.beyond.value, each.beyond.low, each.beyond.high
+        if value is not None:
+            errors = None if low is None or high is None else [[value - low], [high - value]]
+            ax.errorbar([value], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=1)
+    ax.axvline(0.0, color=GREY, lw=0.8)
+    ax.set_yticks(range(len(measured)), [f"{each.boundary}: {each.place or 'all'}".replace("_", " ") for each in measured])
+    ax.invert_yaxis()
+    ax.set_xlabel("divergence beyond the models' own spread")
+    ax.grid(axis="x", color=PALE, lw=0.6)
+    this, that = (model_label(run, model) for model in run.names("model"))
+    title = f"Replay divergence ({measured[0].form}) of {this} and {that}"
+    caption = "Share of pairs that commit something else, less that of two seeds of one model; 95% intervals by instance."
+    yield finish(figure, slug("study", "replay-divergence", measured[0].form), title, f"{title}. {caption}")

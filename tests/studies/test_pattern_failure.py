@@ -1,0 +1,64 @@
+"""Pattern × failure: what is shown, what is mended, and which patterns are not told apart."""
+
+from __future__ import annotations
+
+import pytest
+from study_runs import run_of_matrix
+from trials import ROOTS
+
+from bench.analysis.frames import Run
+from bench.analysis.statistics import exact_share
+from bench.experiment.config import load_config
+from bench.experiment.matrix import build_matrix
+from bench.studies.pattern_failure import (
+    MENDED,
+    NOT_PROVOKED,
+    ONLY_REMEDIED,
+    SHOWN,
+    WITHSTOOD,
+    Weakness,
+    not_told_apart,
+    weaknesses,
+)
+
+CONFIG = ROOTS[0].parent / "configs" / "pattern_failure.toml"
+FEW = {
+    "scenarios": ["contract_renewal"],
+    "instances": 2,
+    "plans": ["none", "lost_answer"],
+    "architectures": [
+        *("bare_agent", "bare_agent_remedied", "state_machine", "state_machine_remedied"),
+        *("hierarchical_delegation", "hierarchical_delegation_remedied"),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return run_of_matrix(tmp_path_factory.mktemp("patterns"), build_matrix(load_config(CONFIG, FEW), ROOTS[:1], "code"))
+
+
+def test_a_lost_answer_doubles_what_has_no_key_and_the_remedy_mends_it(run: Run) -> None:
+    found = {weakness.pattern: weakness for weakness in weaknesses(run)}
+    assert {weakness.verdict for weakness in found.values()} == {MENDED}
+    assert (found["state_machine"].bare.k, found["state_machine"].remedied.k) == (2, 0)
+
+
+def test_patterns_with_the_same_damage_in_every_pair_are_not_told_apart(run: Run) -> None:
+    alike = not_told_apart(run)
+    assert {"bare_agent", "hierarchical_delegation"} <= set(alike["bare"][0])
+    assert len(alike["with remedies"][0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("bare", "remedied", "verdict"),
+    [
+        ((3, 5), (0, 5), MENDED),
+        ((3, 5), (1, 5), SHOWN),
+        ((0, 5), (0, 5), WITHSTOOD),
+        ((0, 5), (2, 5), ONLY_REMEDIED),
+        ((0, 0), (0, 0), NOT_PROVOKED),
+    ],
+)
+def test_a_verdict_follows_from_both_forms(bare: tuple[int, int], remedied: tuple[int, int], verdict: str) -> None:
+    assert Weakness("s", "m", "f", "p", exact_share(*bare), exact_share(*remedied)).verdict == verdict
