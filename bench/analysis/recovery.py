@@ -7,13 +7,13 @@ what was struck. Every call names the one event that caused it, so no call stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from bench.analysis.faults import Receipt
 from bench.runtime.events import Called, Committed, Event, Faulted, Judged, of_kind
 from bench.runtime.intervals import in_nanoseconds, in_seconds, total, union
-from bench.values import dataclass
+from bench.values import dataclass, kept
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,28 @@ class TrialFailures:
 
     def __init__(self, events: Sequence[Event]):
         self._events = events
-        self._calls = {number: event for number, event in enumerate(events) if isinstance(event, Called)}
-        paid = ((number, call) for number, call in self._calls.items() if call.failure and tokens_of([call]))
+        failed = any(call.failure for call in of_kind(events, Called))
+        paid = [(number, call) for number, call in self._calls.items() if call.failure and tokens_of([call])] if failed else []
         rejected, lost = list(_rejected(events)), [Failure((number,), frozenset(call.subtasks)) for number, call in paid]
         self.rejections = len(rejected)
         self.failures = tuple(sorted([*rejected, *lost], key=lambda failure: failure.events[-1]))
         self._failure_at = {number: failure for failure in self.failures for number in failure.events}
-        self._numbers = {call.call: number for number, call in self._calls.items()}
         self._detected: dict[int, int] = {}
         """Fault -> the number of its entry `detected`."""
         if of_kind(events, Faulted):
             for number, event in enumerate(events):
                 if isinstance(event, Faulted) and event.stage == "detected":
                     self._detected.setdefault(event.fault, number)
+
+    @kept
+    def _calls(self) -> Mapping[int, Called]:
+        """Number of an event -> the call that it is."""
+        return {number: event for number, event in enumerate(self._events) if isinstance(event, Called)}
+
+    @kept
+    def _numbers(self) -> Mapping[int, int]:
+        """Call -> the number of its event."""
+        return {call.call: number for number, call in self._calls.items()}
 
     def recoveries(self, receipts: Iterable[Receipt]) -> tuple[Recovery, ...]:
         """One for each failure by which a fault was noticed, in the order of the failures."""

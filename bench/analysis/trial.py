@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from bench.analysis import ledger
@@ -112,8 +113,7 @@ class TrialReading:
     @kept
     def imbalance(self) -> str | None:
         """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
-        checks = [attribute_at(part.booked) for part in ENVIRONMENTS]
-        problems = (check(self.record.events) for check in checks)
+        problems = (_at(part.booked)(self.record.events) for part in ENVIRONMENTS)
         return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
 
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
@@ -176,3 +176,9 @@ class TrialReading:
     def faults(self, stage: str) -> int:
         """How many planned faults came to this stage."""
         return sum([getattr(receipt, stage) for receipt in self.receipts])
+
+
+@cache  # a run of 10,000 trials asks as often
+def _at(path: str) -> Callable[[Sequence[Event]], str | None]:
+    check: Callable[[Sequence[Event]], str | None] = attribute_at(path)
+    return check

@@ -147,7 +147,9 @@ def _svg(figure: Figure) -> bytes:
 def _settle(figure: Figure) -> None:
     """Lay a figure out once, for both forms. The last digits of what the solver finds can differ from one process to the next,
     and an SVG names its clip paths after them: without those digits the files are the same whoever makes them."""
-    figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    assert layout is not None, "`blank` gives each figure one"
+    layout.execute(figure)  # `draw_without_rendering` would draw the whole figure a third time
     figure.set_layout_engine("none")
     for axes in figure.axes:
         left, bottom, width, height = (round(bound, 6) for bound in axes.get_position(original=True).bounds)

@@ -11,7 +11,6 @@ from bench.studies.claims.claim import Claim, DirectionClaim, RatioClaim
 from bench.studies.claims.evidence import ModelResults
 from bench.studies.closed_forms import NEAR
 from bench.studies.plans import run_again
-from bench.studies.priced_forms import first_prices
 
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
@@ -27,9 +26,10 @@ def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
             first, second = claim.of, claim.to
         case _:
             return None
-    prices = first_prices(source.run, claim.scenario, source.model)
-    again = run_again(source.run, claim.scenario).get(claim.plan)
-    if claim.measure != FIRST_ROUND.tokens.name or prices is None or again is None:
+    if claim.measure != FIRST_ROUND.tokens.name:
+        return None
+    prices, again = source.prices(claim.scenario), run_again(source.run, claim.scenario).get(claim.plan)
+    if prices is None or again is None:
         return None
     above, below = prices.round_of(first, again), prices.round_of(second, again)
     ratio = above / below if above and below else None

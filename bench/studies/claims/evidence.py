@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 
+from bench import values
 from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
 from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.decided_ahead import NO_ANSWER, decided_ahead
@@ -16,9 +18,10 @@ from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Pair
 from bench.experiment.config import FAULT_FREE
 from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.studies.priced_forms import FirstPrices, first_prices
 
 
-@dataclass(frozen=True)
+@values.dataclass(frozen=True)
 class EvidenceItem:
     """One value: of a trial, or of one call of it. `side` tells the two values of a pair apart."""
 
@@ -49,6 +52,16 @@ class ModelResults:
     run: Run
     arms: Arms
     model: str
+
+    def prices(self, scenario: str) -> FirstPrices | None:
+        """What the first calls took in trials without faults, for closed forms; worked out once, however many claims ask."""
+        if scenario not in self._prices:
+            self._prices[scenario] = first_prices(self.run, scenario, self.model)
+        return self._prices[scenario]
+
+    @cached_property
+    def _prices(self) -> dict[str, FirstPrices | None]:
+        return {}
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
         """The arm under the claim's fault plan, if a trial of it is usable."""

@@ -226,7 +226,7 @@ def _judge(
     if in_the_way := obstacle(source.run, source.model, claim, published.paper):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
-    if sized := _by_sizes(claim, measurement, wanted, ratio_by_sizes(source, claim)):
+    if sized := _by_sizes(source, claim, measurement, wanted):
         verdict, reason = "decided by sizes", f"{sized}; by the measurement alone: {tested}"
     if source.run.is_simulated(source.model) and verdict != "not comparable":
         reason = f"{reason}; {ON_SIMULATED}"
@@ -235,10 +235,11 @@ def _judge(
     return Judgement(claim, source.model, verdict, reason, wanted, measurement, p, floor, tested)
 
 
-def _by_sizes(claim: Claim, measurement: Measurement, wanted: PublishedRange, ratio: float | None) -> str:
+def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:
     """What the closed form says, where it has the side that was measured; '' where it has none, or another."""
     side = _side(claim, measurement, wanted)
-    if ratio is None or not side:
+    ratio = ratio_by_sizes(source, claim) if side else None
+    if ratio is None:
         return ""
     above = not isinstance(claim, RatioClaim) or wanted.value > 1
     if ((ratio > 1) is above) is not (side > 0):

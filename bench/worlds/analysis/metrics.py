@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from bench.analysis.metrics import Metric
 from bench.analysis.trial import TrialReading
-from bench.runtime.events import of_kind
+from bench.runtime.events import Event, of_kind
 from bench.worlds.analysis.workflow import (
     compensations,
     completion_minutes,
@@ -16,12 +16,12 @@ from bench.worlds.analysis.workflow import (
     waiting_for_people,
 )
 from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.runtime.events import ToolCalled, WorldEnded
+from bench.worlds.runtime.events import EVENTS, ToolCalled, WorldEnded
 
 
 def _ended(trial: TrialReading) -> WorldEnded | None:
     """Return what became of its world; None where it has none."""
-    return next(iter(of_kind(trial.record.events, WorldEnded)), None)
+    return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_stands_in_world) else None
 
 
 def _damaged(kind: str) -> Callable[[TrialReading], int | None]:
@@ -37,19 +37,29 @@ def _recount_agrees(trial: TrialReading) -> bool | None:
     return all(ended.damage.get(kind) == count for kind, count in told.items())
 
 
+def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
+    """A count of what happened in a world: 0 where the trial stood in none, without a look for each."""
+    return Metric(name, "int64", lambda trial: value(trial) if trial.once(_stands_in_world) else 0)
+
+
+def _stands_in_world(events: Sequence[Event]) -> bool:
+    return not OF_WORLDS.isdisjoint(map(type, events))
+
+
+OF_WORLDS = frozenset(part.form for part in EVENTS)
 METRICS = (
     *(Metric(f"damage_{kind}", "Int64", _damaged(kind), harm=True) for kind in DAMAGES),
     Metric("recount_agrees", "boolean", _recount_agrees),
     Metric("lives", "Int64", lambda trial: ended.lives if (ended := _ended(trial)) else None),
-    Metric("tool_calls", "int64", lambda trial: len(of_kind(trial.record.events, ToolCalled))),
-    Metric("tool_retries", "int64", lambda trial: tool_retries(trial.record.events)),
-    Metric("compensated_pairs", "int64", lambda trial: trial.once(compensations)[0]),
-    Metric("compensated_out_of_order", "int64", lambda trial: trial.once(compensations)[1]),
-    Metric("stale_refused", "int64", lambda trial: refused_for(trial.record.events, "stale")),
-    Metric("calls_forbidden", "int64", lambda trial: refused_for(trial.record.events, "forbidden")),
-    Metric("calls_over_quota", "int64", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
-    Metric("steps_done", "int64", lambda trial: sum(step.done for step in trial.once(steps_of))),
-    Metric("steps_failed", "int64", lambda trial: sum(bool(step.why) for step in trial.once(steps_of))),
+    _in_world("tool_calls", lambda trial: len(of_kind(trial.record.events, ToolCalled))),
+    _in_world("tool_retries", lambda trial: tool_retries(trial.record.events)),
+    _in_world("compensated_pairs", lambda trial: trial.once(compensations)[0]),
+    _in_world("compensated_out_of_order", lambda trial: trial.once(compensations)[1]),
+    _in_world("stale_refused", lambda trial: refused_for(trial.record.events, "stale")),
+    _in_world("calls_forbidden", lambda trial: refused_for(trial.record.events, "forbidden")),
+    _in_world("calls_over_quota", lambda trial: refused_for(trial.record.events, "quota", "throttled")),
+    _in_world("steps_done", lambda trial: sum(step.done for step in trial.once(steps_of))),
+    _in_world("steps_failed", lambda trial: sum(bool(step.why) for step in trial.once(steps_of))),
     Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events, trial.once(steps_of))),
-    Metric("waiting_for_people_minutes", "int64", lambda trial: waiting_for_people(trial.record.events)),
+    _in_world("waiting_for_people_minutes", lambda trial: waiting_for_people(trial.record.events)),
 )
