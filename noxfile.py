@@ -207,6 +207,17 @@ def studies(session: nox.Session) -> None:
 
 
 @nox.session
+def impact(session: nox.Session) -> None:
+    """What `bench code` and pytest-testmon miss, beside the full suites of five open packages, into reports/impact: hours.
+
+    A short form: nox -s impact -- --mutants 5
+    """
+    session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
+    session.install("--no-deps", "-e", ".")
+    session.run("python", "-m", "impact", *session.posargs, env={"PYTHONPATH": "tools"})
+
+
+@nox.session
 def calibrate(session: nox.Session) -> None:
     """How well the intervals and tests hold in worlds with known truth, into reports/calibration: a quarter of an hour."""
     install(session)

@@ -74,7 +74,7 @@ def run(
     limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which the session is ended.")] = None,
 ) -> None:
     """Run the tests that the present code invalidates; further words are pytest's."""
-    mode = "reversed" if reverse else "all" if everything else "select"
+    mode = "reversed" if reverse else "usual" if everything else "select"
     raise typer.Exit(ExecutionState.open(folder).run(context.args, mode, limit))
 
 
@@ -109,6 +109,18 @@ def apply_(
     state = ExecutionState.open(folder)
     step = state.apply(state.patch(number))
     typer.echo(f"step {step}: patch {number} is applied; {len(state.invalid())} executions must run again")
+
+
+@app.command()
+def stale(
+    portfolio: Annotated[str, typer.Argument(help="The portfolio's name, as `ExecutionState.declare` was given it.")],
+    folder: FolderOption = HERE,
+) -> None:
+    """Show what of a portfolio of code, tests and documents is stale."""
+    for one in ExecutionState.open(folder).stale(portfolio):
+        typer.echo(
+            f"{one.path}: {', '.join([*(f'run {name}' for name in one.rerun), *(f'{path} changed' for path in one.because)])}"
+        )
 
 
 @app.command()

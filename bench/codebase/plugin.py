@@ -11,20 +11,24 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("bench").addoption(
+    group = parser.getgroup("bench")
+    group.addoption(
         "--bench-impact",
-        nargs="?",
-        const="select",
-        choices=("select", "all", "reversed"),
-        help="Run the tests that the present code invalidates, and keep the others' results; all: run and record all; "
-        "reversed: the same in reverse order, which shows what tests share.",
+        action="store_true",
+        help="Run the tests that the present code invalidates, and keep the others' results.",
+    )
+    group.addoption(
+        "--bench-record",
+        choices=("usual", "reversed"),
+        help="Run and record all tests, in the usual order or in reverse, which shows what tests share.",
     )
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, None, None]:
-    mode = early_config.known_args_namespace.bench_impact
-    if mode is None:
+    asked = early_config.known_args_namespace
+    mode = asked.bench_record or ("select" if asked.bench_impact else "")
+    if not mode:
         return (yield)
     from bench.codebase.pytest_recording import RecordingPlugin  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.watching import unwatched
 
-OURS = "--bench-impact"
+OURS = ("--bench-impact", "--bench-record", "usual", "reversed")
 WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
 """Outcomes of a test's phases; the one that stands later here is the test's."""
 PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_exception", "pytest_report", "pytest_assert")
@@ -25,17 +25,17 @@ PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_excepti
 
 
 class RecordingPlugin:
-    """The plug-in of a session that was asked for with `--bench-impact`.
+    """The plug-in of a session that was asked for with `--bench-impact` or `--bench-record`.
 
     Args:
         config: pytest's configuration.
-        mode: "select" runs what is invalid, "all" everything, and "reversed" everything in reverse order.
+        mode: "select" runs what is invalid, "usual" everything, and "reversed" everything in reverse order.
         arguments: The words of the command line.
     """
 
     def __init__(self, config: pytest.Config, mode: str, arguments: list[str]):
         if getattr(config.known_args_namespace, "numprocesses", None) or hasattr(config, "workerinput"):
-            raise pytest.UsageError(f"{OURS} records one process; give -n 0")
+            raise pytest.UsageError("--bench-impact records one process; give -n 0")
         self.mode, self.rootpath = mode, config.rootpath
         try:
             self.state = ExecutionState.open(config.rootpath)

@@ -43,7 +43,7 @@ def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", 
     Args:
         state: The execution state of the repository.
         arguments: Words for pytest: files, folders, options.
-        mode: "select", "all" or "reversed", as for `pytest --bench-impact`.
+        mode: "select" runs what is invalid; "usual" and "reversed" run and record all, in this order.
         limit: Seconds after which the session is interrupted. What has ended by then is kept.
 
     Returns:
@@ -55,7 +55,8 @@ def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", 
     if importlib.util.find_spec("pytest") is None:
         raise CodeError("pytest is not installed; install it beside bench")
     parallel = ("-n", "0") if importlib.util.find_spec("xdist") else ()
-    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", f"--bench-impact={mode}", *parallel, *arguments)
+    asked = "--bench-impact" if mode == "select" else f"--bench-record={mode}"
+    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", asked, *parallel, *arguments)
     return _watched(command, state, limit)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench.codebase import patches
+from bench.codebase import portfolio as portfolios
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
 from bench.codebase.patches import Edit, Patch
@@ -88,6 +89,20 @@ class ExecutionState(Workspace):
                 query = "SELECT DISTINCT patch FROM versions WHERE step > ? AND step <= ? AND patch IS NOT NULL ORDER BY patch"
                 return [self.patch(number) for (number,) in self.store.rows(query, before.step, after.step)]
         return []
+
+    # Portfolios: see `bench.codebase.portfolio` for what each does
+
+    def declare(self, portfolio: str, needs: Mapping[str, Sequence[str]]) -> None:
+        """Declare artifacts that belong together: for each path, the paths that it is made from or speaks of."""
+        portfolios.declare(self, portfolio, needs)
+
+    def confirm(self, portfolio: str, path: str) -> None:
+        """Say that an artifact was looked at and is right for what it needs as that is now."""
+        portfolios.confirm(self, portfolio, path)
+
+    def stale(self, portfolio: str) -> list[portfolios.Stale]:
+        """What of a portfolio is stale in the present tree, those first that others need."""
+        return portfolios.stale(self, portfolio)
 
     # Executions
 

@@ -115,7 +115,7 @@ def test_what_tests_share_in_stealth_is_found_in_the_reverse_order(tmp_path: Pat
     tests = "import memo\n\n\n" + "\n\n".join(f"def test_{each}():\n    assert memo.value() == 1\n" for each in "abc")
     root = repository(tmp_path, {"memo.py": shared, "slow.py": "def computed():\n    return 1\n", "test_memo.py": tests})
     impact(root)
-    impact(root, "--bench-impact=reversed")
+    impact(root, "--bench-record=reversed")
     write(root, {"slow.py": "def computed():\n    return 2\n"})
     ran, kept, _ = impact(root)
     assert (ran, kept) == ([f"test_memo.py::test_{each} FAILED" for each in "abc"], 0)

@@ -1,0 +1,121 @@
+"""Artifacts that belong together: code, its tests and its documents, and what of them is stale after a patch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.codebase.git import CodeError
+from bench.codebase.present import Present
+from bench.codebase.validity import decide
+from bench.codebase.workspace import Workspace
+
+KINDS = ("test", "script", "step", "document")
+
+
+@dataclass(frozen=True)
+class Stale:
+    """An artifact of a portfolio that is to be looked at again.
+
+    path      the artifact
+    because   the artifacts that it needs and that changed since it was last confirmed or made anew
+    rerun     its executions whose results do not hold
+    """
+
+    path: str
+    because: tuple[str, ...]
+    rerun: tuple[str, ...]
+
+
+def declare(state: Workspace, name: str, needs: Mapping[str, Sequence[str]]) -> None:
+    """Declare a portfolio, as its artifacts are now.
+
+    Args:
+        state: The workspace.
+        name: What the portfolio is called; one of the same name is replaced.
+        needs: For each artifact, a path in the tree, the artifacts of the portfolio that it is made from or speaks of.
+
+    Raises:
+        CodeError: An artifact is not there, needs one that is not declared, or needs itself in a circle.
+    """
+    for path, needed in needs.items():
+        if not (state.root / path).is_file():
+            raise CodeError(f"portfolio {name}: there is no file {path}")
+        for other in needed:
+            if other not in needs:
+                raise CodeError(f"portfolio {name}: {path} needs {other}, which is not declared; add it")
+    _refuse_circles(name, needs)
+    rows = [(name, path, json.dumps(_versions(state, [path, *needed]))) for path, needed in needs.items()]
+    with state.store.writing():
+        state.store.db.execute("DELETE FROM artifacts WHERE portfolio = ?", (name,))
+        state.store.db.executemany("INSERT INTO artifacts(portfolio, artifact, needs) VALUES (?, ?, ?)", rows)
+
+
+def confirm(state: Workspace, name: str, path: str) -> None:
+    """Say that an artifact was looked at and is right for what it needs as that is now."""
+    known = _declared(state, name)
+    if path not in known:
+        raise CodeError(f"portfolio {name} has no artifact {path}; it has {', '.join(sorted(known))}")
+    row = (json.dumps(_versions(state, list(known[path]))), name, path)
+    with state.store.writing():
+        state.store.db.execute("UPDATE artifacts SET needs = ? WHERE portfolio = ? AND artifact = ?", row)
+
+
+def stale(state: Workspace, name: str) -> list[Stale]:
+    """What of a portfolio is stale in the present tree.
+
+    An artifact that has executions is stale where one of them must run again, or failed. Another is stale where something that
+    it needs changed, and it did not change itself, since it was declared or confirmed.
+
+    Returns:
+        The stale artifacts, those first that others need.
+    """
+    known = _declared(state, name)
+    present = Present(state.root)
+    layouts = [layout for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")]
+    decisions = [decide(state.store, present, layout, KINDS) for layout in layouts]
+    invalid = [one for decision in decisions for one in decision.invalid]
+    failed = [one for decision in decisions for one, kept in decision.kept.items() if kept.outcome in ("failed", "error")]
+    every = invalid + [one for decision in decisions for one in decision.kept]
+    found: dict[str, Stale] = {}
+    for path in _ordered(known):
+        own = {one for one in every if one.startswith(f"{path}::") or one == path}
+        rerun = tuple(one for one in [*invalid, *failed] if one in own)
+        now = _versions(state, list(known[path]))
+        changed = tuple(other for other in now if other != path and now[other] != known[path][other])
+        because = () if own or now[path] != known[path][path] else changed
+        if rerun or because:
+            found[path] = Stale(path, because, rerun)
+    return list(found.values())
+
+
+def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
+    rows = state.store.rows("SELECT artifact, needs FROM artifacts WHERE portfolio = ? ORDER BY rowid", name)
+    if not rows:
+        raise CodeError(f"there is no portfolio '{name}'; declare it first")
+    return {artifact: json.loads(needs) for artifact, needs in rows}
+
+
+def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:
+    """The version of each artifact: for code, of all of its functions and of its skeleton; else of its content."""
+    present = Present(state.root)
+    found = {}
+    for path in paths:
+        module = present.module(path) if path.endswith(".py") else None
+        values = (module.skeleton, *(unit.digest for unit in module.units)) if module else (present.value("file", path),)
+        found[path] = " ".join(values)
+    return found
+
+
+def _refuse_circles(name: str, needs: Mapping[str, Sequence[str]]) -> None:
+    if len(list(_ordered({path: dict.fromkeys(needed, "") for path, needed in needs.items()}))) < len(needs):
+        raise CodeError(f"portfolio {name}: its artifacts need each other in a circle")
+
+
+def _ordered(needs: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The artifacts, each after those that it needs; those in a circle are left out."""
+    done: list[str] = []
+    while ready := [path for path, others in needs.items() if path not in done and set(others) - {path} <= set(done)]:
+        done += ready
+    return done

@@ -1,0 +1,65 @@
+"""Code, its tests and its documents as one portfolio: an agent's task of three steps over it, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from repositories import MONEY, impact, repository
+
+from bench.codebase import Edit, ExecutionState
+from bench.codebase.git import CodeError
+from bench.codebase.running import Runnable
+
+FILES = MONEY | {"guide.md": ">>> import money\n>>> money.total([1])\n2\n", "notes.md": "The rate is 2.\n"}
+NEEDS = {"notes.md": ["money.py"], "guide.md": ["money.py"], "test_money.py": ["money.py"], "money.py": []}
+GUIDE = Runnable("document", "guide.md", "guide.md")
+
+
+def test_an_agent_is_told_at_each_step_what_is_stale(tmp_path: Path) -> None:
+    state = ExecutionState.open(repository(tmp_path, FILES))
+    impact(tmp_path)
+    state.run_all([GUIDE])
+    state.declare("money", NEEDS)
+    assert state.stale("money") == []
+    state.apply(state.propose([Edit.replace(tmp_path, "money.py", "RATE = 2", "RATE = 3")], action="raise the rate"))
+    found = {one.path: (one.because, one.rerun) for one in state.stale("money")}
+    assert found == {
+        "notes.md": (("money.py",), ()),
+        "guide.md": ((), ("guide.md",)),
+        "test_money.py": ((), ("test_money.py::test_total",)),
+    }
+    impact(tmp_path)
+    state.run_all([GUIDE])
+    assert len(state.stale("money")) == 3, "what failed is stale as well"
+    edits = [Edit.replace(tmp_path, "test_money.py", "== 6", "== 9"), Edit.replace(tmp_path, "guide.md", "\n2\n", "\n3\n")]
+    state.apply(state.propose(edits, action="follow the rate"))
+    impact(tmp_path)
+    state.run_all([GUIDE])
+    assert [one.path for one in state.stale("money")] == ["notes.md"]
+    state.apply(state.propose([Edit.replace(tmp_path, "notes.md", "is 2", "is 3")]))
+    assert state.stale("money") == []
+
+
+def test_a_document_that_was_looked_at_is_no_longer_stale(tmp_path: Path) -> None:
+    state = ExecutionState.open(repository(tmp_path, FILES))
+    state.declare("money", NEEDS)
+    (tmp_path / "money.py").write_text("# only a comment\n" + FILES["money.py"])
+    assert state.stale("money") == []
+    (tmp_path / "money.py").write_text("RATE = 9\n")
+    assert [one.path for one in state.stale("money")] == ["notes.md", "guide.md", "test_money.py"]
+    state.confirm("money", "notes.md")
+    assert [one.path for one in state.stale("money")] == ["guide.md", "test_money.py"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "told"),
+    [
+        ({"none.py": []}, "there is no file none.py"),
+        ({"money.py": ["names.py"]}, "money.py needs names.py, which is not declared; add it"),
+        ({"money.py": ["names.py"], "names.py": ["money.py"]}, "its artifacts need each other in a circle"),
+    ],
+)
+def test_a_portfolio_that_cannot_be_is_refused(tmp_path: Path, needs: dict[str, list[str]], told: str) -> None:
+    with pytest.raises(CodeError, match=told):
+        ExecutionState.open(repository(tmp_path, FILES)).declare("money", needs)

@@ -1,0 +1,89 @@
+"""`python -m impact [--mutants N] [--packages a,b] [--to FOLDER]`: what a selector misses, beside running everything."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from impact.mutants import mutants
+from impact.packages import PACKAGES, Package, fetch
+from impact.tables import write_report
+from impact.trial import OURS, PLAIN, Row, Session, Suite
+
+
+def main() -> None:
+    """Run all mutants of all packages, and write the rows and the report."""
+    parser = argparse.ArgumentParser(prog="impact", description=__doc__)
+    parser.add_argument("--mutants", type=int, default=100, help="mutants of each package")
+    parser.add_argument("--packages", default=",".join(package.name for package in PACKAGES))
+    parser.add_argument("--work", type=Path, default=Path("build/impact"), help="where packages are fetched to")
+    parser.add_argument("--to", type=Path, default=Path("reports/impact"))
+    asked = parser.parse_args()
+    rows: list[Row] = []
+    costs: list[dict[str, str]] = []
+    for name in asked.packages.split(","):
+        package = next((package for package in PACKAGES if package.name == name), None)
+        if package is None:
+            sys.exit(f"impact: there is no package '{name}'; there are {', '.join(package.name for package in PACKAGES)}")
+        asked.to.mkdir(parents=True, exist_ok=True)
+        for found in measured(package, asked.work.resolve(), asked.mutants):
+            if isinstance(found, Row):
+                rows.append(found)
+            else:
+                costs.append(found)
+            _write(
+                asked.to / "mutants.csv", [{key: str(value) for key, value in dataclasses.asdict(row).items()} for row in rows]
+            )
+            _write(asked.to / "recording.csv", costs)
+    write_report(asked.to)
+
+
+def measured(package: Package, work: Path, count: int) -> Iterator[Row | dict[str, str]]:
+    """What it cost to record a package's unchanged suite, and then the rows of its mutants, each as soon as it is there."""
+    suite = Suite(package, fetch(package, work))
+    plain = [_ended(suite.run(*PLAIN), package) for _ in range(2)]
+    recorded = _ended(suite.run(*OURS, "--bench-record=usual"), package)
+    reverse = _ended(suite.run(*OURS, "--bench-record=reversed"), package)
+    beside = _ended(suite.run("--testmon"), package)
+    suite.keep()
+    base = plain[0].outcomes
+    flaky = {test for test in base if len({run.outcomes.get(test) for run in (*plain, recorded, reverse, beside)}) > 1}
+    cost = {
+        "package": package.release,
+        "tests": str(len(base)),
+        "unstable": str(len(flaky)),
+        "plain": f"{min(run.seconds for run in plain):.2f}",
+        "bench": f"{recorded.seconds:.2f}",
+        "testmon": f"{beside.seconds:.2f}",
+    }
+    print(cost, flush=True)
+    yield cost
+    for mutant in mutants(suite.root, f"{package.source}/{package.code}", count, seed=1):
+        found = suite.judge(base, flaky, mutant)
+        for row in found or ():
+            print(f"{row.selector:8} run {row.run:4} of {row.tests}, changed {row.changed}, missed {row.missed}, "
+                  f"distorted {row.distorted}: {row.mutant}", flush=True)  # fmt: skip
+        if found is None:
+            print(f"left out, since it does not end: {mutant.path}:{mutant.line} {mutant.what}", flush=True)
+        yield from found or ()
+
+
+def _ended(session: Session | None, package: Package) -> Session:
+    if session is None or not session.outcomes:
+        sys.exit(f"impact: the tests of {package.release} do not run here; see them by hand with pytest {package.tests}")
+    return session
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0] if rows else (), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Small edits of a package's functions: each changes one operator, comparison, constant or returned value."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is",
+    ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
+COMPUTED: dict[type[ast.operator], str] = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "*"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit: the text between two places of a file is replaced. `what` says how."""
+
+    path: str
+    line: int
+    what: str
+    content: str
+
+
+def mutants(root: Path, folder: str, count: int, seed: int) -> list[Mutant]:
+    """So many mutants, drawn from all files of a folder, tests left out."""
+    files = [file for file in sorted((root / folder).rglob("*.py")) if "test" not in file.relative_to(root / folder).as_posix()]
+    every = [mutant for file in files for mutant in _mutants_of(file, root)]
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(text)):
+        new = _changed(node)
+        if new is None or not isinstance(node, ast.expr | ast.stmt) or node.end_lineno is None or node.end_col_offset is None:
+            continue
+        start = len("".join(lines[: node.lineno - 1]).encode()) + node.col_offset
+        end = len("".join(lines[: node.end_lineno - 1]).encode()) + node.end_col_offset
+        raw = text.encode()
+        content = (raw[:start] + new.encode() + raw[end:]).decode()
+        yield Mutant(str(file.relative_to(root)), node.lineno, f"{raw[start:end].decode()} -> {new}"[:120], content)
+
+
+def _changed(node: ast.AST) -> str | None:
+    """Another text for a node; None where it is left as it is."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
+        rest = [ast.unparse(part) for part in node.comparators]
+        return f"({ast.unparse(node.left)} {COMPARED[type(node.ops[0])]} {rest[0]})" if len(rest) == 1 else None
+    if isinstance(node, ast.BinOp) and type(node.op) in COMPUTED:
+        return f"({ast.unparse(node.left)} {COMPUTED[type(node.op)]} {ast.unparse(node.right)})"
+    if isinstance(node, ast.BoolOp):
+        return (
+            "(" + (" and " if isinstance(node.op, ast.Or) else " or ").join(ast.unparse(value) for value in node.values) + ")"
+        )
+    if isinstance(node, ast.Return) and node.value is not None:
+        return "return None" if not isinstance(node.value, ast.Constant) else "return 77"
+    if isinstance(node, ast.Constant) and type(node.value) in (int, bool):
+        return repr(node.value + 1 if type(node.value) is int else not node.value)
+    return None

@@ -1,0 +1,96 @@
+"""The report on what selectors miss: its tables are made of the rows of each mutant."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+Rows = Sequence[dict[str, str]]
+SELECTORS = ("bench", "testmon")
+
+
+def limit(count: int, of: int) -> str:
+    """A share's upper limit at 95%, exact."""
+    if not of:
+        return "-"
+    return f"{100 * binomtest(count, of).proportion_ci(0.95, 'exact').high:.2f}%"
+
+
+def write_report(folder: Path) -> None:
+    """Make `report.md` of the rows in a folder."""
+    rows, costs = read(folder / "mutants.csv"), read(folder / "recording.csv")
+    text = "\n".join(
+        ("# What selective re-execution misses", "", *sentences(rows), "", *table(rows), "", *recording(costs), "")
+    )
+    (folder / "report.md").write_text(text, encoding="utf-8")
+
+
+def read(path: Path) -> Rows:
+    """The rows of a file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def total(rows: Rows, key: str, selector: str, package: str | None = None) -> int:
+    """The sum of a column over a selector's rows."""
+    return sum(int(row[key]) for row in rows if row["selector"] == selector and package in (None, row["package"]))
+
+
+def sentences(rows: Rows) -> list[str]:
+    """What came out, in words."""
+    said = []
+    mutants = len({(row["package"], row["mutant"]) for row in rows})
+    packages = len({row["package"] for row in rows})
+    said.append(f"{mutants} mutants of {packages} open packages changed {total(rows, 'changed', 'bench'):,} results of tests.")
+    for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
+        missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
+        share = 100 * total(rows, "run", selector) / max(1, total(rows, "tests", selector))
+        struck = sum(int(row["missed"]) > 0 for row in rows if row["selector"] == selector)
+        most = f"at most {limit(struck, mutants)} of mutants, at 95%"
+        said.append(f"{word} missed {missed} of {changed:,} changed results, in {struck} of {mutants} mutants ({most}).")
+        said.append(f"It ran {share:.1f}% of the tests.")
+    return said
+
+
+def table(rows: Rows) -> list[str]:
+    """A row for each package and selector."""
+    title = (
+        "Package",
+        "Selector",
+        "Mutants",
+        "Changed",
+        "Missed",
+        "Distorted",
+        "Over-run",
+        "Share run",
+        "Time of the full run",
+    )
+    lines = [_line(title), _line(["---"] * len(title))]
+    for package in dict.fromkeys(row["package"] for row in rows):
+        for selector in SELECTORS:
+            own = [row for row in rows if row["selector"] == selector and row["package"] == package]
+            counts = [total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")]
+            share = 100 * total(own, "run", selector) / max(1, total(own, "tests", selector))
+            spent = 100 * sum(float(row["seconds"]) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
+            lines.append(
+                _line([package, selector, len(own), *(f"{count:,}" for count in counts), f"{share:.1f}%", f"{spent:.0f}%"])
+            )
+    return lines
+
+
+def recording(costs: Rows) -> list[str]:
+    """What recording the unchanged suite costs, in processor seconds."""
+    title = ("Package", "Tests", "Unstable", "Plain, s", "bench, s", "testmon, s", "bench / plain", "testmon / plain")
+    lines = [_line(title), _line(["---"] * len(title))]
+    for row in costs:
+        plain, ours, theirs = (float(row[key]) for key in ("plain", "bench", "testmon"))
+        numbers = (f"{plain:.2f}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours / plain:.2f}", f"{theirs / plain:.2f}")
+        lines.append(_line([row["package"], row["tests"], row["unstable"], *numbers]))
+    return lines
+
+
+def _line(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
