@@ -8,10 +8,9 @@ langgraph_retry_policy       LangGraph's own way: a node raises what the verifie
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, TypedDict
 
 from langchain_openai import ChatOpenAI
@@ -74,11 +73,9 @@ async def langgraph(task: Task, workbench: Workbench) -> None:
             rest = stage
             while rest:
                 graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-                for subtask in rest:
+                for subtask, following in _in_a_chain(graph, rest):
                     graph.add_node(subtask.name, _handing_on(subtask, workbench, line))
-                graph.add_edge(START, rest[0].name)
-                for subtask, following in pairwise(rest):
-                    graph.add_edge(subtask.name, following.name)
+                    graph.add_edge(subtask.name, following)
                 await graph.compile().ainvoke(NONE)
                 rejected = workbench.checkpoint(stage)
                 rest = stage[names.index(rejected.subtask) :] if rejected else ()
@@ -96,10 +93,7 @@ async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
     again = RetryPolicy(initial_interval=0.0, jitter=False, max_attempts=workbench.max_attempts, retry_on=NotAccepted)
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-        graph.add_edge(START, task.subtasks[0].name)
-        for subtask, following in zip(
-            task.subtasks, [*(following_subtask.name for following_subtask in task.subtasks[1:]), END], strict=True
-        ):
+        for subtask, following in _in_a_chain(graph, task.subtasks):
             graph.add_node(subtask.name, _raising(subtask, workbench, line), retry_policy=again)
             graph.add_edge(subtask.name, following)
         try:
@@ -112,13 +106,17 @@ async def langgraph_retry_policy(task: Task, workbench: Workbench) -> None:
 async def _with_edges_back(task: Task, workbench: Workbench, words: MakeMessages) -> None:
     async with _line(task, workbench) as line:
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(Rejection)
-        graph.add_edge(START, task.subtasks[0].name)
-        for subtask, following in zip(
-            task.subtasks, [*(following_subtask.name for following_subtask in task.subtasks[1:]), END], strict=True
-        ):
+        for subtask, following in _in_a_chain(graph, task.subtasks):
             graph.add_node(subtask.name, _verifying(subtask, workbench, line, words))
             graph.add_conditional_edges(subtask.name, _rejected, {True: subtask.name, False: following})
         await graph.compile().ainvoke(NONE, {"recursion_limit": len(task.subtasks) * workbench.max_attempts + 1})
+
+
+def _in_a_chain(graph: StateGraph[Any, Any, Any, Any], subtasks: Sequence[Subtask]) -> Iterator[tuple[Subtask, str]]:
+    """Begin a graph with the first subtask, and give each with the name of what follows it."""
+    names = [subtask.name for subtask in subtasks]
+    graph.add_edge(START, names[0])
+    yield from zip(subtasks, [*names[1:], END], strict=True)
 
 
 def _handing_on(subtask: Subtask, workbench: Workbench, line: GraphClient) -> Node:
