@@ -491,6 +491,14 @@ def test_a_test_is_shown_with_what_it_cannot_find_and_what_it_finds_too_often() 
     assert [one.code for one in limits_of(Ratio(5, 2.0, 1.0, 3.0))] == ["coverage"]
 
 
+def test_between_two_sizes_that_were_calibrated_the_sign_flip_tests_worse_error_is_told() -> None:
+    def errs(pairs: int) -> float | None:
+        [limit] = limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs))
+        return limit.measured
+
+    assert errs(6) == errs(10) < errs(15) == errs(20) == errs(30) > errs(60) == errs(40)  # type: ignore[operator]
+
+
 def test_equal_values_say_how_common_the_unseen_may_be() -> None:
     (limit,) = limits_of(mean_of([7.0] * 10))
     assert limit.code == "no_spread" and "26% of trials" in limit.text  # 1 - 0.05^(1/10) = 0.2589
