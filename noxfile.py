@@ -101,6 +101,13 @@ def exports(session: nox.Session) -> None:
 
 
 @nox.session
+def engine(session: nox.Session) -> None:
+    """Trials on Ray's workers: the records of one process, and what a worker's death leaves. Minutes."""
+    install(session, "tests", extra="ray")
+    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/engine", *session.posargs, env=COMPILED_ONCE)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")

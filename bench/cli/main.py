@@ -21,7 +21,7 @@ from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
-from bench.cli.running import run_to_its_end, show_preview
+from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
 from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
@@ -164,6 +164,10 @@ def run(
     max_minutes: Annotated[float | None, typer.Option(min=0, help="End it after so many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    engine: Annotated[
+        str | None, typer.Option(metavar="ray|ADDRESS", help="Run the trials on Ray, here or at ray://HOST:PORT.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="How many trials Ray runs at a time.")] = None,
     early: Annotated[
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
@@ -201,7 +205,8 @@ def run(
     spending = Spending(Budget(max_tokens, max_cost, max_minutes), matrix.models)
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted)
-    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early)
+    runs = engine_of(engine, workers, matrix, scenarios)
+    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early, engine=runs)
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
     else:

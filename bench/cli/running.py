@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import typer
 from rich.table import Table
 
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.terminal import Terminal
-from bench.errors import EndpointError
+from bench.errors import ConfigError, EndpointError
 from bench.experiment.matrix import Matrix
 from bench.experiment.preview import preview
 from bench.experiment.record import TrialRecord
@@ -22,14 +25,25 @@ from bench.experiment.store import RunWriter
 from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
+Engine = Callable[[Matrix, RunWriter, Callable[[TrialRecord], None], Session], Coroutine[Any, Any, None]]
+"""Runs what is missing of a matrix: `run_matrix` in this process, or `bench.engine.ray`."""
+
 
 def run_to_its_end(
-    matrix: Matrix, writer: RunWriter, session: Session, out: Terminal, err: Terminal, *, early: bool = False
+    matrix: Matrix,
+    writer: RunWriter,
+    session: Session,
+    out: Terminal,
+    err: Terminal,
+    *,
+    early: bool = False,
+    engine: Engine = run_matrix,
 ) -> None:
     """Run what is missing, and say how it ended.
 
     Args:
         early: Whether the run stops as soon as all trials of an arm end alike without being solved.
+        engine: What runs the trials.
 
     Raises:
         typer.Exit: Trials are missing, with 128 + n for the signal n, or ended in an error, with 1.
@@ -38,7 +52,7 @@ def run_to_its_end(
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:
-            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early))
+            stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early, engine=engine))
     except KeyboardInterrupt:  # before anything ran
         stopped = signal.SIGINT
     except EndpointError:
@@ -61,8 +75,31 @@ def run_to_its_end(
         raise typer.Exit(1)
 
 
+def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Sequence[Path]) -> Engine:
+    """What runs the trials: this process, or Ray.
+
+    Args:
+        engine: `ray`, or the address of a cluster, `ray://HOST:PORT`.
+        workers: How many trials run at a time.
+        packs: The folders of packs.
+
+    Raises:
+        ConfigError: No engine has this name, or it does not run these models.
+    """
+    if engine is None:
+        if workers:
+            raise ConfigError("--workers: only an engine has them; give --engine ray with it")
+        return run_matrix
+    if engine != "ray" and not engine.startswith("ray://"):
+        raise ConfigError(f"--engine {engine}: give ray, or a cluster's address, ray://HOST:PORT")
+    from bench.engine.ray import refuse_live, run_on_ray  # noqa: PLC0415  few runs have it
+
+    refuse_live(matrix)
+    return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
+
+
 async def _until_stopped(
-    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool
+    matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool, engine: Engine
 ) -> signal.Signals | None:
     """Run to the end, or until a signal asks to stop: which."""
 
@@ -79,7 +116,7 @@ async def _until_stopped(
         if early and progress.ends_alike:
             session.end("--stop-early: all trials of an arm end alike")
 
-    running = asyncio.create_task(run_matrix(matrix, writer, saw, session))
+    running = asyncio.create_task(engine(matrix, writer, saw, session))
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by

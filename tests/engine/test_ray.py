@@ -1,0 +1,91 @@
+"""Trials on Ray's workers: the records of one process, whatever the number of workers; a worker's death is one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import Ended, bench_anew, workplace
+
+from bench.experiment.chain import unsealed
+from bench.experiment.files import RESPONSES, TRIALS
+from bench.experiment.reading import read_texts
+
+FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
+DYING = """
+import os, signal
+from pathlib import Path
+from bench.architectures.static import static
+
+async def dying(task, workbench):
+    if Path("deadly").exists():
+        Path("deadly").unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    await static(task, workbench)
+"""
+
+
+def lines_of(folder: Path, name: str) -> list[bytes]:
+    """The lines of trials or responses without links and framework seconds, sorted."""
+    lines, link = [], ""
+    for line in (folder / name).read_bytes().splitlines(keepends=True):
+        content, link = unsealed(line, link)
+        if json.loads(content).get("kind") != "session":
+            lines.append(FRAMEWORK.sub(b"", content))
+    return sorted(lines)
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    for name in (TRIALS, RESPONSES):
+        assert lines_of(one, name) == lines_of(other, name) != []
+    assert read_texts(one) == read_texts(other)
+
+
+def on_ray(folder: Path, *words: str) -> Ended:
+    return bench_anew(folder, "run", "configs/small.toml", "--engine", "ray", *words, PYTHONWARNINGS="default")
+
+
+def test_a_live_model_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    live = '[model.live]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    workplace(tmp_path, model="live", tables=live)
+    code, _, err = on_ray(tmp_path)
+    assert code == 2 and "--engine ray runs simulated and recorded models, and 'live' is live" in err
+    assert not (tmp_path / "results").exists()
+    for words, message in (
+        (("--engine", "dask"), "--engine dask: give ray, or a cluster's address, ray://HOST:PORT"),
+        (("--workers", "2"), "--workers: only an engine has them; give --engine ray with it"),
+    ):
+        code, _, err = bench_anew(tmp_path, "run", "configs/small.toml", *words)
+        assert code == 2 and message in err
+
+
+@pytest.mark.slow
+def test_one_and_two_workers_write_the_records_of_one_process(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    workplace(tmp_path, repetitions=3)
+    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "here")[0] == 0
+    for workers in ("1", "2"):
+        code, out, err = on_ray(tmp_path, "--workers", workers, "--name", f"on-{workers}")
+        assert code == 0 and "done: " in out, err
+        assert_equal(tmp_path / "results" / "here", tmp_path / "results" / f"on-{workers}")
+    code, out, _ = bench_anew(tmp_path, "verify", "on-1", "on-2")
+    assert code == 0 and out.count("sound: 12 trials") == 2
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_no_record_and_the_run_goes_on_in_one_process(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    config = workplace(tmp_path, repetitions=3)
+    config.write_text(config.read_text(encoding="utf-8").replace('"runtime_structured"', '"dying:dying"'), encoding="utf-8")
+    (tmp_path / "dying.py").write_text(DYING, encoding="utf-8")
+    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "here")[0] == 0
+    (tmp_path / "deadly").touch()
+    code, _, err = on_ray(tmp_path, "--workers", "1", "--name", "killed")
+    assert code == 2 and re.search(
+        r"bench: a worker ended with \d+ trials: .*; what came back is kept, and the same command", err
+    )
+    assert not (tmp_path / "deadly").exists()
+    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "killed")[0] == 0
+    assert_equal(tmp_path / "results" / "here", tmp_path / "results" / "killed")
