@@ -206,7 +206,7 @@ def forget(*kinds: Registry[Any]) -> None:
 
 @cache
 def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution]]:
-    """Those of our groups, with the distribution that declares each, in an order that is the same everywhere."""
+    """Return the entry points of our groups, each with the distribution that declares it, in the same order everywhere."""
     declaring = [
         distribution
         for distribution in metadata.distributions()

@@ -201,7 +201,7 @@ class Task:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """Of the documents, by name."""
+        """Return the digests of the documents, by name."""
         return {name: digest_of(text) for name, text in self.documents.items()}
 
     @cached_property

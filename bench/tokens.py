@@ -88,7 +88,7 @@ class Counts:
 
 @cache
 def counts() -> Counts:
-    """Those that are kept."""
+    """Return the counts that are kept."""
     return Counts()
 
 

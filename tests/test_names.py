@@ -1,4 +1,5 @@
-"""Names in the code say what they hold: no word that stands for any noun, and no type that shares its name with another."""
+"""Names in the code say what they hold: no word that stands for any noun, and no type that shares its name with another. What a
+docstring says begins with a noun or a verb."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CODE = [path for path in sorted(ROOT.glob("bench/**/*.py")) if "templates" not in path.parts]  # a template is a user's own pack
 EMPTY = frozenset({"one", "own", "found", "said"})
+LEANING = frozenset({"Of", "Those", "That", "It", "It,"})
 RECORDED = {("bench/worlds/runtime/events.py", "said")}
 """Fields of records, which keep their names."""
 
@@ -31,6 +33,18 @@ def test_no_two_types_share_a_name() -> None:
     shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
     assert len(homes) > 500
     assert not shared, "\n".join(f"{name}: {', '.join(sorted(paths))}; rename all but one" for name, paths in shared.items())
+
+
+def test_no_docstring_begins_with_a_word_that_leans_on_another() -> None:
+    leaning = [
+        f"{place(path)}:{node.lineno}: {text.splitlines()[0]}"
+        for path in CODE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and (text := ast.get_docstring(node))
+        and text.split()[0] in LEANING
+    ]
+    assert not leaning, "\n".join((*leaning, "begin with what it is, or with what it does"))
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ class Arm:
         return int((self.trials["outcome"] == outcome).sum())
 
     def solved(self) -> Share:
-        """Of the trials that did not end in an error."""
+        """Return the share of solved trials among those that did not end in an error."""
         return share_in(self.usable, self.usable["outcome"].eq("solved"))
 
     def less(self, other: Arm, column: str) -> PairedMean:
@@ -105,7 +105,7 @@ class Arm:
         return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
-        """Of the pairs of the trials that did not end in an error."""
+        """Return whether each pair was solved, of the trials that did not end in an error."""
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 

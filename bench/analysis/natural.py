@@ -23,7 +23,7 @@ IDENTITY = ["scenario", "instance", "repetition", "model", "digest"]
 
 
 def distinct(replies: pd.DataFrame) -> pd.DataFrame:
-    """Of rows of `Run.replies` those that no fault touched, each reply once, in their order. A reply that one architecture
+    """Return the rows of `Run.replies` that no fault touched, each reply once, in their order. A reply that one architecture
     accepted and another rejected is rejected."""
     untouched = replies[~replies["exposed"]]
     ranks = untouched["kind"].map({kind: rank for rank, kind in enumerate((*KINDS, ""))})

@@ -38,7 +38,7 @@ class Overlap:
     notes: tuple[str, ...]
 
     def counterpart(self, column: str, name: str) -> str:
-        """What the second run calls that which the first one calls so."""
+        """Return the counterpart, in the second run, of each name of the first."""
         return self.counterparts[column][1] if column in self.counterparts else name
 
 

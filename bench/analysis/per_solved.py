@@ -32,7 +32,7 @@ class PerSolved:
 
 
 def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
-    """Of all these trials that were to solve something, errors among them, for they were paid as well."""
+    """Return what was spent by each solved trial; errors count as spent, since they were paid as well."""
     trials = trials[trials["outcome"] != "ungraded"]
     solved = trials["outcome"].eq("solved")
     if trials[column].isna().any():

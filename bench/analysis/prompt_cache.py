@@ -33,8 +33,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class PromptCache:
-    """Of one model. `first` attempts, before which the server had read something else, and `later` ones, which ask the same or
-    nearly the same again; and where the server tells, tokens that were not in its cache (`cold`) apart from those that were."""
+    """How a model used its prompt cache: `first` attempts, before which the server had read something else, and `later` ones,
+    which ask the same or nearly the same again; and where the server tells, tokens that were not in its cache (`cold`) apart
+    from those that were."""
 
     model: str
     first: Reading

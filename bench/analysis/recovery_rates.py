@@ -78,7 +78,8 @@ def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
 
 
 def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Of each pair in which a fault in the content was effective: is the answer wrong, and one of them was never noticed?"""
+    """Tell of each pair in which a fault in the content was effective: is the answer wrong, and one of them was never
+    noticed?"""
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
     unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
@@ -87,7 +88,7 @@ def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
 
 
 def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Of each pair in which an effective fault was noticed: is the answer wrong, and did every check pass?"""
+    """Tell of each pair in which an effective fault was noticed: is the answer wrong, and did every check pass?"""
     noticed = run.faults[run.faults["impact"].eq("effective") & run.faults["detected"]]
     struck = arm.usable[arm.usable["trial"].isin(set(noticed["trial"]))]
     return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))

@@ -21,7 +21,7 @@ ANY = "NAME"
 
 @dataclass(frozen=True)
 class Places:
-    """Of one answer. Lists, and objects that are not the answer itself, are as its JSON has them.
+    """Where code stands in one answer. Lists, and objects that are not the answer itself, are as its JSON has them.
 
     fields   places whose names the schema and the JSON give
     tables   tables of code, whose entries may have any name

@@ -79,7 +79,7 @@ class Workspace:
         return step
 
     def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-        """Those that differ from the last version of the same artifact."""
+        """Return the versions that differ from the last one of the same artifact."""
         query = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
         for artifact, kind, value in versions:
             if self.store.rows(query, artifact) != [(value,)]:

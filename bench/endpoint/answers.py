@@ -56,7 +56,8 @@ def pieces_of(text: str) -> Iterator[str]:
 
 
 def usage_of(replies: Sequence[Reply]) -> Usage | None:
-    """Of all replies: their prompt counts once, as it does where a provider makes them. None where one was not counted."""
+    """Return the usage of all replies: their prompt counts once, as it does where a provider makes them. None where one was not
+    counted."""
     counted = [reply.usage for reply in replies if reply.usage]
     if len(counted) < len(replies):
         return None

@@ -82,16 +82,17 @@ class Codebase:
 
     @cached_property
     def digest(self) -> str:
-        """Of the core."""
+        """Return the digest of the core's code."""
         return _digest_of(self._core.files, {"python": platform.python_version(), **_versions(self._core.packages)})
 
     def of_part(self, part: Part, *more: str) -> str:
-        """Of a part's code, and of further modules that it works through; the package that it is from is named."""
+        """Return the digest of a part's code, and of further modules that it works through; the package that it is from is
+        named."""
         digest = self.of(*part.modules, *filter(None, [part.home]), *more)
         return f"{part.package} {digest}" if part.package else digest
 
     def of(self, *modules: str) -> str:
-        """Of what these modules reach and the core does not; "" where that is nothing."""
+        """Return the digest of what these modules reach and the core does not; "" where that is nothing."""
         reached = self._reached(modules)
         files = {path: name for path, name in reached.files.items() if path not in self._core.files}
         versions = _versions(reached.packages - self._core.packages)

@@ -82,7 +82,7 @@ class StoredConfig(ConfigEntry):
     """Fault plans, by name."""
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Of scenarios, architectures, models or fault plans: those that were run, by the frames' name for them."""
+        """Return the scenarios, architectures, models or fault plans that were run, by the frames' name for them."""
         names: tuple[str, ...] = getattr(self, f"{column}s")
         return names
 

@@ -13,8 +13,8 @@ from bench.runtime.events import Called
 
 @dataclass(frozen=True)
 class LiveSeconds:
-    """Of the live trials of one arm that did not end in an error: sums of real seconds, and the `least` and the `most` that
-    framework time was of a trial's latency (API, waiting and framework time)."""
+    """The seconds of the live trials of one arm that did not end in an error: sums of real seconds, and the `least` and the
+    `most` that framework time was of a trial's latency (API, waiting and framework time)."""
 
     scenario: str
     architecture: str
@@ -83,7 +83,7 @@ class History:
 
     @property
     def live_seconds(self) -> tuple[LiveSeconds, ...]:
-        """Of the run in which the replies were lived through, however often they were replayed since."""
+        """Return the digest of the run in which the replies were first given, however often they were replayed since."""
         return self.seconds or (self.before.live_seconds if self.before else ())
 
 

@@ -87,8 +87,8 @@ class Matrix:
         """By architecture and model."""
         config, known = self.config, self.architectures.items()
         return {
-            (name, model): replace(one.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
-            for name, one in known
+            (name, model): replace(architecture.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
+            for name, architecture in known
             for model in self.models
         }
 

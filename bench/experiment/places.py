@@ -25,5 +25,5 @@ def _is_library(path: Path) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    """Of the package, but for the architectures that ship with it."""
+    """Return the places in the package, but for the architectures that ship with it."""
     return path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "architectures")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.bounds import Many
-from bench.models.base import Seldom, StoredMessage, Timing
+from bench.models.base import OptionalText, StoredMessage, Timing
 from bench.numbers import Count, Seconds, Seed
 from bench.runtime.events import Event, Events
 from bench.scenario import Grade
@@ -59,7 +59,7 @@ def arm_of(architecture: str, plan: str) -> str:
 
 
 def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Of each trial the last record: one that ended in an error is run again on resume."""
+    """Yield the last record of each trial: one that ended in an error is run again on resume."""
     return list({record.id: record for record in records}.values())
 
 
@@ -133,9 +133,9 @@ class ResponseRecord:
     retry_after: Seconds | None = None
     partial: str | None = None
     usage_cached: Count | None = None
-    tool_calls: Seldom = None
-    options: Seldom = None
-    extra: Seldom = None
+    tool_calls: OptionalText = None
+    options: OptionalText = None
+    extra: OptionalText = None
 
 
 def outcome_of(grade: Grade) -> Outcome:

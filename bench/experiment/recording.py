@@ -110,7 +110,8 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:
-    """Of what decides a model's replies. Models of equal digests are asked alike, whatever they are called."""
+    """Return the digest of what decides a model's replies. Models of equal digests are asked alike, whatever they are
+    called."""
     deciding = {key: parameters[key] for key in DECIDING if parameters.get(key) is not None}
     return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 

@@ -47,7 +47,7 @@ def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
 
 
 def at_position(names: Sequence[str], position: Position) -> str:
-    """Of n names in the task's order the first, the (n - 1) // 2-th counted from 0, or the last."""
+    """Return, of n names in the task's order, the first, the (n - 1) // 2-th counted from 0, or the last."""
     return names[{"first": 0, "middle": (len(names) - 1) // 2, "last": -1}[position]]
 
 

@@ -28,7 +28,7 @@ class ResponseKeeper:
         self._writer.respond(record, texts)
 
     def _settings_of(self, by: str) -> str:
-        """Those of the model that answered: of another one, where this one had passed the request on."""
+        """Return the parameters of the model that answered: another one, where this one had passed the request on."""
         named = {model.name: model for model in answerers(self._model)}
         return settings_digest(named.get(by, self._model).parameters)
 

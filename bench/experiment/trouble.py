@@ -26,7 +26,7 @@ def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
 
 
 def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
-    """Of the endpoints that had any."""
+    """Return the trouble of each endpoint that had any."""
     seen = ((endpoint, gate.most, gate.trouble) for endpoint, gate in gates.items())
     return tuple(
         EndpointTrouble(endpoint, most, trouble.fell, trouble.lowest, trouble.pauses, round(trouble.paused, 3))

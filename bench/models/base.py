@@ -21,7 +21,7 @@ MessageRole = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
 
-Seldom = Annotated[str | None, Field(exclude_if=not_)]
+OptionalText = Annotated[str | None, Field(exclude_if=not_)]
 """A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
 there was such a field."""
 
@@ -35,9 +35,9 @@ class StoredMessage:
 
     role: MessageRole
     content: str
-    tool_calls: Seldom = None
+    tool_calls: OptionalText = None
     tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
-    extra: Seldom = None
+    extra: OptionalText = None
 
 
 @dataclass(frozen=True)

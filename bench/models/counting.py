@@ -14,7 +14,7 @@ LONG, MANY = 2**16, 500
 
 
 def tokens_read(request: Request) -> int:
-    """Of the messages, with the tool calls in them, and of the tools that are offered."""
+    """Return the tokens of the messages, with the tool calls in them, and of the tools that are offered."""
     tools = tools_text(request.options)
     return sum([message.tokens for message in request.messages]) + (count_tokens(tools) if tools else 0)
 

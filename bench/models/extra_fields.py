@@ -35,7 +35,7 @@ def json_text(value: object, *, allow_nan: bool = True, sort_keys: bool = False)
 
 
 def saying(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the fields that say something."""
+    """Return the fields that say something."""
     return {name: value for name, value in fields.items() if _says_something(name, value)}
 
 

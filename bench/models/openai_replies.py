@@ -345,7 +345,7 @@ def _detail(counted: Mapping[str, Any], of: str, name: str) -> int | None:
 
 
 def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
-    """Of a prompt's tokens those that were cached; None where that is not told, or cannot be."""
+    """Return how many of a prompt's tokens were cached; None where that is not told, or cannot be."""
     cached = _detail(counted, "prompt_tokens_details", "cached_tokens")
     if cached is None:
         cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # as DeepSeek and Moonshot have it

@@ -69,7 +69,7 @@ def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """Of all fields, however deep."""
+    """Return the names of all fields, however deep."""
     if isinstance(value, dict):
         for name, held in value.items():
             yield str(name)

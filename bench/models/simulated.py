@@ -168,7 +168,7 @@ class SimulatedModel:
         return (_wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
 
     def _schema(self, scenario: Scenario, request: Request) -> Schema:
-        """Of the answer: the request's, else that of the pack's outputs, where a framework asked."""
+        """Return the schema of the answer: the request's, else that of the pack's outputs, where a framework asked."""
         if request.schema:
             return request.schema
         known = {

@@ -24,7 +24,7 @@ NOT_MEASURED = "not measured"
 
 
 def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
-    """Those that there is something to say in; the first round first."""
+    """Return the measures that there is something to say in; the first round first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
@@ -132,7 +132,7 @@ def _priced(arm: Arm, measure: Metric) -> Cell:
 
 
 def _accepted_again(run: Run, arm: Arm) -> pd.Series[bool]:
-    """Of each of the arm's trials: whether all that its effective faults struck stood accepted again."""
+    """Tell of each of the arm's trials whether all that its effective faults struck stood accepted again."""
     struck = run.recoveries[run.recoveries["effective"].gt(0)]
     lasting = struck.groupby("trial")["accepted_again"].all()
     return arm.usable["trial"].map(lasting).astype("boolean")

@@ -38,7 +38,7 @@ def paid(run: Run, arm: Arm) -> str:
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
-    """Of the trials under a fault plan, by the architectures that did the least and the most damage."""
+    """Tell of the trials under a fault plan, by the architectures that did the least and the most damage."""
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:

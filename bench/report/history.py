@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.analysis.frames import Run
-from bench.analysis.lived import lived_through, shares_by
+from bench.analysis.lived import live_seconds_of, shares_by
 from bench.experiment.history import History
 from bench.experiment.record import EndpointTrouble, SessionRecord
 from bench.render.labels import model_label
@@ -17,7 +17,7 @@ def history_facts(run: Run) -> Iterator[tuple[str, str]]:
     """A line for each recording that the run's models answer from, and one of framework time where it was lived through."""
     parts = run.parts or (run,)
     yield from (("Recording", line) for line in dict.fromkeys(line for part in parts for line in _recordings(part)))
-    shares = shares_by(lived_through(run))
+    shares = shares_by(live_seconds_of(run))
     if shares:
         named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())
         yield "Framework time, live", f"{named} of latency, by scenario, fault plan and architecture"

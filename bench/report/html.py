@@ -43,7 +43,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
 
 @cache
 def _templates(folder: Path) -> Environment:
-    """Those in this folder and those beside this file, each compiled once."""
+    """Return the templates in this folder and beside this file, each compiled once."""
     return Environment(
         loader=FileSystemLoader((folder, FOLDER)),
         autoescape=True,
@@ -65,7 +65,7 @@ def _shown(value: object) -> object:
 
 
 def _policy(style: str, script: str) -> str:
-    """Of the page's content. https://www.w3.org/TR/CSP3/"""
+    """Return the policy for the page's content. https://www.w3.org/TR/CSP3/"""
     allowed = {
         "default-src": "'none'",
         "img-src": "data:",

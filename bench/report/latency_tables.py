@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.analysis.frames import Run
-from bench.analysis.lived import lived_through
+from bench.analysis.lived import live_seconds_of
 from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import PartEstimate
@@ -22,9 +22,9 @@ def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
 
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
-    """Of live trials by arm; of a replay those of its recording."""
+    """Return the latency of live trials by arm; of a replay, that of its recording."""
     rows: list[tuple[Cell, ...]] = []
-    for model, arm in lived_through(run):
+    for model, arm in live_seconds_of(run):
         place = (arm.scenario, model_label(run, model), arm.plan, arm.architecture)
         spread = f"{arm.least:.4%} to {arm.most:.4%}"
         seconds = (Number(arm.framework, 4), Number(arm.latency, 2), Number(arm.share, 4, percent=True))

@@ -202,7 +202,7 @@ def _solved_of(rates: Iterable[RecoveryRate]) -> str:
 
 
 def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Of each architecture by itself; those without faults where there are any."""
+    """Return the trials of each architecture by itself; those without faults where there are any."""
     graded = run.trials[run.trials["correct"].notna()]
     if graded.empty:
         return None
@@ -221,7 +221,7 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Of the trials that acted in a world, by architecture, the fewest first."""
+    """Return the damage of the trials that acted in a world, by architecture, the fewest first."""
     told = []
     for condition, named in arms.items():
         harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]

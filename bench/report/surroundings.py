@@ -14,7 +14,7 @@ from bench.registry import attribute_at
 
 
 class Shown(Protocol):
-    """Of one trial: `json` for the page, and `lines` for a terminal."""
+    """What is shown of one trial: `json` for the page, and `lines` for a terminal."""
 
     @property
     def json(self) -> Mapping[str, Any]: ...
@@ -36,7 +36,7 @@ class Showing(Protocol):
 
 
 class SurroundingViews:
-    """Those of a run's trials. `texts` are the run's by digest, and `packs` the folders in which packs lie."""
+    """What stands around a run's trials. `texts` are the run's by digest, and `packs` the folders in which packs lie."""
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
         self._shows = [(part.name, showing(part.shown).shows(run, texts, packs)) for part in ENVIRONMENTS]

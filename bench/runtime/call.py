@@ -30,7 +30,7 @@ class Received:
     extra: str = ""
 
     def with_receipts(self, earlier: Sequence[OpenReceipt]) -> Received:
-        """It carries these faults as well."""
+        """Let it carry these faults as well."""
         return replace(self, receipts=(*earlier, *self.receipts))
 
 

@@ -120,6 +120,6 @@ class Checks:
 
 
 def _key(check: Check, output: Any, context: Context) -> CheckKey:
-    """Of values by their texts: in a comparison, True would be 1."""
+    """Return the key of values by their texts: in a comparison, True would be 1."""
     outputs = {name: output.model_dump() for name, output in context.outputs.items()}
     return check, digest_of(repr((output.model_dump(), outputs))), tuple(context.documents.items())

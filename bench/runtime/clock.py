@@ -157,7 +157,7 @@ class TrialClock:
         return Pause(self.now(), perf_counter_ns())
 
     def resume(self, pause: Pause) -> int:
-        """It was one, and ends; its nanoseconds. They are real: a trial's own clock is moved on by as many. A pause that is
+        """End the wait and return its nanoseconds. They are real: a trial's own clock is moved on by as many. A pause that is
         never resumed was none: its time stays the framework's."""
         ended = perf_counter_ns()
         waited = ended - pause.began

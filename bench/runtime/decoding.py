@@ -53,7 +53,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 class Objects:
-    """Those of one text. `shown` counts the characters that the decoder was shown of it."""
+    """What a decoder reads in one text. `shown` counts the characters that the decoder was shown of it."""
 
     def __init__(self, text: str):
         self._text = text

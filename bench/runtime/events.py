@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
 
 from bench.bounds import BoundedTable, Many
-from bench.models.base import Seldom, StoredMessage
+from bench.models.base import OptionalText, StoredMessage
 from bench.numbers import Count, Seconds, Seed
 from bench.registry import Part, Registry
 from bench.runtime.verification import ViolationKind
@@ -94,8 +94,8 @@ class Called:
     inferred: bool = False
     usage_cached: Count | None = None
     client: Seconds = 0.0
-    tool_calls: Seldom = None
-    options: Seldom = None
+    tool_calls: OptionalText = None
+    options: OptionalText = None
     kind: Literal["call"] = "call"
 
 

@@ -116,7 +116,7 @@ class Verifier:
                 receipt.detect()
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
-        """Those of these outputs in the state that fit their schemas."""
+        """Return those of these outputs in the state that fit their schemas."""
         current = {name: version for name in names if (version := self._state.current(name))}
         return {name: output for name, version in current.items() if isinstance(output := self._output(version), Output)}
 

@@ -18,8 +18,8 @@ def unbounded() -> Callable[[Request], Gate]:
 
 
 class Slots:
-    """Of one trial. `gate_of` finds the gate of the endpoint that answers a request; `changed` is told when a call begins or
-    ends to wait, or to be in flight."""
+    """The slots of one trial. `gate_of` finds the gate of the endpoint that answers a request; `changed` is told when a call
+    begins or ends to wait, or to be in flight."""
 
     def __init__(self, gate_of: Callable[[Request], Gate] | None = None):
         self._gate_of = gate_of or unbounded()

@@ -50,8 +50,8 @@ class Version:
 
 
 class State:
-    """Of one trial. Its subtasks are the task's, and those that the architecture adds. `given` names the documents that come
-    with each call: the state of a world."""
+    """The state of one trial. Its subtasks are the task's, and those that the architecture adds. `given` names the documents
+    that come with each call: the state of a world."""
 
     def __init__(self, task: Task, given: Collection[str] = ()):
         self.task = task
@@ -70,8 +70,8 @@ class State:
         """The subtasks that have no output and lack nothing that they read, in the order in which each may be asked: those
         that were added come last."""
         there = self.documents.keys() | self._current.keys()
-        left = [one for one in self._subtasks.values() if one.name not in self._current]
-        return tuple([one for one in left if there.issuperset(one.reads)])
+        left = [subtask for subtask in self._subtasks.values() if subtask.name not in self._current]
+        return tuple([subtask for subtask in left if there.issuperset(subtask.reads)])
 
     def subtask(self, name: str) -> Subtask:
         return self._subtasks[name]

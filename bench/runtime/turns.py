@@ -67,7 +67,7 @@ class Turns:
         return last is not None and not last.gives_output and last.received.call not in self._offered
 
     def to_foresee(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
-        """Those of the proposals that nobody has judged whose checks may take long."""
+        """Return the proposals that nobody has judged and whose checks may take long."""
         return self._unjudged(subtasks, self._verifier.takes_long)
 
     def _unjudged(self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Proposal]:

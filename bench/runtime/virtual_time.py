@@ -45,7 +45,7 @@ class RealTime:
         self._epoch -= nanoseconds
 
     def reach(self, moment: int) -> None:
-        """It has been reached."""
+        """Do nothing: real time advances by itself."""
 
     def expect(self, calls: int) -> None:
         pass
@@ -65,7 +65,7 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self._now = 0
-        self._beds: list[tuple[int, int, int, asyncio.Future[None]]] = []
+        self._timers: list[tuple[int, int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
         self._asleep = 0
         self._jobs = 0
@@ -103,7 +103,7 @@ class VirtualTime:
 
     def _bed(self, due: int, rank: int) -> asyncio.Future[None]:
         woken = running().create_future()
-        heapq.heappush(self._beds, (due, rank, next(self._numbers), woken))
+        heapq.heappush(self._timers, (due, rank, next(self._numbers), woken))
         return woken
 
     async def _woken(self, woken: asyncio.Future[None]) -> None:
@@ -123,8 +123,8 @@ class VirtualTime:
             return False
         if self._calls.holds():
             return self._calls.wait()
-        while self._beds:
-            due, _, _, woken = heapq.heappop(self._beds)
+        while self._timers:
+            due, _, _, woken = heapq.heappop(self._timers)
             if not woken.done():
                 self._now = max(self._now, due)
                 woken.set_result(None)
@@ -135,7 +135,7 @@ class VirtualTime:
         """Only live replies are reused."""
 
     def reach(self, moment: int) -> None:
-        """It is at least this late: real time passed that counts."""
+        """Advance to this moment at least: real time passed that counts."""
         self._now = max(self._now, moment)
 
     def expect(self, calls: int) -> None:

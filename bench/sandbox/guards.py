@@ -56,8 +56,8 @@ class Guards:
 
 
 def guards() -> Guards:
-    """Those of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out that there is
-    not."""
+    """Return the guards of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out
+    that there is not."""
     without, guards_there = left_out(), of_machine(backend())
     gone = f"left out, as {WITHOUT} says"
     return Guards(tuple(Guard(guard.name, False, gone) if guard.name in without else guard for guard in guards_there))

@@ -23,7 +23,7 @@ from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import slug
 from bench.render.table import BoundedNumber, Cell, Table
-from bench.studies.contrasts import Contrast, interaction, main_effect
+from bench.studies.contrasts import MeanContrast, interaction, main_effect
 from bench.worlds.environment.damage import DAMAGES
 
 ERRORS = "error rate"
@@ -41,15 +41,15 @@ WHOLE = "all three"
 
 
 @dataclass(frozen=True)
-class Effect:
+class PartEffect:
     """One part at one level, against its strongest: of the damage, and of what a trial costs."""
 
     scenario: str
     part: str
     level: str
     reference: str
-    damage: Contrast
-    costs: Mapping[str, Contrast]
+    damage: MeanContrast
+    costs: Mapping[str, MeanContrast]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Interaction:
     scenario: str
     parts: tuple[str, str]
     levels: tuple[str, str]
-    damage: Contrast
+    damage: MeanContrast
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Ablation:
     scenario: str
     cells: int
     trials: int
-    effects: tuple[Effect, ...]
+    effects: tuple[PartEffect, ...]
     interactions: tuple[Interaction, ...]
 
 
@@ -80,22 +80,24 @@ def ablations(run: Run) -> list[Ablation]:
     levels[ERRORS] = tuple(sorted(trials[ERRORS].unique(), reverse=True))
     if any(len(levels[part]) < 2 for part in LEVELS):
         raise ResultsError("needs variants that cross at least two levels each of `strength`, `commit` and `signal`")
-    crossed = {part: own for part, own in levels.items() if len(own) > 1}
-    return [_ablation(str(scenario), own, crossed) for scenario, own in trials.groupby("scenario", sort=False, observed=True)]
+    crossed = {part: level_names for part, level_names in levels.items() if len(level_names) > 1}
+    return [
+        _ablation(str(scenario), group, crossed) for scenario, group in trials.groupby("scenario", sort=False, observed=True)
+    ]
 
 
 def _trials(run: Run) -> pd.DataFrame:
     """The trials whose variants set all three parts, with a column for each."""
     forms = {name: entry for name, entry in run.config.architecture.items() if _is_cell(entry)}
-    own = run.trials[run.trials["architecture"].isin(forms) & ~run.trials["outcome"].isin(UNUSABLE)]
-    names = own["architecture"].astype(str)
-    damage = own[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1)
+    told = run.trials[run.trials["architecture"].isin(forms) & ~run.trials["outcome"].isin(UNUSABLE)]
+    names = told["architecture"].astype(str)
+    damage = told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1)
     rates = {model: float(run.parameters_of(model).shown.get("error_rate", 0.0)) for model in run.names("model")}
-    return own.assign(
+    return told.assign(
         **{part: names.map(lambda name, part=part: getattr(forms[name], part)) for part in LEVELS},
-        **{ERRORS: own["model"].astype(str).map(rates)},
+        **{ERRORS: told["model"].astype(str).map(rates)},
         damage=damage.astype(float),
-        milliseconds=own["latency_seconds"] * 1000,
+        milliseconds=told["latency_seconds"] * 1000,
     )
 
 
@@ -106,12 +108,12 @@ def _is_cell(entry: ArchitectureEntry) -> bool:
 def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence[Any]]) -> Ablation:
     pairs = ["instance", "repetition", "plan", *levels]
 
-    def effect(part: str, level: object) -> Effect:
+    def effect(part: str, level: object) -> PartEffect:
         strongest = levels[part][-1]
         rises = {name: main_effect(trials, name, part, level, strongest, pairs) for name in ("damage", *COSTS)}
-        return Effect(scenario, part, str(level), str(strongest), rises.pop("damage"), rises)
+        return PartEffect(scenario, part, str(level), str(strongest), rises.pop("damage"), rises)
 
-    weakest, strongest = ({part: own[end] for part, own in levels.items()} for end in (0, -1))
+    weakest, strongest = ({part: level_names[end] for part, level_names in levels.items()} for end in (0, -1))
     pairs_of_parts = [
         Interaction(
             scenario,
@@ -125,7 +127,7 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
         scenario,
         trials.groupby(list(levels), observed=True).ngroups,
         len(trials),
-        tuple(effect(part, level) for part, own in levels.items() for level in own[:-1]),
+        tuple(effect(part, level) for part, level_names in levels.items() for level in level_names[:-1]),
         tuple(sorted(pairs_of_parts, key=lambda two: -abs(two.damage.value or 0.0))),
     )
 
@@ -253,7 +255,7 @@ def _gaps(run: Run) -> Table | None:
     )
 
 
-def _cell(contrast: Contrast, digits: int) -> BoundedNumber:
+def _cell(contrast: MeanContrast, digits: int) -> BoundedNumber:
     return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
 
 

@@ -45,7 +45,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Of one trial: what it spends, and the chance that it is solved."""
+    """What is expected of one trial: what it spends, and the chance that it is solved."""
 
     spent: float
     solved: float

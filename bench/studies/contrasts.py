@@ -15,7 +15,7 @@ Levels = Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Contrast:
+class MeanContrast:
     """The mean over instances, and its 95% interval; none of fewer than two instances, or where all values are the same."""
 
     value: float | None
@@ -24,18 +24,20 @@ class Contrast:
     instances: int
 
 
-def contrast_of(values: Mapping[str, float]) -> Contrast:
+def contrast_of(values: Mapping[str, float]) -> MeanContrast:
     """The mean of one value for each instance, by the expanded percentiles of 2,000 resamples of the instances."""
     if not values:
-        return Contrast(None, None, None, 0)
+        return MeanContrast(None, None, None, 0)
     numbers, units = np.array(list(values.values()), dtype=float), len(values)
     if units < 2 or not np.ptp(numbers):
-        return Contrast(float(numbers.mean()), None, None, units)
+        return MeanContrast(float(numbers.mean()), None, None, units)
     again = np.concatenate([weights @ numbers / units for weights in resampled(units)])
-    return Contrast(float(numbers.mean()), *percentiles(again, units), units)
+    return MeanContrast(float(numbers.mean()), *percentiles(again, units), units)
 
 
-def main_effect(trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]) -> Contrast:
+def main_effect(
+    trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
+) -> MeanContrast:
     """How much the outcome rises from a part's reference to a level, all else being equal.
 
     Args:
@@ -48,7 +50,7 @@ def main_effect(trials: pd.DataFrame, outcome: str, part: str, level: object, re
 
 def interaction(
     trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
-) -> Contrast:
+) -> MeanContrast:
     """How much more the outcome rises with one part where the other has its level than where that has its reference."""
     part, other = parts
     rest = [name for name in pairs if name != other]

@@ -128,7 +128,7 @@ def _ended(trials: pd.DataFrame, last: Mapping[str, tuple[str, str]]) -> pd.Seri
 
 
 def category_of(outcome: str, note: str, subtask: str, rejected: str) -> str:
-    """Of a trial's outcome, its grader's note, and the subtask and the kind of its last rejected reply."""
+    """Return the category of a trial's outcome, its grader's note, and the subtask and the kind of its last rejected reply."""
     if outcome == "solved":
         return outcome
     if outcome == "wrong":

@@ -154,7 +154,7 @@ def _price(scenarios: Sequence[Scenario], names: Sequence[str], seen: Mapping[st
 
 
 def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:
-    """Of the prompt without the outputs that it reads."""
+    """Return the tokens of the prompt without the outputs that it reads."""
     documents = scenario.task.documents
     read = {name: documents[name] for subtask in subtasks for name in subtask.reads if name in documents}
     messages = render(scenario.task, subtasks, read, None, "none", DEFAULT)

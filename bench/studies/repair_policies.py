@@ -71,7 +71,7 @@ class _Progress:
         return reached - set(failed)
 
     def price(self, subtasks: Iterable[str]) -> int:
-        """Of asking for these again: a call that does several subtasks' work is made once."""
+        """Return the price of asking for these again: a call that does several subtasks' work is made once."""
         calls = {self.by[name].call: self.by[name] for name in subtasks if name in self.by}
         return sum(call.tokens_in + call.tokens_out for call in calls.values())
 

@@ -26,7 +26,7 @@ UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
 
 @dataclass(frozen=True)
 class Score:
-    """Of one subtask's output and one effect.
+    """The mutation score of one subtask's output and one effect.
 
     caught      of the mutants that were made, those that were rejected: as unreadable, by the schema, by a check
     dangerous   of the same, those that were accepted and make the reference answer wrong

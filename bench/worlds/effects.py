@@ -37,7 +37,7 @@ def duplicate(call: StruckToolCall, _: int) -> Acted | None:
 
 
 def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
-    """It happens, and its receipt is lost."""
+    """Let the effect happen, and lose its receipt."""
     return call.unanswered("no answer came") if call.first().ok else None
 
 

@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @cache
 def t_quantile(degrees: int) -> float:
-    """Of Student's distribution, for a two-sided 95% interval."""
+    """Return the quantile of Student's distribution for a two-sided 95% interval."""
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 

@@ -34,9 +34,9 @@ NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worst:
-    """Of one kind of number at one N, in the worst of the simulated worlds: of those within what the recorded runs show, and of
-    those beyond, where failures are rarer or tasks more unlike. How often an interval held the truth, or a test found what was
-    not there."""
+    """The coverage of one kind of number at one N, in the worst of the simulated worlds: of those within what the recorded runs
+    show, and of those beyond, where failures are rarer or tasks more unlike. How often an interval held the truth, or a test
+    found what was not there."""
 
     recorded: float
     beyond: float

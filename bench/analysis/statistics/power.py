@@ -57,7 +57,7 @@ def _pairs(effect: float, power: float) -> int:
 
 
 def power_of(effect: float, pairs: int) -> float:
-    """Of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
+    """Return the power of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
     critical = t_quantile(pairs - 1)
     shift = effect * math.sqrt(pairs)
     return float(stats.nct.sf(critical, pairs - 1, shift) + stats.nct.cdf(-critical, pairs - 1, shift))

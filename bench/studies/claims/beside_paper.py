@@ -15,7 +15,7 @@ from matplotlib.ticker import PercentFormatter
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
-from bench.analysis.lived import lived_through
+from bench.analysis.lived import live_seconds_of
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS
 from bench.analysis.statistics import Ratio
 from bench.experiment.config import FAULT_FREE
@@ -108,7 +108,7 @@ class _Table:
         self._simulated = run.is_simulated(cell.condition.model)
         self._shares = {
             arm.architecture: arm
-            for model, arm in lived_through(run)
+            for model, arm in live_seconds_of(run)
             if (model, arm.scenario, arm.plan) == (cell.condition.model, cell.condition.scenario, FAULT_FREE)
         }
 

@@ -175,7 +175,8 @@ def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series
 
 
 def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Of the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was otherwise."""
+    """Return the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was
+    otherwise."""
     trials = source.run.trials
     of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
     of_arm = of_arm[~of_arm["outcome"].isin(UNUSABLE)]

@@ -22,8 +22,8 @@ class PublishedRange:
 
 
 def range_of(published: Published, claim: Claim) -> PublishedRange:
-    """Of a direction the published difference, of which the verdict takes the side alone; of a degradation 0, above which it is
-    said to lie.
+    """Return the published range: of a direction the difference, of which the verdict takes the side alone; of a degradation 0,
+    above which it is said to lie.
 
     A level may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
     runs of theirs leave as much open as ten of ours.
@@ -60,14 +60,14 @@ def _cell(published: Published, claim: CellClaim, value: MeanAndSd) -> Published
 
 
 def _half_width(value: MeanAndSd, runs: int | None) -> float:
-    """Of the published mean's own interval; 0 where no sd was published."""
+    """Return the half width of the published mean's interval; 0 where no sd was published."""
     if not value.sd or not runs or runs < 2:
         return 0.0
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * value.sd / math.sqrt(runs)
 
 
 def _rate(published: Published, claim: RateClaim) -> PublishedRange:
-    """Of counts the bounds are Wilson's for them; of a share that is said to be all or none, the tolerance."""
+    """Return the bounds: of counts Wilson's for them, of a share that is said to be all or none, the tolerance."""
     if claim.published is not None:
         return _share(claim.published, published.judging.tolerance)
     [natural] = (natural for natural in published.natural_failures if natural.scenario == claim.scenario)

@@ -39,7 +39,7 @@ class Variation:
 
 
 def variations(run: Run) -> Iterator[Variation]:
-    """Those that the run holds the data of."""
+    """Return the variations that the run holds the data of."""
     repetitions = _repetitions(run)
     half = repetitions[: len(repetitions) // 2]
     if half:

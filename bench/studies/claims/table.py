@@ -127,7 +127,7 @@ def other_populations(run: Run, judged: JudgedSource) -> Table:
 
 
 def title_of(published: Published) -> str:
-    """Of the table of the verdicts on a source beside the paper."""
+    """Return the name of the table of the verdicts on a source beside the paper."""
     return f"{published.paper.name}: its claims and their verdicts"
 
 
@@ -143,7 +143,7 @@ def notes_on(published: Published) -> tuple[str, ...]:
 
 
 def name_of(published: Published) -> str:
-    """Of the table of its verdicts."""
+    """Return the name of the table of its verdicts."""
     return f"claims_{slug(published.paper.name).lower()}" if published.paper.name else "claims"
 
 

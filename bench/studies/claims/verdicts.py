@@ -122,7 +122,7 @@ class JudgedSource:
 
 
 def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[JudgedSource, ...]:
-    """Those of the sources that the run can judge. Each is a family of its own."""
+    """Return the verdicts on the sources that the run can judge. Each is a family of its own."""
     return tuple(JudgedSource(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
 
 
@@ -167,7 +167,7 @@ def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
 
 
 def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Those of directions and ratios."""
+    """Return the judgements on directions and ratios."""
     return [judgement for judgement in judgements if is_structural(judgement.claim)]
 
 

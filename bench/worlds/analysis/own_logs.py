@@ -141,7 +141,8 @@ def _differences(life: _Life) -> Iterator[str]:
 
 
 def _allowed(booked: tuple[int, int], life: _Life) -> Iterable[tuple[int, int]]:
-    """Of an agent that dies with its next request, or is ended by a bound with one, that one is noted and not booked."""
+    """Return what may be noted and not booked: of an agent that dies with its next request, or is ended by a bound with one,
+    that one is noted and not booked."""
     model, tool = booked
     dies_asking = life.point == "recorded" or life.ended.why not in ("", "crash")
     return {booked, (model + 1, tool), (model, tool + 1)} if dies_asking else {booked}

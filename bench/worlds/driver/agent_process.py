@@ -90,7 +90,7 @@ class AgentProcess:
             self._no_word = self._no_word or self._loop.call_later(self._patience, self._end_without_word)
 
     def freeze(self) -> None:
-        """It stops where it is, and has stopped when this returns. The signal is one thread's to take: until that has its turn
+        """Stop it where it is; it has stopped when this returns. The signal is one thread's to take: until that has its turn
         on a busy machine, the others would go on."""
         self._signal(signal.SIGSTOP)
         until = monotonic() + LONGEST_STOP

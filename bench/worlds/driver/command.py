@@ -93,7 +93,7 @@ def command_of(
 
 
 def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
-    """Those of them that are files. A word may be anything: what cannot be looked at is none."""
+    """Return the words that are files. A word may be anything: what cannot be looked at is none."""
     return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
 
 
@@ -116,7 +116,8 @@ def _version(package: str, where: str) -> str:
 
 
 def _digest(determining: object, files: Mapping[str, Path]) -> str:
-    """Of what the config says of it, and the files that it needs. The code that drives it is in its trials' ids by itself."""
+    """Return the digest of what the config says of it, and of the files that it needs. The code that drives it is in its
+    trials' ids by itself."""
     digest = hashlib.sha256(json.dumps(determining).encode())
     for name, path in files.items():
         content = path.read_bytes()

@@ -165,14 +165,14 @@ class Acting:
     # What a process of the operating system does: its notes cannot be seen, the requests that it makes can.
 
     def heard(self) -> None:
-        """It makes a request of any kind, and had the time to write down what it was told before. Raises Crashed where it dies
-        of having written that down."""
+        """Note that the agent makes a request of any kind: it had the time to write down what it was told before. Raises
+        Crashed where it dies of having written that down."""
         self.process.step()
         self._write_down()
         self.process.recorded()
 
     def left(self) -> None:
-        """It has ended by itself, and knows what it was told."""
+        """Note that the agent has ended by itself, and knows what it was told."""
         self._write_down()
         self.process.disarm("the process had ended by itself")
 

@@ -59,7 +59,7 @@ class AgentCauses:
         self._loss = event
 
     def recovered(self, event: int) -> None:
-        """It has come after all."""
+        """Note that the reply has come after all."""
         if self._loss == event:
             self._loss = None
 

@@ -27,10 +27,10 @@ class AgentBody:
     """What really runs of an agent: of one that is code in this process, nothing."""
 
     def freeze(self) -> None:
-        """It does nothing more until it is killed."""
+        """Let it do nothing more until it is killed."""
 
     def kill(self) -> None:
-        """It is gone."""
+        """Let it be gone."""
 
 
 class Process:
@@ -58,7 +58,7 @@ class Process:
         return self.is_dead
 
     def arm(self, when: When, receipt: OpenReceipt) -> None:
-        """It dies once it has, or before it has, recorded what it was just told."""
+        """Let it die once it has, or before it has, recorded what it was just told."""
         self._armed.append((when, receipt))
 
     @contextmanager
@@ -71,7 +71,7 @@ class Process:
         self.step()
 
     def disarm(self, why: str) -> None:
-        """It has ended by itself before it could die of what it was armed with."""
+        """Note that the process ended by itself before it could die of what it was armed with."""
         for _, receipt in self._armed:
             receipt.enter("not_applicable", why)
         self._armed = []

@@ -20,7 +20,7 @@ class ProcessStarted:
 
 @dataclass(frozen=True)
 class ProcessEnded:
-    """It ended, with an exit code or by a signal.
+    """A process ended, with an exit code or by a signal.
 
     seconds     real ones, from its start
     why         "" where it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is

@@ -14,7 +14,7 @@ OFTEN = 0.5
 
 
 def badge(card: Scorecard) -> str:
-    """Of one system; in several worlds, of its worst. Raises ResultsError where there are several systems."""
+    """Return the badge of one system; in several worlds, of its worst. Raises ResultsError where there are several systems."""
     systems = list(dict.fromkeys(row.system for row in card.rows))
     if len(systems) != 1:
         raise ResultsError(f"a badge is of one system, and here are {len(systems)}: name one with --system {systems[0]}")

@@ -106,7 +106,7 @@ def _rate(ratio: Ratio, n: int) -> RatePerFailure:
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
-    """Of several instances the sum of each; of one, each trial's own."""
+    """Return the sum of each of several instances, or of one the value of each trial."""
     instances = instances_of(trials)
     units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
     by_unit: dict[Hashable, list[float]] = {}

@@ -215,7 +215,7 @@ def receipts(card: Scorecard) -> Table:
 
 
 def _trials(row: ScorecardRow, number: int) -> tuple[Cell, ...]:
-    """Of the whole row, beside its first receipt."""
+    """Return the trials of the whole row, beside its first receipt."""
     return (row.trials, row.not_struck, row.mixed, row.errors) if not number else ("", "", "", "")
 
 

@@ -45,7 +45,7 @@ class ListEvents(_Arguments):
 
 
 class QuestionArguments(_Arguments):
-    """Of a person; `kind` is narrowed to those whom the world has."""
+    """What a person is asked; `kind` is narrowed to those whom the world has."""
 
     about: str = Field(max_length=500, description="what the question is about, in a few words")
     question: BoundedTable[str, Any] = Field(default_factory=dict, description="what the person has to know")
@@ -54,7 +54,7 @@ class QuestionArguments(_Arguments):
 
 
 def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
-    """Those of a world with these people."""
+    """Return the common tools of a world with these people."""
     tools = (
         Common("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
         Common(

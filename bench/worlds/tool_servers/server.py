@@ -29,7 +29,7 @@ from bench.worlds.tool_servers.tools import Tools
 
 
 class ToolServer:
-    """Of one trial, over all lives of its agent."""
+    """Serves the tools of one trial, over all lives of its agent."""
 
     def __init__(self, tools: Tools, acting: Acting):
         self._tools, self._acting = tools, acting

@@ -35,7 +35,7 @@ class Offer:
 
 
 class Tools:
-    """Those of one trial's world, over all lives of its agent.
+    """The tools of one trial's world, over all lives of its agent.
 
     taken   how many calls of the world's own tools were passed on to it
     """

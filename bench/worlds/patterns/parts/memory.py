@@ -86,7 +86,7 @@ class Memory:
         return work
 
     def forget(self, step: str) -> None:
-        """It is to be done anew, from its beginning."""
+        """Let a step be done anew, from its beginning."""
         self._works[step] = NOTHING
 
     def done(self, step: str) -> bool:
@@ -117,7 +117,7 @@ class Memory:
                 self._effects[later.number] = replace(later, state="undone")
 
     def effects(self, step: str = "") -> list[StepEffect]:
-        """Those of one step, or all, in order."""
+        """Return the effects of one step, or all, in order."""
         return [effect for effect in self._effects.values() if step in ("", effect.step)]
 
     def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:

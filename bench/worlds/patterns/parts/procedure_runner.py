@@ -145,7 +145,7 @@ class ProcedureRunner:
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
     def reopen(self, step: str) -> None:
-        """It, and all that comes after it, is to be done anew."""
+        """Let this step, and all that comes after it, be done anew."""
         for name in dependents(self.steps, step):
             self.memory.forget(name)
 
