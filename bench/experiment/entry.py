@@ -21,15 +21,13 @@ def unless_stored(value: object, checked: ValidatorFunctionWrapHandler, info: Va
 class ConfigEntry(BaseModel):
     """A table that a person writes. A key that it does not have is a mistake."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ManifestPart(BaseModel):
     """A part of a manifest. A later version may have written further keys, which stay beside those that are known."""
 
-    model_config = ConfigDict(
-        extra="allow", frozen=True, strict=True, use_attribute_docstrings=True, ser_json_inf_nan="constants"
-    )
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, ser_json_inf_nan="constants")
 
     @property
     def shown(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
 class OpenAISettings(BaseModel):
     """A model behind an OpenAI-compatible endpoint. What is not set is not sent, so that the endpoint's own default holds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str | None = None
     """Its name at the provider; by default its name in the config."""

@@ -26,7 +26,7 @@ from bench.numbers import Price
 class RecordedSettings(BaseModel):
     """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     run: Path
     """The run's folder."""

@@ -23,7 +23,7 @@ class RoutedSettings(BaseModel):
     routed to one and the same model: one reply cannot be shared out.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     default: str
     """The model that does all subtasks that `subtasks` does not name."""

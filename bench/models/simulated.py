@@ -42,7 +42,7 @@ ADVICE = "Give every field of the form that is asked for."
 class SimulatedSettings(BaseModel):
     """A model that answers from the packs' references, without network. Everything that is shown of it is marked SIMULATED."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     failure_rate: float = Field(0.0, ge=0.0, le=1.0)
     """The chance with which each subtask's part of a reply lacks a required field."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
 from bench.experiment import config
 from bench.experiment.config import Config
@@ -26,6 +32,29 @@ class Table:
     schema: Schema
 
 
+class Described(GenerateJsonSchema):
+    """Describes each key by the text below it in the code. The package reads no source at its start, which would be slow."""
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        for key, text in _texts_below(schema["cls"]).items():
+            made["properties"][key].setdefault("description", text)
+        return made
+
+
+def _texts_below(model: type) -> dict[str, str]:
+    """The text below each key of a model, and of what it derives from."""
+    texts: dict[str, str] = {}
+    for part in (part for part in reversed(model.__mro__) if part.__module__.startswith("bench.")):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        assert isinstance(definition, ast.ClassDef)
+        for key, text in pairwise(definition.body):
+            match key, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                    texts[name] = inspect.cleandoc(said)
+    return texts
+
+
 def page() -> str:
     """A section for each table, with a row for each key."""
     return "\n\n".join(_section(table) for table in tables())
@@ -33,7 +62,7 @@ def page() -> str:
 
 def tables() -> list[Table]:
     """The config itself and every table in it, each before what stands in it."""
-    schema = Config.model_json_schema()
+    schema = Config.model_json_schema(schema_generator=Described)
     return [Table("The config itself", inspect.getdoc(config.Config) or "", schema), *_below(schema, "", schema["$defs"])]
 
 
@@ -52,7 +81,7 @@ def _models() -> Iterator[Table]:
     """The table of each kind of model that is ours."""
     for part in MODELS:
         if not part.package:
-            schema = part.settings.model_json_schema()
+            schema = part.settings.model_json_schema(schema_generator=Described)
             yield Table(_heading("model.NAME", schema), inspect.getdoc(part.settings) or "", schema)
 
 
