@@ -142,8 +142,8 @@ class Gap:
 
     scenario: str
     part: str
-    by_rate: Mapping[float, Contrast]
-    grows: Contrast
+    by_rate: Mapping[float, MeanContrast]
+    grows: MeanContrast
 
 
 def gaps(run: Run) -> list[Gap]:
@@ -152,8 +152,8 @@ def gaps(run: Run) -> list[Gap]:
     trials = trials.assign(is_damaged=(trials["damage"] > 0).astype(float), boundary=_ends(trials))
     rates = sorted(trials[ERRORS].unique(), reverse=True)
     return [
-        _gap(str(scenario), part, own, rates)
-        for scenario, own in trials.groupby("scenario", sort=False, observed=True)
+        _gap(str(scenario), part, group, rates)
+        for scenario, group in trials.groupby("scenario", sort=False, observed=True)
         for part in (WHOLE, *LEVELS)
         if len(rates) > 1
     ]

@@ -64,8 +64,8 @@ def weaknesses(run: Run) -> list[Weakness]:
         raise ResultsError(f"needs fault plans, the plan '{FAULT_FREE}' beside them, and patterns bare and with remedies")
     pairs = _pairs(run)
     return [
-        Weakness(str(scenario), str(model), failure, pattern, *(_share(own, failure, name) for name in (pattern, remedied)))
-        for (scenario, model), own in pairs.groupby(["scenario", "model"], sort=False, observed=True)
+        Weakness(str(scenario), str(model), failure, pattern, *(_share(group, failure, name) for name in (pattern, remedied)))
+        for (scenario, model), group in pairs.groupby(["scenario", "model"], sort=False, observed=True)
         for failure in failures
         for pattern, remedied in forms.items()
     ]
@@ -79,8 +79,8 @@ def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
     for form, names in (("bare", list(forms)), ("with remedies", list(forms.values()))):
         alike: dict[str, list[str]] = {}
         for name in names:
-            own = pairs[pairs["architecture"] == name].sort_values(places)
-            alike.setdefault(own[[*places, *BEYOND]].to_csv(index=False), []).append(name)
+            of_pattern = pairs[pairs["architecture"] == name].sort_values(places)
+            alike.setdefault(of_pattern[[*places, *BEYOND]].to_csv(index=False), []).append(name)
         groups[form] = [group for group in alike.values() if len(group) > 1]
     return groups
 
@@ -97,8 +97,8 @@ def _pairs(run: Run) -> pd.DataFrame:
 
 
 def _share(pairs: pd.DataFrame, failure: str, architecture: str) -> Share:
-    own = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture) & pairs["is_struck"]]
-    return exact_share_by_instance(own["instance"].astype(str).tolist(), own["is_damaged"].tolist())
+    struck_pairs = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture) & pairs["is_struck"]]
+    return exact_share_by_instance(struck_pairs["instance"].astype(str).tolist(), struck_pairs["is_damaged"].tolist())
 
 
 # What a report shows of it
@@ -127,7 +127,7 @@ def tables(run: Run) -> Iterator[Table]:
         notes=NOTES,
     )
     simulated = " (SIMULATED)" if all(run.is_simulated(model) for model in run.names("model")) else ""
-    groups = [(form, ", ".join(group)) for form, found in not_told_apart(run).items() for group in found]
+    groups = [(form, ", ".join(group)) for form, alike in not_told_apart(run).items() for group in alike]
     yield Table(
         name="study-pattern-failure-alike",
         title=f"Patterns that no failure here tells apart{simulated}",
@@ -146,24 +146,27 @@ def _cell(weakness: Weakness) -> str:
 
 def pictures(run: Run) -> Iterator[Picture]:
     """One figure for each model: a panel for each scenario, bare and with remedies side by side."""
-    for model, own in by_model(run, weaknesses(run)):
-        scenarios = list(dict.fromkeys(weakness.scenario for weakness in own))
-        failures = list(dict.fromkeys(weakness.failure for weakness in own))
+    for model, of_model in by_model(run, weaknesses(run)):
+        scenarios = list(dict.fromkeys(weakness.scenario for weakness in of_model))
+        failures = list(dict.fromkeys(weakness.failure for weakness in of_model))
         figure, axes = panels(2 * len(scenarios), 2, 5.4, 1.9 + 0.24 * len(failures))
         for number, ax in enumerate(axes):
             form = ("bare", "remedied")[number % 2]
             _panel(
-                ax, [weakness for weakness in own if weakness.scenario == scenarios[number // 2]], form, scenarios[number // 2]
+                ax,
+                [weakness for weakness in of_model if weakness.scenario == scenarios[number // 2]],
+                form,
+                scenarios[number // 2],
             )
         title = f"Which failure damages which pattern, bare and with remedies, {model_label(run, model)}"
         caption = "Each cell is the share of pairs with more damage than without the failure; an empty one was not provoked."
         yield finish(figure, slug("study", "pattern-failure", model), title, f"{title}. {caption}")
 
 
-def _panel(ax: Axes, own: Sequence[Weakness], form: str, scenario: str) -> None:
-    failures, patterns = (list(dict.fromkeys(getattr(weakness, name) for weakness in own)) for name in ("failure", "pattern"))
+def _panel(ax: Axes, shown: Sequence[Weakness], form: str, scenario: str) -> None:
+    failures, patterns = (list(dict.fromkeys(getattr(weakness, name) for weakness in shown)) for name in ("failure", "pattern"))
     shares: Mapping[tuple[str, str], Share] = {
-        (weakness.failure, weakness.pattern): getattr(weakness, form) for weakness in own
+        (weakness.failure, weakness.pattern): getattr(weakness, form) for weakness in shown
     }
     rates = [[shares[failure, pattern].rate for pattern in patterns] for failure in failures]
     ax.imshow([[float("nan") if rate is None else rate for rate in row] for row in rates], cmap="Oranges", vmin=0, vmax=1)

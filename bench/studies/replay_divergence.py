@@ -29,7 +29,7 @@ from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Number, Table
 from bench.runtime.events import of_kind
-from bench.studies.contrasts import Contrast, contrast_of
+from bench.studies.contrasts import MeanContrast, contrast_of
 from bench.worlds.bank import banked
 from bench.worlds.runtime.events import ToolCalled
 
@@ -54,15 +54,15 @@ class Divergence:
     form: str
     boundary: str
     place: str
-    between: Contrast | None
-    within: Contrast | None
-    beyond: Contrast
+    between: MeanContrast | None
+    within: MeanContrast | None
+    beyond: MeanContrast
     events: int
     first: float | None = None
 
 
 @dataclass(frozen=True)
-class Event:
+class ComparedEvent:
     """What two models committed at one event, with each seed."""
 
     instance: str
@@ -90,7 +90,7 @@ def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) ->
         beyond = []
         for strength in STRENGTHS:
             events_of = [
-                Event(place[0], *([_committed(reply, strength) for reply in event[model]] for model in models))
+                ComparedEvent(place[0], *([_committed(reply, strength) for reply in event[model]] for model in models))
                 for place, event in whole.items()
                 if judgment in ("", place[1])
             ]
@@ -121,12 +121,12 @@ def _running(run: Run, folder: Path, models: Sequence[str]) -> list[Divergence]:
     ]
 
 
-def _events(trials: pd.DataFrame, courses: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[Event]:
-    events: list[Event] = []
-    for instance, own in trials.groupby("instance", observed=True):
-        these, those = ([courses[trial] for trial in own.loc[own["model"] == model, "trial"]] for model in models)
+def _events(trials: pd.DataFrame, courses: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[ComparedEvent]:
+    events: list[ComparedEvent] = []
+    for instance, rows in trials.groupby("instance", observed=True):
+        these, those = ([courses[trial] for trial in rows.loc[rows["model"] == model, "trial"]] for model in models)
         if min(len(these), len(those)) > 1:
-            events.append(Event(str(instance), these, those))
+            events.append(ComparedEvent(str(instance), these, those))
     return events
 
 
@@ -143,7 +143,7 @@ def _courses(folder: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _divergence(form: str, boundary: str, place: str, events: Sequence[Event]) -> Divergence:
+def _divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
     differ = _effects_differ if form == "running" else _differ
     instances = [event.instance for event in events]
     pairs = [pair for event in events for pair in product(event.these, event.those)]
@@ -160,15 +160,15 @@ def _divergence(form: str, boundary: str, place: str, events: Sequence[Event]) -
     )
 
 
-def _between(event: Event, differ: Differ) -> float:
+def _between(event: ComparedEvent, differ: Differ) -> float:
     return fmean(differ(*pair) for pair in product(event.these, event.those))
 
 
-def _within(event: Event, differ: Differ) -> float:
-    return fmean(fmean(differ(*pair) for pair in combinations(own, 2)) for own in (event.these, event.those))
+def _within(event: ComparedEvent, differ: Differ) -> float:
+    return fmean(fmean(differ(*pair) for pair in combinations(seeds, 2)) for seeds in (event.these, event.those))
 
 
-def _beyond(events: Sequence[Event], differ: Differ) -> list[float]:
+def _beyond(events: Sequence[ComparedEvent], differ: Differ) -> list[float]:
     return [_between(event, differ) - _within(event, differ) for event in events]
 
 
@@ -185,11 +185,11 @@ def _first(these: Sequence[str], those: Sequence[str]) -> int:
     return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
 
 
-def _by_instance(instances: Sequence[str], values: Sequence[float]) -> Contrast:
-    own: dict[str, list[float]] = {}
+def _by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+    by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
-        own.setdefault(instance, []).append(value)
-    return contrast_of({instance: fmean(each) for instance, each in own.items()})
+        by_instance.setdefault(instance, []).append(value)
+    return contrast_of({instance: fmean(each) for instance, each in by_instance.items()})
 
 
 # What a report shows of it
@@ -224,7 +224,7 @@ def tables(run: Run) -> Iterator[Table]:
     )
 
 
-def _cell(contrast: Contrast | None) -> Cell:
+def _cell(contrast: MeanContrast | None) -> Cell:
     return BoundedNumber(contrast.value, contrast.low, contrast.high, 3) if contrast else "–"
 
 
