@@ -339,12 +339,10 @@ def _effect(due: Due) -> CallEffect:
     return effect_at(due.fault.effect, due.fault.point, CallEffect)
 
 
-def _received(attempt: CallAttempt) -> Iterator[str]:
+def _received(attempt: CallAttempt) -> Sequence[str]:
     """All that came, whole or in part."""
-    if attempt.reply:
-        yield from texts_written(attempt.reply)
-    if attempt.failure:
-        yield attempt.failure.partial
+    whole = texts_written(attempt.reply) if attempt.reply else ()
+    return (*whole, attempt.failure.partial) if attempt.failure else whole
 
 
 def _striking(faults: list[Due]) -> list[list[Due]]:

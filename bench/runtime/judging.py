@@ -76,7 +76,7 @@ class Verifier:
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
-            if isinstance(verdict, Output):
+            if not isinstance(verdict, Rejected):
                 self._validated[name] = proposal.parts[name].value, verdict
             self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
         rejected = _first_rejected(verdicts)
@@ -118,7 +118,8 @@ class Verifier:
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
         """Return those of these outputs in the state that fit their schemas."""
         current = {name: version for name in names if (version := self._state.current(name))}
-        return {name: output for name, version in current.items() if isinstance(output := self._output(version), Output)}
+        verdicts = {name: self._output(version) for name, version in current.items()}
+        return {name: verdict for name, verdict in verdicts.items() if not isinstance(verdict, Rejected)}
 
     def _output(self, version: Version) -> Verdict:
         """A version held against its schema: once, however often it is read, and not again where it was verified as a reply."""

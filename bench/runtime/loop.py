@@ -85,7 +85,7 @@ class IdleSelector(selectors.DefaultSelector):
 
     def _wake(self) -> bool:
         """Every sleeper is asked: they are different trials, and none waits for another."""
-        return sum(sleeper.wake() for sleeper in list(self.sleepers)) > 0
+        return any([sleeper.wake() for sleeper in list(self.sleepers)])  # noqa: C419  all of them
 
 
 class Loop(asyncio.SelectorEventLoop):
