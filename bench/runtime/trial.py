@@ -125,7 +125,7 @@ class Trial:
         self.state = State(scenario.task, environment.given if environment else ())
         self.injection = Injection(self.state, self.schedule, scenario.wrong_outputs, settings.answer_format, settings.tags)
         self.checks = Checks(self.state, _reference_of(scenario), self.clock.apart, wait=scenario.checks_use_sandbox)
-        self.cases = Cases(lambda: Causes(key, self.log, settings.max_attempts, model.name, settings.answer_format))
+        self.cases = Cases(functools.partial(Causes, key, self.log, settings.max_attempts, model.name, settings.answer_format))
         self.causes = self.cases.of("")
         self.verifier = Verifier(self.state, self.cases, self.log, self.checks)
         self.accepted: set[Proposal] = set()

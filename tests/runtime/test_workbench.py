@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 
 import pytest
 from trials import ROOTS, TINY, events
@@ -287,3 +289,16 @@ def test_an_architecture_sees_twenty_members_and_acts_in_no_world_where_there_is
     assert seen == asks | judges | writes | {"done", "ready", "output", "world"}
     with pytest.raises(RuntimeError, match="has no world"):
         _ = Bench().workbench.world
+
+
+def test_a_trial_that_is_over_is_freed_at_once_and_not_left_to_the_garbage_collector() -> None:
+    bench = Bench(K8S)
+    bench.commit("log_triage")
+    bench.trial.close(answered=False)
+    over = weakref.ref(bench.trial)
+    gc.disable()
+    try:
+        del bench
+        assert over() is None
+    finally:
+        gc.enable()
