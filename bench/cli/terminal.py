@@ -42,7 +42,7 @@ class Terminal(Console):
 
 def grid(shown: table.Table) -> Table:
     """A report's table as the terminal draws it, as wide as the terminal."""
-    short = shown.shortened()
+    short = shown.shortened(1)
     drawn = Table(title=short.title, title_justify="left", title_style="bold")
     for column in short.columns:
         drawn.add_column(column, overflow="fold")

@@ -347,8 +347,11 @@ class Table:
         """
         return [[text_of(cell) for cell in row] for row in self.rows]
 
-    def shortened(self) -> Table:
-        """Return the table with the circumstances that all of several rows share in its title and not in each row.
+    def shortened(self, least: int = 2) -> Table:
+        """Return the table with the circumstances that all of its rows share in its title and not in each row.
+
+        Args:
+            least: Rows that a table has at least that is shortened.
 
         Returns:
             A new table; this one where nothing is shared.
@@ -356,7 +359,7 @@ class Table:
         shared = [
             place
             for place, name in enumerate(self.columns)
-            if name in CIRCUMSTANCES and len(self.rows) > 1 and len({row[place] for row in self.rows}) == 1
+            if name in CIRCUMSTANCES and len(self.rows) >= least and len({row[place] for row in self.rows}) == 1
         ]
         if not shared:
             return self

@@ -95,6 +95,10 @@ def test_a_table_keeps_a_column_that_only_one_row_has_or_in_which_rows_differ(ro
     assert table.shortened() == table
 
 
+def test_a_terminal_says_in_the_title_what_a_sole_row_is_about() -> None:
+    assert Table("t", "Costs", ("Pack", "N"), (("a", 1),)).shortened(1) == Table("t", "Costs: pack a", ("N",), ((1,),))
+
+
 def test_csv_has_a_column_for_each_kind_of_number() -> None:
     rows = list(csv.DictReader(io.StringIO(comma_separated(TABLE))))
     tokens, solved, wrong = rows
