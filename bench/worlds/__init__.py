@@ -9,6 +9,6 @@ ENTRIES = {
     "events": ("bench.worlds.runtime.events:EVENTS", "bench.worlds.runtime.process_events:EVENTS"),
     "frames": ("bench.worlds.analysis.frames:FRAMES",),
     "metrics": ("bench.worlds.analysis.metrics:METRICS",),
-    "tables": ("bench.worlds.report.tables:PARTS",),
+    "tables": ("bench.worlds.report.tables:PARTS", "bench.worlds.report.workflow:PARTS"),
 }
 """What it brings, by kind (`bench.registry.WINGS`)."""

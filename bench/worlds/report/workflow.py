@@ -1,0 +1,87 @@
+"""Trials in worlds as workflows, arm by arm: success by trial and by step, time for people, cost, why steps fail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pandas as pd
+
+from bench.analysis.arms import Arm, Arms
+from bench.analysis.frames import Run
+from bench.analysis.statistics import share_by_instance
+from bench.render.labels import ARM, arm_cells, arm_columns, each_arm
+from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.report.table_part import TablePart
+
+MOST_REASONS = 2
+"""Reasons of a step's failures that are named, the most frequent first."""
+
+
+def workflow_tables(run: Run, arms: Arms) -> list[Table]:
+    """A table of workflows and one of their steps; none where no trial has steps."""
+    steps = run.steps
+    with_steps = [arm for arm in each_arm(arms) if steps["trial"].isin(set(arm.usable["trial"])).any()]
+    return [_workflows(run, with_steps), _steps(run, with_steps)] if with_steps else []
+
+
+def _steps_of(run: Run, arm: Arm) -> pd.DataFrame:
+    return run.steps[run.steps["trial"].isin(set(arm.usable["trial"]))]
+
+
+def _workflows(run: Run, arms: list[Arm]) -> Table:
+    def a_trial(name: str, digits: int = 1) -> TableColumn[Arm]:
+        return TableColumn(TITLES[name], lambda arm: Number(_mean(arm.usable[name]), digits))
+
+    def minutes_in_steps(arm: Arm) -> Cell:
+        return Number(_mean(_steps_of(run, arm).groupby("trial")["minutes"].sum()), 1)
+
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(arm.usable)),
+        TableColumn("Solved", lambda arm: _share(arm.usable, arm.usable["outcome"].eq("solved"))),
+        TableColumn("Steps done", lambda arm: _share(_steps_of(run, arm), _steps_of(run, arm)["done"])),
+        TableColumn("Minutes in steps", minutes_in_steps),
+        *map(a_trial, ("waiting_for_people_minutes", "tool_retries")),
+        a_trial("cost", 5),
+    )
+    notes = (
+        "shares are k/N with a 95% interval that clusters by instance; the other numbers are means by trial",
+        "minutes in steps: world time from the beginning of each step to its end, summed over the steps, so that the calendar "
+        "between two steps is left out; steps that overlap count each",
+        "a cost without prices in the config is unknown",
+    )
+    return table_of("world_workflow", "Workflows: success, time in steps, time for people, cost", columns, arms, notes)
+
+
+TITLES = {
+    "waiting_for_people_minutes": "Minutes for people",
+    "tool_retries": "Tool retries",
+    "cost": "Cost $",
+}
+
+
+def _mean(values: pd.Series[float]) -> float | None:
+    told = values.dropna()
+    return float(told.mean()) if len(told) else None
+
+
+def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:
+    return Rate(share_by_instance(rows["instance"].astype(str).tolist(), holds.astype(bool).tolist()))
+
+
+def _steps(run: Run, arms: list[Arm]) -> Table:
+    rows = tuple(row for arm in arms for row in _step_rows(run, arm))
+    columns = (*ARM, "Step", "Done, of those that began", "Attempts", "Why not")
+    notes = ("a step that nothing began is not counted; attempts are the mean by step, and reasons say how often",)
+    return Table("world_steps", "Steps: how often each is done, and why not", columns, rows, notes)
+
+
+def _step_rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
+    for name, own in _steps_of(run, arm).groupby("step", sort=False, observed=True):
+        reasons = Counter(own.loc[own["why"].ne(""), "why"]).most_common(MOST_REASONS)
+        why = ", ".join(f"{reason} {times}" for reason, times in reasons)
+        yield *arm_cells(run, arm), str(name), _share(own, own["done"]), Number(_mean(own["attempts"]), 2), why or "–"
+
+
+PARTS = (TablePart("world_workflow", lambda of: workflow_tables(of.run, of.arms), "world", concerns=("steps",)),)
