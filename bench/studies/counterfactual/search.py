@@ -7,6 +7,7 @@ second try. Random search draws its schedules from the same places, and learns n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -23,6 +24,10 @@ from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3
 """In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
+SINGLES, NEAR = 0.4, 0.5
+"""The share of trials that strike once, as long as a strike is untried by itself, and of the others the share near the last."""
+MOST_DRAWS = 100
+"""Without anything new, after which a search ends."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
 Strategy = Callable[["Seen", Random], StrikeSet | None]
@@ -110,30 +115,40 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy
 
 
 def guided(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Take turns: an untried strike by itself, and the worst schedule with a strike added."""
-    alone = [single for place in seen.places if (single := frozenset({place})) not in seen.tried]
-    if alone and len(seen.tried) % 2:
-        return draw.choice(alone)
-    return next(_further(seen, draw), None) or (draw.choice(alone) if alone else None)
+    """Choose an untried strike by itself, or a strike more for a schedule: the worse it was, the likelier it is taken.
 
-
-def _further(seen: Seen, draw: Random) -> Iterator[StrikeSet]:
-    """Yield longer schedules: the worst by a place that it opened or that has a key of its strikes; then by any place."""
+    Half of the added strikes are near what the schedule strikes: at a place that it opened, or at the same effect. Of several
+    places that fit, an effect is taken that this schedule was tried with least.
+    """
+    alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
     parents = [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
-    places = draw.sample(list(seen.places), len(seen.places))
-    for related in (True, False):
-        for tried in parents:
-            keys = {(strike.target, strike.key) for _, strike in tried.schedule}
-            for place in places:
-                near = place in tried.opened or (place[1].target, place[1].key) in keys
-                if near == related and place not in tried.schedule and (longer := tried.schedule | {place}) not in seen.tried:
-                    yield longer
+    if not parents or (alone and draw.random() < SINGLES):
+        return frozenset({_least_covered(alone, frozenset(), seen, draw)}) if alone else None
+    for _ in range(MOST_DRAWS):
+        [parent] = draw.choices(parents, [1 / rank for rank in range(1, len(parents) + 1)])
+        places = [
+            place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried
+        ]
+        struck = {_effect(place) for place in parent.schedule}
+        near = [place for place in places if place in parent.opened or _effect(place) in struck]
+        if chosen := (near if draw.random() < NEAR else places) or places:
+            return parent.schedule | {_least_covered(chosen, parent.schedule, seen, draw)}
+    return None
+
+
+def _least_covered(places: Sequence[PlacedStrike], schedule: StrikeSet, seen: Seen, draw: Random) -> PlacedStrike:
+    covered = Counter(_effect(place) for place in seen.places if schedule | {place} in seen.tried)
+    return min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])
+
+
+def _effect(place: PlacedStrike) -> tuple[str, str]:
+    return place[1].target, place[1].key
 
 
 def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Draw up to `MOST_STRIKES` of the places seen, evenly; None where a hundred draws bring nothing new."""
+    """Draw up to `MOST_STRIKES` of the places seen, evenly; None where `MOST_DRAWS` draws bring nothing new."""
     places = list(seen.places)
-    for _ in range(100 if places else 0):
+    for _ in range(MOST_DRAWS if places else 0):
         size = draw.randint(1, min(MOST_STRIKES, len(places)))
         if (schedule := frozenset(draw.sample(places, size))) not in seen.tried:
             return schedule
