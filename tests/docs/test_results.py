@@ -17,6 +17,7 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
+from bench.experiment.reading import read_responses
 from bench.studies.claims.beside_paper import beside
 from bench.studies.claims.published import load_others, load_published
 from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
@@ -249,6 +250,22 @@ def test_the_results_say_what_a_retry_took_on_the_model_at_the_papers_sizes(arch
         ratio = one.by_monolithic(architecture)
         assert ratio and ratio.ratio and ratio.low and ratio.high
         assert f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]" in RESULTS
+
+
+def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
+    folder = ROOT / "results" / "noise-qwen2.5-coder-1.5b-instruct"
+    run, responses = bench.load_run(folder), list(read_responses(folder))
+    assert run.manifest.models["qwen2.5-coder-1.5b-instruct"].temperature == 0.0
+    distinct, lengths = list[int](), list[str]()
+    for scenario in ("multi_file_debugging:paper_sized", "k8s_oomkill:paper_sized"):
+        replies = [response for response in responses if response.scenario == scenario]
+        assert len(replies) == 20 and len({response.messages for response in replies}) == 1
+        distinct.append(len({response.reply for response in replies}))
+        tokens = run.calls.loc[run.calls["scenario"] == scenario, "tokens_out"]
+        lengths.append(f"{tokens.mean():.0f} ± {tokens.std():.0f}")
+    cut = int(run.calls["tokens_out"].eq(1_600).sum())
+    assert f"Of 20 replies {distinct[0]} were distinct on `multi_file_debugging:paper_sized` and {distinct[1]} on" in RESULTS
+    assert f"{lengths[0]} tokens (mean ± sd of 20; {cut} ran into the limit of 1,600) and {lengths[1]}." in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:

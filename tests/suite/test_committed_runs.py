@@ -43,6 +43,7 @@ ALONE = (
     "repair-qwen2.5-coder-1.5b-instruct",
     "substitution-qwen2.5-coder",
     SYSTEMS,
+    "noise-qwen2.5-coder-1.5b-instruct",
     "paper_sized-qwen2.5-coder-1.5b-instruct",
 )
 OF_THIS_MACHINE = (b"Framework s", b"Framework (s)")
@@ -56,7 +57,8 @@ RUNS = {
     ALONE[1]: 120,
     ALONE[2]: 120,
     SYSTEMS: 100,
-    ALONE[4]: 64,
+    ALONE[4]: 40,
+    ALONE[5]: 64,
     HUMANEVAL: 164,
     INCIDENTS: 360,
     OTHER_FAULTS: 300,

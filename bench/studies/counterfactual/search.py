@@ -24,8 +24,8 @@ from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3
 """In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
-SINGLES, NEAR = 0.4, 0.5
-"""The share of trials that strike once, as long as a strike is untried by itself, and of the others the share near the last."""
+SINGLES, NEAR = 0.15, 0.5
+"""Once each effect was struck by itself: the share of trials that strike once, and of the others the share near others."""
 MOST_DRAWS = 100
 """Without anything new, after which a search ends."""
 StrikeSet = frozenset[PlacedStrike]
@@ -69,8 +69,8 @@ class Seen:
 
     @property
     def worst_first(self) -> list[Tried]:
-        """What was tried, the worst first; of equal harm the fewer strikes, then the earlier."""
-        return sorted(self.tried.values(), key=lambda tried: (tried.harm, -len(tried.schedule)), reverse=True)
+        """What was tried, the most damage first; of equal harm the fewer strikes, then the earlier."""
+        return sorted(self.tried.values(), key=lambda tried: (-tried.harm.damage, not tried.harm.unsolved, len(tried.schedule)))
 
 
 @dataclass(frozen=True)
@@ -115,17 +115,20 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy
 
 
 def guided(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Choose an untried strike by itself, or a strike more for a schedule: the worse it was, the likelier it is taken.
+    """Choose an untried strike by itself until each effect had one, then mostly a strike more for a schedule.
 
-    Half of the added strikes are near what the schedule strikes: at a place that it opened, or at the same effect. Of several
-    places that fit, an effect is taken that this schedule was tried with least.
+    A schedule is taken further the likelier the worse it was. Half of the added strikes are near what it strikes: at a place
+    that it opened, or at the same effect. Of several places, an effect is taken that this schedule was tried with least.
     """
     alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
+    covered = {_effect(place) for place in seen.places if frozenset({place}) in seen.tried}
+    if first := [place for place in alone if _effect(place) not in covered]:
+        return frozenset({draw.choice(first)})
+    if alone and draw.random() < SINGLES:
+        return frozenset({_least_covered(alone, frozenset(), seen, draw)})
     parents = [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
-    if not parents or (alone and draw.random() < SINGLES):
-        return frozenset({_least_covered(alone, frozenset(), seen, draw)}) if alone else None
-    for _ in range(MOST_DRAWS):
-        [parent] = draw.choices(parents, [1 / rank for rank in range(1, len(parents) + 1)])
+    for _ in range(MOST_DRAWS if parents else 0):
+        [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
         places = [
             place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried
         ]
@@ -133,7 +136,7 @@ def guided(seen: Seen, draw: Random) -> StrikeSet | None:
         near = [place for place in places if place in parent.opened or _effect(place) in struck]
         if chosen := (near if draw.random() < NEAR else places) or places:
             return parent.schedule | {_least_covered(chosen, parent.schedule, seen, draw)}
-    return None
+    return frozenset({alone[0]}) if alone else None
 
 
 def _least_covered(places: Sequence[PlacedStrike], schedule: StrikeSet, seen: Seen, draw: Random) -> PlacedStrike:
