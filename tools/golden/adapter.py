@@ -96,9 +96,15 @@ def planned(experiment: Matrix, trial: TrialSpec) -> list[tuple[object, ...]]:
     subtasks = [subtask.name for subtask in experiment.scenarios[trial.scenario_key].task.subtasks]
     found = [*_in_calls(schedule, trial, subtasks, experiment.config.max_attempts), *_in_world(schedule, trial)]
     return [
-        (due.fault.point, due.fault.effect, due.subtask, due.attempt, due.sample, due.key, due.draw.random(), asdict(due.fault))
+        (fault.point, fault.effect, due.subtask, due.attempt, due.sample, due.key, due.draw.random(), _fields_of(fault))
         for due in found
+        for fault in [due.fault]
     ]
+
+
+def _fields_of(fault: Fault) -> dict[str, object]:
+    """Return what a fault says; without `only` all that its trigger draws is struck, as it was before there was that field."""
+    return {name: value for name, value in asdict(fault).items() if name != "only" or value is not None}
 
 
 def _in_calls(schedule: FaultSchedule, trial: TrialSpec, subtasks: list[str], attempts: int) -> Iterator[Any]:
