@@ -117,10 +117,9 @@ def stale(
     folder: FolderOption = HERE,
 ) -> None:
     """Show what of a portfolio of code, tests and documents is stale."""
-    for one in ExecutionState.open(folder).stale(portfolio):
-        typer.echo(
-            f"{one.path}: {', '.join([*(f'run {name}' for name in one.rerun), *(f'{path} changed' for path in one.because)])}"
-        )
+    for stale in ExecutionState.open(folder).stale(portfolio):
+        why = [*(f"run {name}" for name in stale.rerun), *(f"{path} changed" for path in stale.because)]
+        typer.echo(f"{stale.path}: {', '.join(why)}")
 
 
 @app.command()

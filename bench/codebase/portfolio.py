@@ -75,19 +75,19 @@ def stale(state: Workspace, name: str) -> list[Stale]:
     present = Present(state.root)
     layouts = [layout for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")]
     decisions = [decide(state.store, present, layout, KINDS) for layout in layouts]
-    invalid = [one for decision in decisions for one in decision.invalid]
-    failed = [one for decision in decisions for one, kept in decision.kept.items() if kept.outcome in ("failed", "error")]
-    every = invalid + [one for decision in decisions for one in decision.kept]
-    found: dict[str, Stale] = {}
+    invalid = [name for decision in decisions for name in decision.invalid]
+    failed = [name for decision in decisions for name, kept in decision.kept.items() if kept.outcome in ("failed", "error")]
+    every = invalid + [name for decision in decisions for name in decision.kept]
+    stale: dict[str, Stale] = {}
     for path in _ordered(known):
-        own = {one for one in every if one.startswith(f"{path}::") or one == path}
-        rerun = tuple(one for one in [*invalid, *failed] if one in own)
+        tests = {test for test in every if test.startswith(f"{path}::") or test == path}
+        rerun = tuple(name for name in [*invalid, *failed] if name in tests)
         now = _versions(state, list(known[path]))
         changed = tuple(other for other in now if other != path and now[other] != known[path][other])
-        because = () if own or now[path] != known[path][path] else changed
+        because = () if tests or now[path] != known[path][path] else changed
         if rerun or because:
-            found[path] = Stale(path, because, rerun)
-    return list(found.values())
+            stale[path] = Stale(path, because, rerun)
+    return list(stale.values())
 
 
 def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
@@ -100,12 +100,12 @@ def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
 def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:
     """The version of each artifact: for code, of all of its functions and of its skeleton; else of its content."""
     present = Present(state.root)
-    found = {}
+    versions = {}
     for path in paths:
         module = present.module(path) if path.endswith(".py") else None
         values = (module.skeleton, *(unit.digest for unit in module.units)) if module else (present.value("file", path),)
-        found[path] = " ".join(values)
-    return found
+        versions[path] = " ".join(values)
+    return versions
 
 
 def _refuse_circles(name: str, needs: Mapping[str, Sequence[str]]) -> None:

@@ -37,8 +37,8 @@ def refuse_live(matrix: Matrix) -> None:
     """Raise ConfigError where a model is live: its gates, its budget and its cache are held by one process."""
     for name, model in matrix.models.items():
         if model.timing == "live":
-            said = f"--engine ray runs simulated and recorded models, and '{name}' is live"
-            raise ConfigError(f"{said}; leave --engine out, or part the run by --shard")
+            problem = f"--engine ray runs simulated and recorded models, and '{name}' is live"
+            raise ConfigError(f"{problem}; leave --engine out, or part the run by --shard")
 
 
 @contextmanager
@@ -122,8 +122,8 @@ async def _finished(ray: Any, task: Any, given: Any, batch: Sequence[TrialSpec])
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        said = f"a worker ended with {len(batch)} trials: {' '.join(str(error).split())[:100]}"
-        raise ResultsError(f"{said}; what came back is kept, and the same command goes on") from error
+        problem = f"a worker ended with {len(batch)} trials: {' '.join(str(error).split())[:100]}"
+        raise ResultsError(f"{problem}; what came back is kept, and the same command goes on") from error
     return finished
 
 
