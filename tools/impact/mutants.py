@@ -43,7 +43,8 @@ def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
         end = len("".join(lines[: node.end_lineno - 1]).encode()) + node.end_col_offset
         raw = text.encode()
         content = (raw[:start] + new.encode() + raw[end:]).decode()
-        yield Mutant(str(file.relative_to(root)), node.lineno, f"{raw[start:end].decode()} -> {new}"[:120], content)
+        what = " ".join(f"{raw[start:end].decode()} -> {new}".split())
+        yield Mutant(str(file.relative_to(root)), node.lineno, what[:120], content)
 
 
 def _changed(node: ast.AST) -> str | None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
+from impact.figure import draw
+
 Rows = Sequence[dict[str, str]]
 SELECTORS = ("bench", "testmon")
 
@@ -20,12 +22,30 @@ def limit(count: int, of: int) -> str:
 
 
 def write_report(folder: Path) -> None:
-    """Make `report.md` of the rows in a folder."""
+    """Make `report.md` and its figure of the rows in a folder."""
     rows, costs = read(folder / "mutants.csv"), read(folder / "recording.csv")
-    text = "\n".join(
-        ("# What selective re-execution misses", "", *sentences(rows), "", *table(rows), "", *recording(costs), "")
+    (folder / "report.md").write_text(report(rows, costs), encoding="utf-8")
+    packages = dict.fromkeys(row["package"] for row in rows)
+    shares = {selector: {name: share(rows, selector, name) for name in packages} for selector in SELECTORS}
+    missed = {selector: {name: total(rows, "missed", selector, name) for name in packages} for selector in SELECTORS}
+    draw(shares, missed, folder / "selection.png")
+
+
+def report(rows: Rows, costs: Rows) -> str:
+    """The report's text."""
+    head = ("# What selective re-execution misses", "", *(f"- {one}" for one in (*sentences(rows), slower(costs))), "")
+    figure = ("![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", "")
+    notes = (
+        "Changed, missed, distorted and over-run count results of tests. Times are processor seconds of a shared machine.",
+        "",
     )
-    (folder / "report.md").write_text(text, encoding="utf-8")
+    recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
+    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *recorded))
+
+
+def share(rows: Rows, selector: str, package: str | None = None) -> float:
+    """The share of tests that a selector ran, in percent."""
+    return 100 * total(rows, "run", selector, package) / max(1, total(rows, "tests", selector, package))
 
 
 def read(path: Path) -> Rows:
@@ -47,12 +67,19 @@ def sentences(rows: Rows) -> list[str]:
     said.append(f"{mutants} mutants of {packages} open packages changed {total(rows, 'changed', 'bench'):,} results of tests.")
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
         missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
-        share = 100 * total(rows, "run", selector) / max(1, total(rows, "tests", selector))
         struck = sum(int(row["missed"]) > 0 for row in rows if row["selector"] == selector)
         most = f"at most {limit(struck, mutants)} of mutants, at 95%"
-        said.append(f"{word} missed {missed} of {changed:,} changed results, in {struck} of {mutants} mutants ({most}).")
-        said.append(f"It ran {share:.1f}% of the tests.")
+        ran = f"ran {share(rows, selector):.1f}% of the tests"
+        said.append(
+            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {mutants} mutants ({most}), and {ran}."
+        )
     return said
+
+
+def slower(costs: Rows) -> str:
+    """What recording costs, in words."""
+    each = [f"{float(row['bench']) / float(row['plain']):.2f} ({row['package']})" for row in costs]
+    return f"To record the unchanged suite took {' and '.join(each)} times the processor seconds of a plain run."
 
 
 def table(rows: Rows) -> list[str]:
@@ -73,10 +100,18 @@ def table(rows: Rows) -> list[str]:
         for selector in SELECTORS:
             own = [row for row in rows if row["selector"] == selector and row["package"] == package]
             counts = [total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")]
-            share = 100 * total(own, "run", selector) / max(1, total(own, "tests", selector))
             spent = 100 * sum(float(row["seconds"]) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
             lines.append(
-                _line([package, selector, len(own), *(f"{count:,}" for count in counts), f"{share:.1f}%", f"{spent:.0f}%"])
+                _line(
+                    [
+                        package,
+                        selector,
+                        len(own),
+                        *(f"{count:,}" for count in counts),
+                        f"{share(own, selector):.1f}%",
+                        f"{spent:.0f}%",
+                    ]
+                )
             )
     return lines
 
