@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from functools import cache
+from itertools import chain, combinations
+from typing import NamedTuple
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
-from bench.analysis.metrics import COMPARED, COST, SOLVED
+from bench.analysis.metrics import COMPARED, COST, SOLVED, Metric
 from bench.analysis.noise import SPLITS, Halves, halves_of
 from bench.analysis.per_solved import per_solved
-from bench.render.labels import ARM, arm_cells, each_arm, model_label
-from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Spent, Table
+from bench.analysis.statistics import PairedMean
+from bench.render.labels import arm_columns, each_arm, model_label
+from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Spent, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
+
+ArmPair = tuple[Arm, Arm]
 
 
 def differences(run: Run, arms: Arms) -> Table:
     """Each architecture against each other, pair by pair."""
-    rows: list[tuple[Cell, ...]] = []
-    for condition, named in arms.items():
-        for first, second in combinations(named.values(), 2):
-            place = (condition.scenario, model_label(run, condition.model), condition.plan)
-            rows.append((*place, f"{second.architecture} − {first.architecture}", *_difference(first, second)))
-    title = "Paired differences between architectures"
-    return Table("differences", title, (*ARM[:3], "Difference", *_DIFFERENCE), tuple(rows), _DIFFERENCE_NOTES)
 
+    @cache
+    def less(pair: ArmPair, measure: str) -> PairedMean:
+        return pair[1].less(pair[0], measure)
 
-_DIFFERENCE = ("Pairs", "Unpaired", *(measure.title for measure in COMPARED))
-_DIFFERENCE_NOTES = (
-    "paired by instance and repetition, all else being equal; mean ± sd of the differences [95% interval of their mean]",
-    "unpaired: trials whose counterpart ended in an error or is not recorded",
-    "each interval is at 95% by itself: among twenty of them one misses by chance",
-)
+    def difference(measure: Metric) -> TableColumn[ArmPair]:
+        return TableColumn(measure.title, lambda pair: Estimate(less(pair, measure.name).difference, measure.digits))
 
-
-def _difference(first: Arm, second: Arm) -> tuple[Cell, ...]:
-    """The cells under _DIFFERENCE for `second` less `first`."""
-    paired = [second.less(first, measure.name) for measure in COMPARED]
-    shown = [Estimate(difference.difference, measure.digits) for difference, measure in zip(paired, COMPARED, strict=True)]
-    return (paired[0].pairs, paired[0].unpaired, *shown)
+    columns = (
+        TableColumn[ArmPair]("Scenario", lambda pair: pair[0].condition.scenario),
+        TableColumn[ArmPair]("Model", lambda pair: model_label(run, pair[0].condition.model)),
+        TableColumn[ArmPair]("Fault plan", lambda pair: pair[0].condition.plan),
+        TableColumn[ArmPair]("Difference", lambda pair: f"{pair[1].architecture} − {pair[0].architecture}"),
+        TableColumn[ArmPair]("Pairs", lambda pair: less(pair, COMPARED[0].name).pairs),
+        TableColumn[ArmPair]("Unpaired", lambda pair: less(pair, COMPARED[0].name).unpaired),
+        *map(difference, COMPARED),
+    )
+    notes = (
+        "paired by instance and repetition, all else being equal; mean ± sd of the differences [95% interval of their mean]",
+        "unpaired: trials whose counterpart ended in an error or is not recorded",
+        "each interval is at 95% by itself: among twenty of them one misses by chance",
+    )
+    pairs = chain.from_iterable(combinations(named.values(), 2) for named in arms.values())
+    return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
 
 
 def models(run: Run, arms: Arms) -> list[Table]:
@@ -46,30 +53,43 @@ def models(run: Run, arms: Arms) -> list[Table]:
     return [_models(run, arms)] if len(run.names("model")) > 1 else []
 
 
+class MeasureOfModels(NamedTuple):
+    """A measure of two arms that differ in their model alone: both values, the second less the first, and of how many pairs."""
+
+    first: Arm
+    second: Arm
+    measure: str
+    values: tuple[Cell, Cell]
+    difference: Cell
+    pairs: int
+    unpaired: int
+
+
 def _models(run: Run, arms: Arms) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for first, second in _pairs(arms):
-        named = (model_label(run, arm.condition.model) for arm in (first, second))
-        place = (first.condition.scenario, first.condition.plan, first.architecture, *named)
-        rows += [(*place, *cells) for cells in _compared(first, second)]
-    return Table(
-        name="models",
-        title="Models compared",
-        columns=(
-            *("Scenario", "Fault plan", "Architecture", "Model A", "Model B"),
-            *("Measure", "A", "B", "B − A, paired", "Pairs", "Unpaired"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
-            "the mean]",
-            "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
-            "B solved (gained) or only A (lost)",
-            "unpaired: trials whose counterpart ended in an error or is not recorded",
-            "each interval is at 95% by itself: among twenty of them one misses by chance",
-            *_taken_over(run),
-        ),
+    columns = (
+        TableColumn[MeasureOfModels]("Scenario", lambda row: row.first.condition.scenario),
+        TableColumn[MeasureOfModels]("Fault plan", lambda row: row.first.condition.plan),
+        TableColumn[MeasureOfModels]("Architecture", lambda row: row.first.architecture),
+        TableColumn[MeasureOfModels]("Model A", lambda row: model_label(run, row.first.condition.model)),
+        TableColumn[MeasureOfModels]("Model B", lambda row: model_label(run, row.second.condition.model)),
+        TableColumn[MeasureOfModels]("Measure", lambda row: row.measure),
+        TableColumn[MeasureOfModels]("A", lambda row: row.values[0]),
+        TableColumn[MeasureOfModels]("B", lambda row: row.values[1]),
+        TableColumn[MeasureOfModels]("B − A, paired", lambda row: row.difference),
+        TableColumn[MeasureOfModels]("Pairs", lambda row: row.pairs),
+        TableColumn[MeasureOfModels]("Unpaired", lambda row: row.unpaired),
     )
+    notes = (
+        "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
+        "the mean]",
+        "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
+        "B solved (gained) or only A (lost)",
+        "unpaired: trials whose counterpart ended in an error or is not recorded",
+        "each interval is at 95% by itself: among twenty of them one misses by chance",
+        *_taken_over(run),
+    )
+    measures = (measure for pair in _pairs(arms) for measure in _compared(*pair))
+    return table_of("models", "Models compared", columns, measures, notes)
 
 
 def _taken_over(run: Run) -> Iterator[str]:
@@ -80,7 +100,7 @@ def _taken_over(run: Run) -> Iterator[str]:
             yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
 
 
-def _pairs(arms: Arms) -> Iterator[tuple[Arm, Arm]]:
+def _pairs(arms: Arms) -> Iterator[ArmPair]:
     """The arms that differ in nothing but their model, two by two, the earlier model of the config first."""
     alike: dict[tuple[str, str, str], list[Arm]] = {}
     for condition, named in arms.items():
@@ -89,52 +109,59 @@ def _pairs(arms: Arms) -> Iterator[tuple[Arm, Arm]]:
     return (pair for group in alike.values() for pair in combinations(group, 2))
 
 
-def _compared(first: Arm, second: Arm) -> Iterator[tuple[Cell, ...]]:
-    """The measure, both models' values, the second's less the first's, and how many pairs that is of."""
+def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
+    def values(measure: Metric) -> tuple[Cell, Cell]:
+        before, after = (Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second))
+        return before, after
+
     for measure in COMPARED:
         paired = second.less(first, measure.name)
-        values = [Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second)]
         difference = Estimate(paired.difference, measure.digits)
-        yield measure.title, *values, difference, paired.pairs, paired.unpaired
-    spent = [per_solved(arm.trials, COST.name) for arm in (first, second)]
-    if all(value.spent is not None for value in spent):
+        yield MeasureOfModels(first, second, measure.title, values(measure), difference, paired.pairs, paired.unpaired)
+    before, after = (per_solved(arm.trials, COST.name) for arm in (first, second))
+    if before.spent is not None and after.spent is not None:
         paired = second.less(first, COST.name)
-        values = [Estimate(arm.mean(COST.name), COST.digits, with_n=True) for arm in (first, second)]
-        yield "Dollars", *values, Estimate(paired.difference, COST.digits), paired.pairs, paired.unpaired
-        yield "Dollars for a solved task", *(Spent(value, COST.digits) for value in spent), "–", paired.pairs, paired.unpaired
+        pairs = paired.pairs, paired.unpaired
+        yield MeasureOfModels(first, second, "Dollars", values(COST), Estimate(paired.difference, COST.digits), *pairs)
+        spent = Spent(before, COST.digits), Spent(after, COST.digits)
+        yield MeasureOfModels(first, second, "Dollars for a solved task", spent, "–", *pairs)
     gap = second.solved_less(first)
-    yield SOLVED.title, Rate(first.solved()), Rate(second.solved()), RateGap(gap), gap.pairs, gap.unpaired
+    rates = Rate(first.solved()), Rate(second.solved())
+    yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), gap.pairs, gap.unpaired)
 
 
 def noise_floor(run: Run, arms: Arms) -> Table:
-    each = list(each_arm(arms))
-    halves = {n: halves_of(n) for n in {len(arm.units("tokens")) for arm in each}}
-    return Table(
-        name="noise_floor",
-        title="Noise floor: each architecture against itself",
-        columns=(
-            *(*ARM, "N", "In a half", "Splits"),
-            *(name for measure in COMPARED for name in (measure.title, f"{measure.title}, of the mean")),
-        ),
-        rows=tuple(_floor_row(run, arm, halves[len(arm.units("tokens"))]) for arm in each),
-        notes=(
-            "A/A by split halves: one arm's repetitions, each with its own seeds, dealt into two halves in every way there is "
-            f"({SPLITS:,} random ones where there are more); 95% of the splits lie no farther apart than this",
-            "chance alone does as much between groups of that size; two arms of N unpaired trials would lie about 1.4 times "
-            "closer, and pairs may lie closer still: read it beside the paired differences",
-        ),
+    by_units = cache(halves_of)
+
+    def halves(arm: Arm) -> Halves:
+        return by_units(len(arm.units("tokens")))
+
+    @cache
+    def floor(arm: Arm, measure: str) -> float | None:
+        return halves(arm).floor(arm.units(measure))
+
+    def of_mean(arm: Arm, measure: str) -> float | None:
+        apart, mean = floor(arm, measure), arm.mean(measure).mean
+        return apart / abs(mean) if apart is not None and mean else None
+
+    def floors(measure: Metric) -> Iterator[TableColumn[Arm]]:
+        yield TableColumn(measure.title, lambda arm: Number(floor(arm, measure.name), measure.digits))
+        yield TableColumn(f"{measure.title}, of the mean", lambda arm: Number(of_mean(arm, measure.name), 1, percent=True))
+
+    columns = (
+        *arm_columns(run),
+        TableColumn[Arm]("N", lambda arm: halves(arm).n),
+        TableColumn[Arm]("In a half", lambda arm: halves(arm).half),
+        TableColumn[Arm]("Splits", lambda arm: halves(arm).splits),
+        *chain.from_iterable(map(floors, COMPARED)),
     )
-
-
-def _floor_row(run: Run, arm: Arm, halves: Halves) -> tuple[Cell, ...]:
-    return (*arm_cells(run, arm), halves.n, halves.half, halves.splits, *_floors(arm, halves))
-
-
-def _floors(arm: Arm, halves: Halves) -> Iterator[Cell]:
-    for measure in COMPARED:
-        floor, mean = halves.floor(arm.units(measure.name)), arm.mean(measure.name).mean
-        yield Number(floor, measure.digits)
-        yield Number(floor / abs(mean) if floor is not None and mean else None, 1, percent=True)
+    notes = (
+        "A/A by split halves: one arm's repetitions, each with its own seeds, dealt into two halves in every way there is "
+        f"({SPLITS:,} random ones where there are more); 95% of the splits lie no farther apart than this",
+        "chance alone does as much between groups of that size; two arms of N unpaired trials would lie about 1.4 times "
+        "closer, and pairs may lie closer still: read it beside the paired differences",
+    )
+    return table_of("noise_floor", "Noise floor: each architecture against itself", columns, each_arm(arms), notes)
 
 
 PARTS = (

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, Condition, instances_by_scenario, instances_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import CONFIDENCE, PairedTest
+from bench.analysis.statistics import CONFIDENCE, Pair, PairedTest, TwoByTwo
 from bench.analysis.statistics.mcnemar import TEN_POINTS
 from bench.analysis.statistics.power import POWER
-from bench.render.labels import ARM, model_label, slug
-from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table
+from bench.render.labels import model_label, slug
+from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 MOST_INSTANCES = 60
@@ -31,39 +33,67 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
     ]
     tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]
     adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
-    rows = tuple(_row(run, *pair, tests[place], adjusted[place]) for place, pair in enumerate(pairs))
-    title = "Solved, architecture against architecture, by instance"
-    return [Table("solved_differences", title, _COLUMNS, rows, _NOTES)] if rows else []
-
-
-_COLUMNS = (
-    *(*ARM[:3], "A", "B", "Instances", "Pairs", "Solved by both", "By A alone", "By B alone", "By neither"),
-    *("B − A", "p", "p, Holm", f"Instances that decide {TEN_POINTS * 100:.0f} points"),
-)
-_NOTES = (
-    "paired by instance and repetition; pairs in which one ended in an error are left out; B − A: the difference of the rates, "
-    "with Bonett and Price's 95% interval, of several repetitions by the effective number of pairs",
-    "p: McNemar's exact test, of the pairs that one alone solved; where an instance has several repetitions, which are alike, "
-    "by flipping the signs of the instances' mean differences instead; Holm: corrected over all rows of this table; (floor): "
-    "the least that so many pairs can give",
-    f"instances that decide: so many, with as many repetitions each, find a true difference of {TEN_POINTS * 100:.0f} points "
-    f"with {POWER:.0%} power at {1 - CONFIDENCE:.0%}, where as large a share is solved by one alone as here (Connor 1987) [of "
-    "that share's 95% interval]; the correction over several comparisons asks for more",
-)
-
-
-def _row(run: Run, first: Arm, second: Arm, test: PairedTest, adjusted: float | None) -> tuple[Cell, ...]:
-    condition, gap = first.condition, second.solved_less(first)
-    solved, others = statistics.in_common(first.solved_by_pair(), second.solved_by_pair())
-    table, required = statistics.two_by_two(solved, others), statistics.required_instances(solved, others)
-    return (
-        *(condition.scenario, model_label(run, condition.model), condition.plan, first.architecture, second.architecture),
-        *(len({instance for instance, _ in solved}), table.pairs, table.both, table.first, table.second, table.neither),
-        BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True),
-        Number(test.p, 3),
-        AdjustedP(adjusted, test.least if test.p == test.least else None),
-        BoundedNumber(required.number, required.low, required.high) if required else NOTHING,
+    rows = [SolvedPair(*pair, test, adjusted[place]) for place, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
+    columns = (
+        TableColumn[SolvedPair]("Scenario", lambda row: row.first.condition.scenario),
+        TableColumn[SolvedPair]("Model", lambda row: model_label(run, row.first.condition.model)),
+        TableColumn[SolvedPair]("Fault plan", lambda row: row.first.condition.plan),
+        TableColumn[SolvedPair]("A", lambda row: row.first.architecture),
+        TableColumn[SolvedPair]("B", lambda row: row.second.architecture),
+        TableColumn[SolvedPair]("Instances", lambda row: len({instance for instance, _ in row.solved[0]})),
+        TableColumn[SolvedPair]("Pairs", lambda row: row.table.pairs),
+        TableColumn[SolvedPair]("Solved by both", lambda row: row.table.both),
+        TableColumn[SolvedPair]("By A alone", lambda row: row.table.first),
+        TableColumn[SolvedPair]("By B alone", lambda row: row.table.second),
+        TableColumn[SolvedPair]("By neither", lambda row: row.table.neither),
+        TableColumn[SolvedPair]("B − A", _gap),
+        TableColumn[SolvedPair]("p", lambda row: Number(row.test.p, 3)),
+        TableColumn[SolvedPair](
+            "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
+        ),
+        TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required),
     )
+    notes = (
+        "paired by instance and repetition; pairs in which one ended in an error are left out; B − A: the difference of the "
+        "rates, with Bonett and Price's 95% interval, of several repetitions by the effective number of pairs",
+        "p: McNemar's exact test, of the pairs that one alone solved; where an instance has several repetitions, which are "
+        "alike, by flipping the signs of the instances' mean differences instead; Holm: corrected over all rows of this table; "
+        "(floor): the least that so many pairs can give",
+        f"instances that decide: so many, with as many repetitions each, find a true difference of {TEN_POINTS * 100:.0f} "
+        f"points with {POWER:.0%} power at {1 - CONFIDENCE:.0%}, where as large a share is solved by one alone as here (Connor "
+        "1987) [of that share's 95% interval]; the correction over several comparisons asks for more",
+    )
+    title = "Solved, architecture against architecture, by instance"
+    return [table_of("solved_differences", title, columns, rows, notes)] if rows else []
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedPair:
+    """Two arms by what they solve; `adjusted` is the test's p after Holm's correction."""
+
+    first: Arm
+    second: Arm
+    test: PairedTest
+    adjusted: float | None
+
+    @cached_property
+    def solved(self) -> tuple[Mapping[Pair, bool], Mapping[Pair, bool]]:
+        """Whether each solved what both have."""
+        return statistics.in_common(self.first.solved_by_pair(), self.second.solved_by_pair())
+
+    @cached_property
+    def table(self) -> TwoByTwo:
+        return statistics.two_by_two(*self.solved)
+
+
+def _gap(row: SolvedPair) -> BoundedNumber:
+    gap = row.second.solved_less(row.first)
+    return BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True)
+
+
+def _required(row: SolvedPair) -> Cell:
+    required = statistics.required_instances(*row.solved)
+    return BoundedNumber(required.number, required.low, required.high) if required else NOTHING
 
 
 def by_instance(run: Run, arms: Arms) -> Iterator[Table]:

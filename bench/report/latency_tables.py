@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.analysis.lived import live_seconds_of
 from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import PartEstimate
+from bench.experiment.history import LiveSeconds
 from bench.render.labels import model_label
-from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table
+from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 NOT_TOLD = "not told by this server"
+ModelAndArm = tuple[str, LiveSeconds]
 
 
 def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
@@ -23,51 +28,50 @@ def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
     """Return the latency of live trials by arm; of a replay, that of its recording."""
-    rows: list[tuple[Cell, ...]] = []
-    for model, arm in live_seconds_of(run):
-        place = (arm.scenario, model_label(run, model), arm.plan, arm.architecture)
-        spread = f"{arm.least:.4%} to {arm.most:.4%}"
-        seconds = (Number(arm.framework, 4), Number(arm.latency, 2), Number(arm.share, 4, percent=True))
-        rows.append((*place, arm.trials, *seconds, spread, _papers_share(published, arm.scenario, arm.architecture)))
-    return Table(
-        name="framework_time",
-        title="Framework time of the live run",
-        columns=(
-            *("Scenario", "Model", "Fault plan", "Architecture", "Trials"),
-            *("Framework s in all", "Latency s in all", "Share", "Share, by trial", "Share, paper"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            "measured while the trials were lived through, and sums over them, errors left out; by trial: the least and the "
-            "most",
-            "of a replay these are its recording's; its own framework time is in the tables of every measure, and no part of "
-            "the recorded latency",
-            f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
-        ),
+    columns = (
+        TableColumn[ModelAndArm]("Scenario", lambda row: row[1].scenario),
+        TableColumn[ModelAndArm]("Model", lambda row: model_label(run, row[0])),
+        TableColumn[ModelAndArm]("Fault plan", lambda row: row[1].plan),
+        TableColumn[ModelAndArm]("Architecture", lambda row: row[1].architecture),
+        TableColumn[ModelAndArm]("Trials", lambda row: row[1].trials),
+        TableColumn[ModelAndArm]("Framework s in all", lambda row: Number(row[1].framework, 4)),
+        TableColumn[ModelAndArm]("Latency s in all", lambda row: Number(row[1].latency, 2)),
+        TableColumn[ModelAndArm]("Share", lambda row: Number(row[1].share, 4, percent=True)),
+        TableColumn[ModelAndArm]("Share, by trial", lambda row: f"{row[1].least:.4%} to {row[1].most:.4%}"),
+        TableColumn[ModelAndArm]("Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)),
     )
+    notes = (
+        "measured while the trials were lived through, and sums over them, errors left out; by trial: the least and the most",
+        "of a replay these are its recording's; its own framework time is in the tables of every measure, and no part of "
+        "the recorded latency",
+        f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
+    )
+    return table_of("framework_time", "Framework time of the live run", columns, live_seconds_of(run), notes)
 
 
 def client_time(run: Run) -> Table:
     """By model, of calls whose time in flight was told apart from what this process took beside."""
-    told = run.calls[run.calls["client_seconds"].gt(0)]
-    rows: list[tuple[Cell, ...]] = []
-    for model, calls in told.groupby("model", sort=False):
-        client, flight = calls["client_seconds"], calls["seconds"]
-        share = Number(float(client.sum() / flight.sum()), 1, percent=True)
-        spread = (Number(float(client.median()), 4), Number(float(client.quantile(0.95)), 4))
-        rows.append((model_label(run, str(model)), len(calls), Number(float(flight.sum()), 1), share, *spread))
-    return Table(
-        name="client_time",
-        title="What the client took beside its calls",
-        columns=("Model", "Calls", "In flight s", "Client's share of that", "Client s a call, median", "95th percentile"),
-        rows=tuple(rows),
-        notes=(
-            "in flight: from the request's last byte to the reply's last; the client's: its own work, a connection, and what "
-            "it was busy with while bytes lay ready; in no call's seconds",
-            "a large share says that the process, and not the endpoint, bounded the calls at a time",
-            *_at_a_time(run),
-        ),
+    columns = (
+        TableColumn[pd.DataFrame]("Model", lambda calls: model_label(run, str(calls["model"].iloc[0]))),
+        TableColumn[pd.DataFrame]("Calls", len),
+        TableColumn[pd.DataFrame]("In flight s", lambda calls: Number(float(calls["seconds"].sum()), 1)),
+        TableColumn[pd.DataFrame]("Client's share of that", _clients_share),
+        TableColumn[pd.DataFrame]("Client s a call, median", lambda calls: Number(float(calls["client_seconds"].median()), 4)),
+        TableColumn[pd.DataFrame]("95th percentile", lambda calls: Number(float(calls["client_seconds"].quantile(0.95)), 4)),
     )
+    notes = (
+        "in flight: from the request's last byte to the reply's last; the client's: its own work, a connection, and what it "
+        "was busy with while bytes lay ready; in no call's seconds",
+        "a large share says that the process, and not the endpoint, bounded the calls at a time",
+        *_at_a_time(run),
+    )
+    told_apart = run.calls[run.calls["client_seconds"].gt(0)]
+    by_model = (calls for _, calls in told_apart.groupby("model", sort=False))
+    return table_of("client_time", "What the client took beside its calls", columns, by_model, notes)
+
+
+def _clients_share(calls: pd.DataFrame) -> Number:
+    return Number(float(calls["client_seconds"].sum() / calls["seconds"].sum()), 1, percent=True)
 
 
 def _at_a_time(run: Run) -> Iterator[str]:
@@ -88,37 +92,43 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
 
 def prompt_cache(run: Run) -> Table:
     """By model, simulated ones left out: their seconds are declared."""
-    caches = [cache for cache in prompt_caches(run) if not run.is_simulated(cache.model)]
-    return Table(
-        name="prompt_cache",
-        title="Cold and warm prompt cache",
-        columns=(
-            *("Model", "Input", "Calls", "Input tokens", "Of these cached", "Output tokens", "API s"),
-            *("ms an input token", "ms an output token"),
+    columns = (
+        TableColumn[ReadingOfModel]("Model", lambda row: model_label(run, row.model)),
+        TableColumn[ReadingOfModel]("Input", lambda row: row.what),
+        TableColumn[ReadingOfModel]("Calls", lambda row: row.reading.calls),
+        TableColumn[ReadingOfModel]("Input tokens", lambda row: row.reading.tokens_in),
+        TableColumn[ReadingOfModel](
+            "Of these cached", lambda row: NOT_TOLD if row.reading.cached is None else row.reading.cached
         ),
-        rows=tuple((model_label(run, cache.model), *cells) for cache in caches for cells in _rows(cache)),
-        notes=(
-            "calls that were answered anew; a reply that was given once more, or none, is no reading",
-            "ms a token: the calls' seconds laid out on their input and output tokens by non-negative least squares, with the "
-            "jackknife's 95% interval by repetition, or by instance where there are several",
-            "first attempts mostly bring a prompt that the server has not just read, later ones one that it has; where the "
-            "server tells how many of its tokens were cached, these are told apart, by its own count",
-        ),
+        TableColumn[ReadingOfModel]("Output tokens", lambda row: row.reading.tokens_out),
+        TableColumn[ReadingOfModel]("API s", lambda row: Number(row.reading.seconds, 1)),
+        TableColumn[ReadingOfModel]("ms an input token", lambda row: _milliseconds(row.reading.by_input)),
+        TableColumn[ReadingOfModel]("ms an output token", lambda row: _milliseconds(row.reading.by_output)),
     )
+    notes = (
+        "calls that were answered anew; a reply that was given once more, or none, is no reading",
+        "ms a token: the calls' seconds laid out on their input and output tokens by non-negative least squares, with the "
+        "jackknife's 95% interval by repetition, or by instance where there are several",
+        "first attempts mostly bring a prompt that the server has not just read, later ones one that it has; where the "
+        "server tells how many of its tokens were cached, these are told apart, by its own count",
+    )
+    caches = (cache for cache in prompt_caches(run) if not run.is_simulated(cache.model))
+    readings = (reading for cache in caches for reading in _readings(cache))
+    return table_of("prompt_cache", "Cold and warm prompt cache", columns, readings, notes)
 
 
-def _rows(cache: PromptCache) -> Iterator[tuple[Cell, ...]]:
-    yield _row("of first attempts", cache.first)
-    yield _row("of later attempts", cache.later)
+class ReadingOfModel(NamedTuple):
+    model: str
+    what: str
+    reading: Reading
+
+
+def _readings(cache: PromptCache) -> Iterator[ReadingOfModel]:
+    yield ReadingOfModel(cache.model, "of first attempts", cache.first)
+    yield ReadingOfModel(cache.model, "of later attempts", cache.later)
     if cache.cold and cache.warm:
-        yield _row("not cached", cache.cold)
-        yield _row("cached", cache.warm)
-
-
-def _row(what: str, reading: Reading) -> tuple[Cell, ...]:
-    cached: Cell = NOT_TOLD if reading.cached is None else reading.cached
-    taken = (_milliseconds(reading.by_input), _milliseconds(reading.by_output))
-    return what, reading.calls, reading.tokens_in, cached, reading.tokens_out, Number(reading.seconds, 1), *taken
+        yield ReadingOfModel(cache.model, "not cached", cache.cold)
+        yield ReadingOfModel(cache.model, "cached", cache.warm)
 
 
 def _milliseconds(part: PartEstimate | None) -> Cell:
