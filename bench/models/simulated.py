@@ -27,9 +27,7 @@ from bench.models.counting import tokens_read, tokens_written
 from bench.models.erring import Erring, Learning, RepairSignal, heard
 from bench.models.making import Making
 from bench.models.options import options_in
-from bench.models.simulated_reader import next_look
-from bench.models.simulated_replies import calling, within
-from bench.models.smallest import smallest
+from bench.models.simulated_replies import calling, next_look, smallest, within
 from bench.numbers import Price
 from bench.packs.environments import ENVIRONMENTS
 from bench.registry import attribute_at

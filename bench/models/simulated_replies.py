@@ -1,18 +1,39 @@
-"""What a simulated model says, as a reply to the request that it was asked by."""
+"""What a simulated model says: the next look into a document, calls of tools, an answer no longer than was asked for, and the
+smallest value that fits a JSON schema, where there is no reference to say it from."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.models.base import Reply, Request
+from bench.models.base import Message, Reply, Request
+from bench.models.document_tools import LIST, NAME, READ, name_in
 from bench.models.options import LENGTHS
 from bench.models.tool_calls import ToolCall
-from bench.scenario import Call
+from bench.scenario import Call, Json, Task
 from bench.seeding import seed_of
 from bench.tokens import first_tokens
+
+
+def next_look(
+    task: Task, subtasks: Iterable[str], messages: Sequence[Message], tools: Iterable[Mapping[str, Any]]
+) -> Call | None:
+    """Return the next call of the tools that read documents: they are listed, and those of the subtasks read in order.
+
+    None where they are not offered, or all is read.
+    """
+    if not {LIST, READ} <= {tool["function"]["name"] for tool in tools}:
+        return None
+    made = [call for message in messages for call in message.tool_calls]
+    if not any(call.name == LIST for call in made):
+        return Call(LIST, {})
+    read = {name_in(call.arguments) for call in made if call.name == READ}
+    known = {subtask.name: subtask.reads for subtask in task.subtasks}
+    needed = [name for subtask in subtasks for name in known.get(subtask, ()) if name in task.documents]
+    unread = next((name for name in needed if name not in read), None)
+    return Call(READ, {NAME: unread}) if unread else None
 
 
 def calling(calls: Sequence[Call], request: Request) -> Reply:
@@ -34,3 +55,33 @@ def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
     longest = min((options[name] for name in LENGTHS if name in options), default=None)
     short = text if longest is None else first_tokens(text, longest)
     return replace(reply, text=short, finish=reply.finish if short == text else "length")
+
+
+def smallest(schema: Mapping[str, Any]) -> Json:
+    """Required properties alone, empty lists, texts of the least length, numbers at their lower bound. No pattern is read."""
+    return _smallest(schema, schema.get("$defs", {}))
+
+
+def _smallest(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
+    if "$ref" in schema:
+        return _smallest(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
+    for word in ("anyOf", "oneOf"):
+        if schema.get(word):
+            return _smallest(schema[word][0], defs)
+    if "const" in schema or schema.get("enum"):
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    match schema.get("type", "object"):
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: _smallest(properties.get(name, {}), defs) for name in schema.get("required", ())}
+        case "array":
+            return [_smallest(schema.get("items", {}), defs)] * int(schema.get("minItems", 0))
+        case "string":
+            return "x" * max(1, int(schema.get("minLength", 1)))
+        case "integer" | "number" as kind:
+            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1 if "exclusiveMinimum" in schema else 0)
+            return int(low) if kind == "integer" else float(low)
+        case "boolean":
+            return False
+        case _:
+            return None
