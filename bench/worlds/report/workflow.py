@@ -78,10 +78,10 @@ def _steps(run: Run, arms: list[Arm]) -> Table:
 
 
 def _step_rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
-    for name, own in _steps_of(run, arm).groupby("step", sort=False, observed=True):
-        reasons = Counter(own.loc[own["why"].ne(""), "why"]).most_common(MOST_REASONS)
+    for name, group in _steps_of(run, arm).groupby("step", sort=False, observed=True):
+        reasons = Counter(group.loc[group["why"].ne(""), "why"]).most_common(MOST_REASONS)
         why = ", ".join(f"{reason} {times}" for reason, times in reasons)
-        yield *arm_cells(run, arm), str(name), _share(own, own["done"]), Number(_mean(own["attempts"]), 2), why or "–"
+        yield *arm_cells(run, arm), str(name), _share(group, group["done"]), Number(_mean(group["attempts"]), 2), why or "–"
 
 
 PARTS = (TablePart("world_workflow", lambda of: workflow_tables(of.run, of.arms), "world", concerns=("steps",)),)
