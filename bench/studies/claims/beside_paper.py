@@ -246,9 +246,10 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
 def _retry_said(cell: Beside, name: str) -> str:
     """The abstract's claim in this table, ours and the paper's."""
     ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
-    ours = "not measured" if ratio is None or ratio.ratio is None else f"{ratio.ratio:.0%}"
+    if ratio is None or ratio.ratio is None:
+        return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"
     papers = "" if theirs is None else f", and {theirs:.0%} in the paper"
-    return f"On {cell.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
+    return f"On {cell.condition.scenario}, a retry with {name} took {ratio.ratio:.0%} of the tokens of monolithic's{papers}"
 
 
 def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
