@@ -178,7 +178,8 @@ def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
 
 def _trace_claim(run: str, claim: str) -> None:
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.results import CLAIMS, claims_of  # noqa: PLC0415
+    from bench.report.claims_part import CLAIMS  # noqa: PLC0415
+    from bench.report.results import claims_of  # noqa: PLC0415
 
     sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
     if claim not in sources:

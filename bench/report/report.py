@@ -16,10 +16,11 @@ from bench.analysis.frames import Run
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
+from bench.report.claims_part import CLAIMS
 from bench.report.figures import all_figures
 from bench.report.page import Page, as_markdown, page_of
 from bench.report.page_html import as_html
-from bench.report.results import CLAIMS, Results, claims_of
+from bench.report.results import Results, claims_of
 from bench.report.summary import Summary
 from bench.report.tables import all_tables
 from bench.report.trace import trace_of

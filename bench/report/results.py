@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
 from bench.analysis.arms import Arms, arms_of
 from bench.analysis.frames import Run
 from bench.analysis.published import PublishedFigures
-from bench.registry import Part, Registry, attribute_at
+from bench.registry import attribute_at
+from bench.report.claims_part import CLAIMS, ClaimsPart
 from bench.report.summary import SummaryFinding
 
 Made = TypeVar("Made")
-
-
-@dataclass(frozen=True)
-class ClaimsPart(Part):
-    """Published claims. `path` is the module that judges them (`Claims`), imported where it is asked for: it imports pandas."""
-
-    path: str = ""
 
 
 class Claims(Protocol):
@@ -46,9 +39,6 @@ class Claims(Protocol):
 
     def trace(self, run: Run, claim: str, /) -> Iterable[str]:
         """Return the values that a claim is judged by, with the trials and calls that they are of, for a terminal."""
-
-
-CLAIMS = Registry("source of claims", ClaimsPart, plural="claims")
 
 
 def claims_of(part: ClaimsPart) -> Claims:

@@ -17,9 +17,10 @@ from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm
 from bench.render.table import BoundedNumber, Cell, Estimate, Linked, Rate, Table, TableColumn, table_of
+from bench.report.claims_part import CLAIMS
 from bench.report.html import rendered, source
 from bench.report.leaderboard import ArmOfRun, boards_of
-from bench.report.results import CLAIMS, claims_of
+from bench.report.results import claims_of
 
 PAGES = ("report.html", "report.md")
 SCRIPTS = ("page_data.js", "page_tables.js", "runs.js")

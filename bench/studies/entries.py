@@ -1,7 +1,7 @@
 """The entries of the wing that stand beside no code of theirs: its questions, and the claims that it judges."""
 
 from bench.cli.command_part import CommandPart
-from bench.report.results import ClaimsPart
+from bench.report.claims_part import ClaimsPart
 from bench.report.studies import StudyPart
 
 FORMER = {"repair_policies": "policy"}
