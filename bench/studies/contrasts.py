@@ -28,7 +28,7 @@ def contrast_of(values: Mapping[str, float]) -> MeanContrast:
     """The mean of one value for each instance, by the expanded percentiles of 2,000 resamples of the instances."""
     if not values:
         return MeanContrast(None, None, None, 0)
-    numbers, units = np.array(list(values.values()), dtype=float), len(values)
+    numbers, units = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
     if units < 2 or not np.ptp(numbers):
         return MeanContrast(float(numbers.mean()), None, None, units)
     again = np.concatenate([weights @ numbers / units for weights in resampled(units)])

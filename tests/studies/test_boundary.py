@@ -52,6 +52,11 @@ def test_without_spread_there_is_no_interval() -> None:
     assert contrast_of({}).value is None
 
 
+def test_an_interval_does_not_depend_on_the_order_in_which_instances_were_recorded() -> None:
+    values = {"a": 0.1, "b": 0.7, "c": 0.3, "d": 2.0}
+    assert contrast_of(values) == contrast_of(dict(reversed(values.items())))
+
+
 def test_a_run_whose_variants_cross_nothing_is_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "run", [trial("mine", "none", 1)])
     entry = {"base": "state_machine", "strength": "none", "commit": "plain", "signal": "typed"}
