@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 from study_runs import run_of_matrix
 
 import bench
@@ -266,6 +267,27 @@ def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0(
     cut = int(run.calls["tokens_out"].eq(1_600).sum())
     assert f"Of 20 replies {distinct[0]} were distinct on `multi_file_debugging:paper_sized` and {distinct[1]} on" in RESULTS
     assert f"{lengths[0]} tokens (mean ± sd of 20; {cut} ran into the limit of 1,600) and {lengths[1]}." in RESULTS
+
+
+def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
+    run = bench.load_run(ROOT / "results" / "untold-qwen2.5-coder-1.5b-instruct")
+    solved = run.trials.assign(solved=run.trials["outcome"].eq("solved")).pivot(
+        index="instance", columns=["plan", "architecture"], values="solved"
+    )
+    for plan, both, told_only, untold_only in (("none", 7, 7, 0), ("missing_field", 4, 7, 1)):
+        told, untold = solved[plan, "runtime_structured"], solved[plan, "untold"]
+        assert len(solved) == 20 and (untold == solved[plan, "static"]).all()
+        assert [sum(told & untold), sum(told & ~untold), sum(untold & ~told)] == [both, told_only, untold_only]
+        p = binomtest(told_only, told_only + untold_only).pvalue
+        assert f"p = {p:.3f} of {told_only + untold_only}" in RESULTS
+    tokens = run.trials[run.trials["plan"] == "none"].pivot(index="instance", columns="architecture", values="tokens")
+    for other in ("static", "runtime_structured"):
+        less = mean_of(tokens[other] - tokens["untold"])
+        assert f"{less.mean:,.0f} [{less.low:,.0f}, {less.high:,.0f}] less than `{other}`" in RESULTS.replace(
+            " tokens less", " less"
+        )
+    reused = run.calls["reused"]
+    assert f"of the {len(reused)} calls {reused.sum()} were answered in the run above, and {(~reused).sum()} are new" in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
