@@ -24,10 +24,8 @@ from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3
 """In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
-SINGLES, NEAR = 0.15, 0.5
-"""Once each effect was struck by itself: the share of trials that strike once, and of the others the share near others."""
 MOST_DRAWS = 100
-"""Without anything new, after which a search ends."""
+"""Of random search, without anything new: then it ends."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
 Strategy = Callable[["Seen", Random], StrikeSet | None]
@@ -115,33 +113,44 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy
 
 
 def guided(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Choose an untried strike by itself until each effect had one, then mostly a strike more for a schedule.
-
-    A schedule is taken further the likelier the worse it was. Half of the added strikes are near what it strikes: at a place
-    that it opened, or at the same effect. Of several places, an effect is taken that this schedule was tried with least.
-    """
+    """Choose a strike by itself until each effect had one. Then take turns: the worst schedule that has an untried strike near
+    what it strikes, and a bad schedule with a strike at the effect that it was tried with least."""
     alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
     covered = {_effect(place) for place in seen.places if frozenset({place}) in seen.tried}
     if first := [place for place in alone if _effect(place) not in covered]:
         return frozenset({draw.choice(first)})
-    if alone and draw.random() < SINGLES:
-        return frozenset({_least_covered(alone, frozenset(), seen, draw)})
-    parents = [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
-    for _ in range(MOST_DRAWS if parents else 0):
-        [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
-        places = [
-            place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried
-        ]
+    turns = (_nearer, _farther) if len(seen.tried) % 2 else (_farther, _nearer)
+    longer = next((chosen for turn in turns if (chosen := turn(seen, draw))), None)
+    return longer or (frozenset({alone[0]}) if alone else None)
+
+
+def _nearer(seen: Seen, draw: Random) -> StrikeSet | None:
+    """Take the worst schedule further, by a strike at a place that it opened or at an effect that it strikes."""
+    for parent in _parents(seen):
         struck = {_effect(place) for place in parent.schedule}
-        near = [place for place in places if place in parent.opened or _effect(place) in struck]
-        if chosen := (near if draw.random() < NEAR else places) or places:
-            return parent.schedule | {_least_covered(chosen, parent.schedule, seen, draw)}
-    return frozenset({alone[0]}) if alone else None
+        if near := [place for place in _untried(seen, parent) if place in parent.opened or _effect(place) in struck]:
+            return parent.schedule | {draw.choice(near)}
+    return None
 
 
-def _least_covered(places: Sequence[PlacedStrike], schedule: StrikeSet, seen: Seen, draw: Random) -> PlacedStrike:
-    covered = Counter(_effect(place) for place in seen.places if schedule | {place} in seen.tried)
-    return min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])
+def _farther(seen: Seen, draw: Random) -> StrikeSet | None:
+    """Take a schedule further, the likelier the worse it was, by a strike at the effect that it was tried with least."""
+    parents = [parent for parent in _parents(seen) if _untried(seen, parent)]
+    if not parents:
+        return None
+    [parent] = draw.choices(parents, [0.5**rank for rank in range(len(parents))])
+    covered = Counter(_effect(place) for place in seen.places if parent.schedule | {place} in seen.tried)
+    places = _untried(seen, parent)
+    return parent.schedule | {min(draw.sample(places, len(places)), key=lambda place: covered[_effect(place)])}
+
+
+def _parents(seen: Seen) -> list[Tried]:
+    """Return the schedules that can have a strike more, the worst first."""
+    return [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
+
+
+def _untried(seen: Seen, parent: Tried) -> list[PlacedStrike]:
+    return [place for place in seen.places if place not in parent.schedule and parent.schedule | {place} not in seen.tried]
 
 
 def _effect(place: PlacedStrike) -> tuple[str, str]:
