@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from bench.bounds import crowded
+from bench.bounds import BoundedTable, Listed, crowded
 from bench.errors import ResultsError, nearest, whole_text
 from bench.files import content_of
 from bench.wording import first_violation
@@ -108,12 +108,12 @@ def _is_whole(content: bytes) -> bool:
 class AtifToolCall(BaseModel):
     tool_call_id: str
     function_name: str
-    arguments: dict[str, Any]
+    arguments: BoundedTable[str, Any]
 
 
 class AtifResult(BaseModel):
     source_call_id: str | None = None
-    content: str | list[dict[str, Any]] | None = None
+    content: str | Listed[BoundedTable[str, Any]] | None = None
 
     @property
     def text(self) -> str:
@@ -121,20 +121,20 @@ class AtifResult(BaseModel):
 
 
 class AtifObservation(BaseModel):
-    results: list[AtifResult] = Field(default_factory=list)
+    results: Listed[AtifResult] = Field(default_factory=list)
 
 
 class AtifStep(BaseModel):
     source: str
-    message: str | list[dict[str, Any]] | None = None
-    tool_calls: list[AtifToolCall] | None = None
+    message: str | Listed[BoundedTable[str, Any]] | None = None
+    tool_calls: Listed[AtifToolCall] | None = None
     observation: AtifObservation | None = None
 
 
 class Trajectory(BaseModel):
     """A trajectory, as far as it is read here."""
 
-    steps: list[AtifStep]
+    steps: Listed[AtifStep]
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:
@@ -185,21 +185,21 @@ class TracedSpan:
 class OtlpSpan(BaseModel):
     trace_id: str = Field(alias="traceId")
     start: int = Field(alias="startTimeUnixNano")
-    attributes: list[dict[str, Any]] = Field(default_factory=list)
+    attributes: Listed[BoundedTable[str, Any]] = Field(default_factory=list)
 
 
 class OtlpScope(BaseModel):
-    spans: list[OtlpSpan] = Field(default_factory=list)
+    spans: Listed[OtlpSpan] = Field(default_factory=list)
 
 
 class OtlpResource(BaseModel):
-    scopes: list[OtlpScope] = Field(default_factory=list, alias="scopeSpans")
+    scopes: Listed[OtlpScope] = Field(default_factory=list, alias="scopeSpans")
 
 
 class OtlpRequest(BaseModel):
     """Spans as OTLP's JSON has them, as far as they are read here."""
 
-    resources: list[OtlpResource] = Field(alias="resourceSpans")
+    resources: Listed[OtlpResource] = Field(alias="resourceSpans")
 
 
 def _spans(value: Any) -> Iterator[TracedSpan]:

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bench.answers.fenced import written
 from bench.answers.places import Schema, holds_code
+from bench.bounds import BoundedTable
 from bench.models.bank import Bank
 from bench.models.base import Reply, Request, Sleep, Timing, Usage
 from bench.models.counting import tokens_read, tokens_written
@@ -51,7 +52,7 @@ class SimulatedSettings(BaseModel):
     error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
     """In a world: the chance with which a judgment is wrong. Half of these outputs lack a required field; in the others one
     value is exchanged for another that the schema allows."""
-    right_after: dict[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
+    right_after: BoundedTable[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
     """Assumed: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or with the word
     that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
     repairs: str | None = Field(None, exclude_if=lambda run: run is None)
