@@ -14,7 +14,6 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from bench.experiment import config
 from bench.experiment.config import Config
 from bench.experiment.model_entries import MODELS
 
@@ -63,7 +62,7 @@ def page() -> str:
 def tables() -> list[Table]:
     """The config itself and every table in it, each before what stands in it."""
     schema = Config.model_json_schema(schema_generator=Described)
-    return [Table("The config itself", inspect.getdoc(config.Config) or "", schema), *_below(schema, "", schema["$defs"])]
+    return [Table("The config itself", inspect.getdoc(Config) or "", schema), *_below(schema, "", schema["$defs"])]
 
 
 def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
