@@ -327,10 +327,12 @@ app.command("serve")(serve)
 app.command()(merge)
 app.command()(export)
 app.command("import")(import_)
+groups = [app, new_app]
 for part in COMMANDS:
     command = attribute_at(part.path)
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=part.name)
+        groups.append(command)
     else:
         app.command(part.name)(command)
 app.command()(compare)
@@ -338,8 +340,9 @@ app.command()(trace)
 app.command()(runs)
 app.command()(learn)
 app.command()(verify)
-for each in (*app.registered_commands, *new_app.registered_commands):
-    each.cls = SuggestingCommand
+for group in groups:
+    for each in group.registered_commands:
+        each.cls = SuggestingCommand
 
 
 def _tell(mistake: Any) -> None:

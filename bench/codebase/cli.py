@@ -23,7 +23,10 @@ def at(
     path: Annotated[str, typer.Argument(help="Show this file as it was.")] = "",
     folder: FolderOption = HERE,
 ) -> None:
-    """Show what code there was at a step."""
+    """Show what code there was at a step.
+
+    For example: bench code at --step 5
+    """
     state = ExecutionState.open(folder)
     if path:
         typer.echo(state.content(step, path).decode("utf-8", "replace"), nl=False)
@@ -37,7 +40,10 @@ def impact(
     artifact: Annotated[str, typer.Argument(metavar="FUNC", help="path::function, path::Class.method, or a file.")],
     folder: FolderOption = HERE,
 ) -> None:
-    """Show what must run again if a function or a file is made anew."""
+    """Show what must run again if a function or a file is made anew.
+
+    For example: bench code impact shop/prices.py::total
+    """
     state = ExecutionState.open(folder)
     names = state.impact(artifact)
     for name in names:
@@ -49,7 +55,10 @@ def impact(
 
 @app.command()
 def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: FolderOption = HERE) -> None:
-    """Show why a test must run again, and which patch turned it last."""
+    """Show why a test must run again, and which patch turned it last.
+
+    For example: bench code why tests/test_prices.py::test_total
+    """
     state = ExecutionState.open(folder)
     stale = state.why(test)
     last = state.executions(test)[-1]
@@ -73,7 +82,10 @@ def run(
     ] = False,
     limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which the session is ended.")] = None,
 ) -> None:
-    """Run the tests that the present code invalidates; further words are pytest's."""
+    """Run the tests that the present code invalidates; further words are pytest's.
+
+    For example: bench code run
+    """
     mode = "reversed" if reverse else "usual" if everything else "select"
     raise typer.Exit(ExecutionState.open(folder).run(context.args, mode, limit))
 
@@ -85,7 +97,10 @@ def patch(
     person: Annotated[str, typer.Option(help="The person who made it.")] = "",
     folder: FolderOption = HERE,
 ) -> None:
-    """Make a patch of all that changed in the tree since the last step."""
+    """Make a patch of all that changed in the tree since the last step.
+
+    For example: bench code patch --action "fix the total"
+    """
     made = ExecutionState.open(folder).note_changes(action, call, person)
     typer.echo(f"{_told(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
 
@@ -94,7 +109,10 @@ def patch(
 def revert(
     number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
 ) -> None:
-    """Take a patch back, and keep what others changed since."""
+    """Take a patch back, and keep what others changed since.
+
+    For example: bench code revert 3
+    """
     state = ExecutionState.open(folder)
     step = state.revert(state.patch(number))
     invalid = state.invalid()
@@ -105,7 +123,10 @@ def revert(
 def apply_(
     number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
 ) -> None:
-    """Apply a patch again, merged with what changed since."""
+    """Apply a patch again, merged with what changed since.
+
+    For example: bench code apply 3
+    """
     state = ExecutionState.open(folder)
     step = state.apply(state.patch(number))
     typer.echo(f"step {step}: patch {number} is applied; {len(state.invalid())} executions must run again")
@@ -116,7 +137,10 @@ def stale(
     portfolio: Annotated[str, typer.Argument(help="The portfolio's name, as `ExecutionState.declare` was given it.")],
     folder: FolderOption = HERE,
 ) -> None:
-    """Show what of a portfolio of code, tests and documents is stale."""
+    """Show what of a portfolio of code, tests and documents is stale.
+
+    For example: bench code stale prices
+    """
     for stale in ExecutionState.open(folder).stale(portfolio):
         why = [*(f"run {name}" for name in stale.rerun), *(f"{path} changed" for path in stale.because)]
         typer.echo(f"{stale.path}: {', '.join(why)}")
@@ -124,7 +148,10 @@ def stale(
 
 @app.command()
 def log(folder: FolderOption = HERE) -> None:
-    """Show all steps: when, why, and what ran on each."""
+    """Show all steps: when, why, and what ran on each.
+
+    For example: bench code log
+    """
     state = ExecutionState.open(folder)
     for step in state.steps():
         when = datetime.datetime.fromtimestamp(step.at).isoformat(" ", "seconds")

@@ -30,6 +30,7 @@ from bench.experiment.verify import sources
 from bench.packs import load_pack
 from bench.packs.loading import sample
 from bench.render.drawing import Picture
+from bench.render.labels import model_label
 from bench.render.table import Table
 from bench.runtime.events import Called, Judged, of_kind
 from bench.runtime.prompt import render
@@ -183,10 +184,11 @@ def _rows(run: Run, name: str, policy: LearnedPolicy) -> Iterator[tuple[str, ...
     for scenario in run.names("scenario"):
         pack = policy.packs.get(scenario.partition(":")[0])
         if pack:
+            model = model_label(run, policy.model) if policy.model in run.manifest.models else policy.model
             yield (
                 scenario,
                 name,
-                f"{policy.architecture} under {policy.plan} of {policy.run}, model {policy.model}",
+                f"{policy.architecture} under {policy.plan} of {policy.run}, model {model}",
                 f"{len(pack.instances)}: {', '.join(pack.instances)}",
                 f"{len(run.manifest.scenarios[scenario].instances)}: {', '.join(run.manifest.scenarios[scenario].instances)}",
                 "; ".join(" + ".join(call) for call in pack.calls),

@@ -78,6 +78,7 @@ def test_a_reference_that_seems_too_weak_costs_a_retry_and_is_named(pack: Path) 
     edit(pack / "reference" / "answer.json", '"confidence": 0.9', '"confidence": 0.1')
     assert problems(pack) == [
         "decide: too weak: confidence is below 0.6",
+        "derived_subtasks: gave_up measure + decide: no accepted output in 3 attempts",
         "runtime_structured: gave_up decide: no accepted output in 3 attempts",
     ]
 

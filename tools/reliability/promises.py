@@ -162,7 +162,7 @@ PROMISES = (
         "the door of `bench serve`",
         "without its token, from a web page or with too much, nobody gets anything",
         "requests over HTTP",
-        ("tests/endpoint/test_door.py", "tests/serve"),
+        ("tests/endpoint/test_access_guard.py", "tests/serve"),
     ),
     Promise(
         "integrity",

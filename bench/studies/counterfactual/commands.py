@@ -37,10 +37,10 @@ def shrink(
     to: Annotated[Path | None, typer.Option(help="The config to write; RUN-shrunk.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Find the fewest faults that still break a trial, and write them as a config.
+    """Find the fewest faults that still break a trial.
 
     The trial is run again on the same draws with fewer of the faults that struck it, until each that is left is needed. No
-    model behind an endpoint is asked: a recorded model answers from the run.
+    model behind an endpoint is asked: a recorded model answers from the run. What is left is written as a config.
 
     For example: bench shrink RUN --trial worst
     """
@@ -71,10 +71,10 @@ def search(
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Find the schedule of faults that does most damage to an agent, and write it as a config.
+    """Find the faults that do most damage to an agent.
 
     Up to three strikes of the plan's faults make a schedule. When they strike is searched for, so the plan's triggers do not
-    count. The first of the config's models answers; it has to be a simulated one.
+    count. The first of the config's models answers; it has to be a simulated one. The worst schedule is written as a config.
 
     For example: bench search configs/reliability_surface.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16
