@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
-from operator import not_
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
@@ -21,7 +20,12 @@ MessageRole = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
 """Where a trial's seconds come from."""
 
-OptionalText = Annotated[str | None, Field(exclude_if=not_)]
+
+def _is_empty(text: str | None) -> bool:
+    return not text
+
+
+OptionalText = Annotated[str | None, Field(exclude_if=_is_empty)]
 """A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
 there was such a field."""
 
@@ -36,7 +40,7 @@ class StoredMessage:
     role: MessageRole
     content: str
     tool_calls: OptionalText = None
-    tool_call_id: Annotated[str, Field(exclude_if=not_)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=_is_empty)] = ""
     extra: OptionalText = None
 
 

@@ -127,7 +127,7 @@ def test_a_run_from_the_wheel_is_read_by_a_program(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: Path) -> None:
-    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 9  # one of each kind, and of effects three
+    assert command(tmp_path, "list").count("from parrot-parts 1.0") == 10  # one of each kind, and of effects three
     command(tmp_path, "new", "scenario", "demo")
     parrot = CONFIG.replace('"monolithic"', '"parrot"').replace('kind = "simulated"', 'kind = "parrot"')
     parrot = parrot.replace('effect = "missing_field"', 'effect = "squawked"').replace("seed = 1", 'seed = 1\nstudy = "echo"')

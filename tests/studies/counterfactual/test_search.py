@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from planted import MUCH, WEAKNESSES, planted
 
@@ -11,10 +13,12 @@ from bench.paths import CONFIGS, PACKS
 from bench.runtime import loop
 from bench.studies.counterfactual.commands import worst_lines
 from bench.studies.counterfactual.rerun import RerunArm
-from bench.studies.counterfactual.search import TrialHarm, search, under
+from bench.studies.counterfactual.search import TrialHarm, at_random, guided, search, under
 
+ROOT = Path(__file__).parents[3]
 SMALL = 60
-"""Trials: enough for a weakness that one tool shows; `nox -s studies` gives each of them 200."""
+"""Trials: enough for a weakness that one tool shows; the page's table has 200 for each."""
+WHOLE, SEEDS = 200, (1, 2, 3, 4, 5)
 
 
 def arm_of(weakness: str = "") -> RerunArm:
@@ -57,3 +61,17 @@ def test_only_the_strikes_of_a_schedule_are_made() -> None:
 
 def test_damage_counts_before_what_is_unsolved_and_before_tokens() -> None:
     assert TrialHarm(1, False, 0) > TrialHarm(0, True, 10) > TrialHarm(0, False, 1_000)
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("weakness", WEAKNESSES)
+def test_the_page_says_how_often_each_search_reaches_what_was_planted(weakness: str) -> None:
+    arm = arm_of(weakness)
+    reached = {
+        strategy: sum(
+            loop.run(search(arm.run, arm.spec.plan, WHOLE, seed, strategy)).worst.harm.damage >= MUCH for seed in SEEDS
+        )
+        for strategy in (guided, at_random)
+    }
+    row = f"| {weakness} | {reached[guided]} of {len(SEEDS)} | {reached[at_random]} of {len(SEEDS)} |"
+    assert row in (ROOT / "docs" / "shrinking.md").read_text(encoding="utf-8")
