@@ -27,5 +27,5 @@ def test_the_selective_result_of_a_generated_program_is_the_full_result(tmp_path
 
 
 @pytest.mark.endurance
-def test_two_thousand_generated_programs_keep_no_wrong_result(tmp_path: Path) -> None:
-    assert differing(tmp_path, range(10_000, 12_000))[0] == []
+def test_hundreds_of_generated_programs_keep_no_wrong_result(tmp_path: Path) -> None:
+    assert differing(tmp_path, range(10_000, 10_400))[0] == []
