@@ -37,10 +37,10 @@ class TwoLooks:
 
 
 def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
-    """By condition without faults; none where a run took nothing over, or all."""
+    """By condition without faults; none where fewer than two instances were taken over, or asked for later."""
     for condition, named in arms.items():
         taken, new = _parted(run, condition)
-        if condition.plan == FAULT_FREE and taken and new:
+        if condition.plan == FAULT_FREE and min(len(taken), len(new)) > 1:
             first, later = ({name: _solved(arm, side) for name, arm in named.items()} for side in (taken, new))
             yield TwoLooks(condition, first, later, _p(named, taken, new))
 

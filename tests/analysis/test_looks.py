@@ -55,6 +55,14 @@ def test_a_run_that_took_nothing_over_or_all_is_one_look(tmp_path: Path) -> None
     assert two_looks(alone, arms_of(alone)) == []
 
 
+def test_a_single_instance_is_no_look_to_be_tested(tmp_path: Path) -> None:
+    one_later = [
+        record for record in records(3, 3) if not str(record.instance).startswith("later") or record.instance == "later_0"
+    ]
+    run = run_of(tmp_path / "run", one_later)
+    assert list(looks(run, arms_of(run))) == []
+
+
 def test_the_table_shows_both_looks_by_architecture(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records(1, 9))
     [table] = two_looks(run, arms_of(run))
