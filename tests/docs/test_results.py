@@ -292,15 +292,20 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
 
 def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_nothing() -> None:
     run = bench.load_run(ROOT / "results" / "substitution_incidents-qwen2.5-coder")
-    outcomes = run.trials.groupby(["model", "architecture"])["outcome"].value_counts().unstack(fill_value=0)
-    solved = {(model, architecture): int(n) for (model, architecture), n in outcomes["solved"].items()}
-    assert {n for (model, _), n in solved.items() if model != "big"} == {0} and outcomes.sum(axis=1).eq(20).all()
-    big = solved["big", "static"], solved["big", "runtime_structured"]
+    trials = run.trials
+
+    def ended(how: str, model: str, architecture: str) -> int:
+        arm = trials[trials["model"].eq(model) & trials["architecture"].eq(architecture)]
+        assert len(arm) == 20
+        return int(arm["outcome"].eq(how).sum())
+
+    arms = ("static", "runtime_structured")
+    assert not any(ended("solved", model, architecture) for model in ("small", "mixed") for architecture in arms)
+    big = [ended("solved", "big", architecture) for architecture in arms]
     assert f"the 1.5B model solves {big[0]} by itself under `static` and {big[1]} under `runtime_structured`" in RESULTS
-    wrong = outcomes["wrong"]
-    told = f"{wrong['mixed', 'static']} of 20 and not {wrong['small', 'static']} under `static`, "
-    told += f"{wrong['mixed', 'runtime_structured']} and not {wrong['small', 'runtime_structured']} under `runtime_structured`"
-    assert f"{told}. Of {len(run.calls)} calls {run.calls['reused'].sum()} had been answered in earlier runs." in RESULTS
+    mixed, small = ([ended("wrong", model, architecture) for architecture in arms] for model in ("mixed", "small"))
+    told = f"{mixed[0]} of 20 and not {small[0]} under `static`, {mixed[1]} and not {small[1]} under `runtime_structured`."
+    assert f"{told} Of {len(run.calls)} calls {run.calls['reused'].sum()} had been answered in earlier runs." in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
