@@ -1,8 +1,8 @@
 """The worst schedule of faults within so many trials: a search that learns from each trial where faults can strike.
 
 A schedule is a set of strikes of a plan's faults. The search begins with the places of the control: its calls, effects and
-events. It adds a strike to the schedules that did most damage, and prefers places that only came up under a fault, such as a
-second try. Random search draws its schedules from the same places, and learns nothing from what they did.
+events. It strikes each effect once by itself. Then it adds strikes to the schedules that did most damage: by turns near what
+they strike, such as a second try, and at effects that they were tried with least. Random search learns nothing.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class SearchResult:
 
     @property
     def trials_to_worst(self) -> int:
-        """How many trials it took until nothing worse came any more."""
-        return 1 + next(number for number, tried in enumerate(self.tried) if tried.harm.damage == self.worst.harm.damage)
+        """The number of the worst schedule's trial, counted from 1."""
+        return 1 + self.tried.index(self.worst)
 
 
 async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
