@@ -21,6 +21,7 @@ def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
     """Run a file, and keep what came of it. Its output is shown once it has ended."""
     state = ExecutionState.open(root)
     step = state.step("run")
+    state.drop_outdated_bytecode()
     os.chdir(state.root)
     sys.argv = [path, *arguments]
     sys.path[0] = str(state.root / Path(path).parent) if kind != "document" else str(state.root)

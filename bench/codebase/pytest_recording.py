@@ -42,6 +42,7 @@ class RecordingPlugin:
         except Exception as error:
             raise pytest.UsageError(str(error)) from None
         self.step = self.state.step("run")
+        self.state.drop_outdated_bytecode()
         self.layout = layout_of(arguments, config.invocation_params.dir)
         self.recorder = Recorder(self.state.root)
         for path in filter(None, (config.inipath,)):

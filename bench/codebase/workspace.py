@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +80,19 @@ class Workspace:
             step = self.store.add_step(tree, kind, note)
             self.store.add_versions(step, patch, self._new(versions))
         return step
+
+    def drop_outdated_bytecode(self) -> None:
+        """Delete compiled files of the tree that are not newer than their source.
+
+        Python compares a compiled file with its source by size and whole seconds of time alone. After an edit within the second
+        it would therefore run the code from before the edit, and the result would be kept for the code after it.
+        """
+        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
+        for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*asked).split(b"\0") if name}:
+            for compiled in (path.parent / "__pycache__").glob(f"{glob.escape(path.stem)}.*.pyc"):
+                with contextlib.suppress(OSError):  # the source is gone, or another process was first
+                    if compiled.stat().st_mtime_ns <= path.stat().st_mtime_ns:
+                        compiled.unlink()
 
     def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
         """Return the versions that differ from the last one of the same artifact."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +136,16 @@ def test_steps_and_documents_run_where_their_results_do_not_hold(tmp_path: Path)
     write(root, {"lib.py": PIPELINE["lib.py"].replace("2", "3")})
     assert [result.outcome for result, _ in state.run_all(STEPS)] == ["passed", "passed", "failed"]
     assert (root / "out/b.txt").read_text() == "CDCDCD"
+
+
+def test_code_that_was_edited_within_the_second_runs_as_it_is_now(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    source, second, tenth = root / "money.py", 1_700_000_000 * 10**9, 10**8
+    write(root, {"total.py": "import money\n\nassert money.total([1]) == 2\n"})
+    os.utime(source, ns=(second, second))
+    compiled = py_compile.compile(str(source), doraise=True)
+    os.utime(compiled, ns=(second + tenth, second + tenth))
+    write(root, {"money.py": MONEY["money.py"].replace("RATE = 2", "RATE = 3")})
+    os.utime(source, ns=(second + 2 * tenth, second + 2 * tenth))
+    ((result, _),) = ExecutionState.open(root).run_all([Runnable("script", "total", "total.py")])
+    assert result.outcome == "failed"
