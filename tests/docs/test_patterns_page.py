@@ -1,0 +1,120 @@
+"""The numbers of the page on patterns are those of the committed tables, and of a run of the config that it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from study_runs import run_of_matrix
+
+from bench.experiment.config import load_config
+from bench.experiment.matrix import build_matrix
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")
+TEXT = " ".join(PAGE.split())
+POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
+DAMAGE = ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late")
+
+
+def table(report: str, name: str) -> pd.DataFrame:
+    return pd.read_csv(ROOT / "reports" / report / f"{name}.csv")
+
+
+def rows_of(section: str) -> list[list[str]]:
+    """The cells of each row of a section's table, without its head."""
+    text = PAGE.split(f"## {section}\n", 1)[1].split("\n## ", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")][2:]
+
+
+def test_each_cell_of_exactly_once_is_that_of_the_committed_study() -> None:
+    cells = {(row["Architecture"], row["Dies"]): row for row in table("exactly_once", "study-exactly-once").to_dict("records")}
+    shown = rows_of("Exactly once")
+    assert len(shown) == 9
+    for name, *said in shown:
+        for point, cell in zip(POINTS, said, strict=True):
+            row = cells[name.strip("`"), point]
+            share, low, high = (f"{100 * row[column]:.0f}" for column in ("Doubled", "Doubled low", "Doubled high"))
+            assert cell == f"{share}% [{low}, {high}] ({100 * row['Doubled effects'] / row['Doubled n']:.0f})", (name, point)
+
+
+def test_what_is_said_below_exactly_once_is_what_its_tables_count() -> None:
+    cells, kills = table("exactly_once", "study-exactly-once"), table("exactly_once", "kills")
+    remedied = cells["Architecture"].str.endswith("_remedied")
+    bare, kept = cells[~remedied], cells[remedied]
+    damaged = [f"{kind.capitalize()} effects" for kind in DAMAGE if f"{kind.capitalize()} effects" in cells]
+    assert not kept[damaged].to_numpy(dtype=float).any() and not bare["Lost effects"].any()
+    most = (100 * bare["Uncompensated effects"] / bare["Uncompensated n"]).max()
+    same = kills["The same as in process k"].sum()
+    assert f"At most {most:.0f} effects for 100 crashes were left *uncompensated*." in TEXT
+    assert f"No effect was *lost* in {bare['Lost n'].sum():,} crashes" in TEXT
+    assert f"With remedies no effect was damaged in any way in {kept['Lost n'].sum():,} crashes" in TEXT
+    assert kills.groupby(kills["Architecture"].str.removesuffix("_remedied"))["SIGKILLs"].sum().eq(50).all()
+    assert f"After {kills['SIGKILLs'].sum()} kills, 50 for each pattern" in TEXT
+    assert f"in {same} of {kills['Trials'].sum()} trials (100% [99.2, 100])" in TEXT
+    orphaned = (100 * bare["Orphaned effects"] / bare["Orphaned n"]).round().astype(int)
+    stored = bare["Architecture"].isin(["event_driven", "state_machine", "plan_execute_evaluate", "composition"])
+    some = orphaned[stored & bare["Dies"].isin(["unacknowledged", "unrecorded"])]
+    assert f"*orphaned* {orphaned[~stored].min()} to {orphaned[~stored].max()} effects for 100 crashes." in TEXT
+    assert f"orphaned {some.min()} to {some.max()}, where the answer was not heard or not written down" in TEXT
+
+
+def test_the_claims_of_the_runtime_alone_have_the_verdicts_of_the_committed_report() -> None:
+    claims = table("exactly_once", "claims_the-boundary-s-paper").set_index("Claim")
+    claim, shown = "", list[tuple[str, str, str]]()
+    for title, form, verdict, otherwise in rows_of("Two claims that the runtime alone decides"):
+        claim = {"": claim, "effects are taken back in reverse": "compensation-in-reverse"}.get(title, "stale-is-rejected")
+        name = re.match(r"`(\w+)`", form)
+        assert name
+        shown.append((f"boundary.{claim}.{name[1]}{'_remedied' if 'with remedies' in form else ''}", verdict, otherwise))
+    assert sorted(row[0] for row in shown) == sorted(claims.index)
+    for key, verdict, otherwise in shown:
+        row = claims.loc[key]
+        assert verdict.partition(":")[0] == row["Verdict"].partition(" (")[0]
+        assert otherwise.startswith(f"{row['Ours k']:.0f} of {row['Ours n']:.0f}, ")
+
+
+def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> None:
+    surface = table("reliability_surface-simulated", "tables/study-reliability-surface").set_index("Architecture")
+    customers = 40
+    right = (surface["pass^1"] * customers).round().astype(int)
+    loads = surface["Fault"] + surface["λ"].astype(str)
+    assert len(surface) * customers == 8_640
+    by_words = surface.assign(load=loads).set_index(["load", "ε"], append=True)["pass^1"].unstack("ε")
+    assert by_words.eq(by_words[0], axis="index").all(axis=None) and by_words.shape[0] * customers == 2_880
+    bare = [name for name in surface.index.unique() if not name.endswith("_remedied")]
+
+    def at(name: str, kind: str) -> int:
+        """How many customers a pattern loses where a fault is strongest, beside none."""
+        own = right[(surface.index == name) & surface["ε"].eq(0) & surface["Fault"].eq(kind)]
+        return int(right[(surface.index == name) & surface["Fault"].eq("none")].iloc[0] - own.min())
+
+    calm = {int(right[(surface.index == name) & surface["Fault"].eq("none")].iloc[0]) for name in bare}
+    assert calm == {24} and "**Bare, 16 of 40 are wrong without any fault**" in TEXT
+    assert {24 - at(name, "lost answer") for name in bare} == {3, 4} and {24 - at(name, "crash") for name in bare} == {6}
+    assert "Lost answers leave 3 or 4 of the other 24, crashes 6" in TEXT
+    losses = {name: at(name, "tool error") for name in bare}
+    assert losses == {"bare_agent": 11, "state_machine": 11, "plan_execute_evaluate": 1}
+    assert "loses one customer to tool errors where the two others lose 11" in TEXT
+    assert {at(name, "rate limit") for name in bare} == {1} and at("state_machine_remedied", "rate limit") == 2
+    assert not any(at("state_machine_remedied", kind) for kind in ("tool error", "lost answer", "crash"))
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize(("pack", "cases", "column"), [("contract_renewal", 40, 1), ("incident_response", 48, 3)])
+def test_the_table_of_undisturbed_patterns_is_what_they_do(tmp_path: Path, pack: str, cases: int, column: int) -> None:
+    config = load_config(ROOT / "configs" / "undisturbed.toml", {"scenarios": [pack], "instances": cases})
+    trials = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code")).trials
+    assert trials["recount_agrees"].all() and len(trials) == 18 * cases
+    grouped = trials.assign(solved=trials["outcome"].eq("solved")).groupby("architecture")
+    counts = grouped[["solved", *(f"damage_{kind}" for kind in DAMAGE)]].sum()
+    said = dict[str, tuple[str, str]]()
+    for names, *cells in rows_of("Undisturbed"):
+        of = re.findall(r"`(\w+)`", names) or [name for name in counts.index if name.endswith("_remedied")]
+        said |= dict.fromkeys(of, (cells[column - 1], cells[column]))
+    assert set(said) == set(counts.index)
+    for name, row in counts.iterrows():
+        damage = ", ".join(f"{row[f'damage_{kind}']} {kind}" for kind in DAMAGE if row[f"damage_{kind}"])
+        assert said[str(name)] == (str(row["solved"]), damage or "none"), name

@@ -1,0 +1,291 @@
+"""What the pages of results say in detail, topic by topic, is what the recorded trials give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import bench
+from bench.analysis.frames import Run
+from bench.analysis.statistics import holm, mean_of
+from bench.studies.claims.published import load_published
+from bench.studies.claims.verdicts import counts, judge_all, structural
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "reports"
+ARMS = ["monolithic", "static", "runtime_structured"]
+
+
+def page(name: str) -> str:
+    return " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+
+
+def missing(name: str, *said: str) -> list[str]:
+    """The sentences that a page does not have."""
+    return [sentence for sentence in said if sentence not in page(name)]
+
+
+@cache
+def run_named(name: str, model: str = "1.5b") -> Run:
+    return bench.load_run(ROOT / "results" / f"{name}-qwen2.5-coder-{model}-instruct")
+
+
+def solved(run: Run) -> pd.DataFrame:
+    """Whether each instance was solved, in a column for each plan and architecture."""
+    trials = run.trials.assign(solved=run.trials["outcome"].eq("solved"))
+    return trials.pivot(index="instance", columns=["plan", "architecture"], values="solved")
+
+
+def controls(run: Run) -> pd.DataFrame:
+    """Whether each instance was solved without a fault, in a column for each architecture."""
+    trials = run.trials[run.trials["plan"].eq("none")]
+    return trials.assign(solved=trials["outcome"].eq("solved")).pivot(index="instance", columns="architecture", values="solved")
+
+
+def exact(one: pd.Series, other: pd.Series) -> float:
+    """The p of the exact paired test of two arms, by the problems that only one of them solves."""
+    ahead, behind = int((one & ~other).sum()), int((other & ~one).sum())
+    return float(binomtest(ahead, ahead + behind).pvalue) if ahead + behind else 1.0
+
+
+def test_what_is_said_of_humaneval_without_a_fault_is_what_its_controls_did() -> None:
+    run = run_named("humaneval")
+    control = controls(run)
+    ended = run.trials[run.trials["plan"].eq("none")]
+    early = control.index[control["runtime_structured"] & ~control["static"]]
+    late = ended[ended["architecture"].eq("static") & ended["instance"].isin(early)]["reason"].str.partition(":")[0]
+    of_review, of_code = int(late.eq("review").sum()), int(late.isin(["code", "final"]).sum())
+    assert not (control["static"] & ~control["runtime_structured"]).any() and of_review + of_code == len(early) == 10
+    incidents = run_named("incidents").trials
+    on_incidents = incidents[incidents["plan"].eq("none")]["outcome"]
+    compared = {
+        (plan, *pair): exact(*(solved(run)[plan][name] for name in pair))
+        for plan in run.trials["plan"].unique()
+        for pair in combinations(ARMS, 2)
+    }
+    corrected = holm(compared)["none", "static", "runtime_structured"]
+    first, second = (compared["none", "monolithic", name] for name in ("runtime_structured", "static"))
+    answers = ended["outcome"].isin(["solved", "wrong"])
+    assert corrected is not None and len(compared) == 9 and len(control) == 24
+    assert not missing(
+        "results/humaneval",
+        f"without a fault {control.to_numpy().sum()} of {control.size} trials are solved, 51% [38%, 65%]; "
+        f"of the incidents {on_incidents.eq('solved').sum()} of {len(on_incidents)}.",
+        f"`runtime_structured` solves {control['runtime_structured'].sum()} of 24, `static` {control['static'].sum()}.",
+        f"p = {compared['none', 'static', 'runtime_structured']:.3f}, and {corrected:.3f} after Holm's correction over nine",
+        f"In {of_review} of the 10 `static` gave up on the form of the review",
+        f"and in {of_code} on code that failed an example",
+        f"`monolithic` solves {control['monolithic'].sum()}. It cannot be told from either",
+        f"(p = {first:.2f} and {second:.2f}, uncorrected)",
+        f"{ended['outcome'].eq('wrong').sum()} of the {answers.sum()} answers without a fault were wrong",
+        f"All three controls solve {control.all(axis=1).sum()} of the 24 problems",
+    )
+
+
+def test_what_is_said_of_further_faults_on_humaneval_is_what_they_cost_and_lost() -> None:
+    run = run_named("humaneval_faults")
+    control, struck = controls(run), solved(run)
+
+    def lost(plan: str) -> list[tuple[int, int]]:
+        return [(int((control[a] & ~struck[plan, a]).sum()), int((struck[plan, a] & ~control[a]).sum())) for a in ARMS]
+
+    assert lost("truncated") == [(5, 0), (2, 0), (2, 0)] and lost("rate_limit") == [(0, 0)] * 3
+    assert lost("discarded")[2] == (2, 1) and control.all(axis=1).sum() == 4 and len(control) == 20
+    rounds = run.recoveries[run.recoveries["plan"].eq("cut_off")].groupby("architecture")["price_tokens"]
+    assert rounds.count().eq(20).all()
+    first = run_named("humaneval").recoveries.query("plan == 'missing_field' and effective > 0").groupby("architecture")
+    assert first["price_tokens"].count().to_dict() == {"monolithic": 10, "runtime_structured": 18, "static": 18}
+    assert not missing(
+        "results/humaneval",
+        "solve {} (`monolithic`), {} (`static`) and {} (`runtime_structured`), and all three".format(*control[ARMS].sum()),
+        f"p = {exact(control['monolithic'], struck['truncated', 'monolithic'])} by",
+        "its price is {:,.0f}".format(rounds.mean()["monolithic"] - 1e-6),
+    )
+
+
+def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trials_ended() -> None:
+    run = run_named("incidents_systems")
+    repairs = run.calls.query("plan == 'missing_field' and subtask == 'cause' and attempt == 2").groupby("architecture")[
+        "verdict"
+    ]
+    told, bare = (repairs.get_group(name) for name in ("runtime_structured", "langgraph_retry"))
+    assert (told.eq("accepted").sum(), len(told), bare.eq("accepted").sum(), len(bare)) == (13, 15, 0, 16)
+    once = controls(run)
+    outcomes = run.trials.pivot(index="instance", columns=["plan", "architecture"], values="outcome")
+    after = outcomes["missing_field"]["langgraph_retry"][once["langgraph_retry"]].value_counts()
+    report = run.calls.query("architecture == 'autogen_graph' and subtask == 'report'")
+    came = run.trials[run.trials["trial"].isin(report["trial"])]
+    alike = int((once["langgraph_retry"] & once["runtime_structured"]).sum())
+    structured = solved(run)
+    largest = exact(structured["missing_field", "static"], structured["missing_field", "autogen_graph"])
+    assert not missing(
+        "results/incidents",
+        f"had {told.eq('accepted').sum()} of {len(told)} first repairs of the root cause accepted",
+        f"`langgraph_retry` {bare.eq('accepted').sum()} of {len(bare)}",
+        f"Of {after.sum()} incidents that its control solved it solved {after['solved']} again, "
+        f"answered {after['wrong']} wrong and gave up on {after['gave_up']}.",
+        f"{came['outcome'].eq('gave_up').sum()} of {len(came)} trials that came to the report gave up there.",
+        f"{outcomes['none', 'autogen_graph'].eq('gave_up').sum()} of 20 gave up without any fault.",
+        f"{once['langgraph_retry'].sum()} of 20 each, {alike} of them the same",
+        f"{structured['missing_field', 'static'].sum()} of 20 for `static` against 0 for `autogen_graph`",
+        f"p = {largest:.3f} alone",
+        "[{:.1%}, {:.1%}], `langgraph_retry`".format(*binomtest(13, 15).proportion_ci(method="wilson")),
+        "0 of 16 [{:.1%}, {:.1%}]".format(*binomtest(0, 16).proportion_ci(method="wilson")),
+        f"the {(~run.calls['reused']).sum()} new calls",
+    )
+
+
+def test_what_is_said_of_the_smaller_model_on_incidents_is_how_its_trials_ended() -> None:
+    run = run_named("incidents", "0.5b")
+    replies = run.replies.drop_duplicates(["instance", "subtask", "digest"])
+    content = replies["kind"].eq("content")
+    unfit = replies["kind"].isin(["cut_off", "form", "missing_field", "vocabulary"])
+    assert not missing(
+        "results/paper",
+        f"{run.trials['outcome'].eq('solved').sum()} of {len(run.trials)} trials without a fault, and gives up in "
+        f"{run.trials['outcome'].eq('gave_up').sum()}. Of its {len(replies)} distinct replies {unfit.sum()} do not",
+        f"and {content.sum()} more are rejected for what they say",
+    )
+
+
+def test_the_break_even_says_how_many_passes_and_rounds_it_stands_on() -> None:
+    trials = run_named("paper").trials
+    by = trials.set_index(["scenario", "plan", "architecture", "repetition"]).sort_index()
+
+    def pairs(scenario: str, plan: str, column: str, names: Iterable[str]) -> int:
+        have = [set(by.loc[(scenario, plan, name), column].dropna().index) for name in names]  # type: ignore[union-attr]
+        return len(set.intersection(*have))
+
+    def counted(scenario: str, *names: str) -> tuple[int, int]:
+        return pairs(scenario, "none", "first_pass_tokens", names), pairs(scenario, "paper", "first_round_tokens", names)
+
+    for one, other in (("runtime_structured", "monolithic"), ("static", "monolithic"), ("runtime_structured", "static")):
+        [line] = [
+            row
+            for row in (ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8").splitlines()
+            if row.startswith(f"| `{one}` against `{other}`")
+        ]
+        for cell, scenario in ((2, "multi_file_debugging"), (4, "k8s_oomkill")):
+            passes, rounds = counted(scenario, one, other)
+            said = line.split("|")[cell]
+            assert said.endswith((f"({passes} passes, {rounds} rounds) ", f"({passes}, {rounds}) ")), (one, other, scenario)
+    firsts = {
+        (row["Scenario"], row["Architecture"], row["Against"]): row
+        for row in pd.read_csv(FOLDER / "paper-qwen2.5-coder-1.5b-instruct" / "tables" / "break_even.csv").to_dict("records")
+    }
+    first_passes, first_rounds = list[str](), list[str]()
+    for scenario in ("multi_file_debugging", "k8s_oomkill"):
+        row = firsts[scenario, "runtime_structured", "monolithic"]
+        first_passes.append(format(row["First pass"] / row["First pass, other's"], ".1f"))
+        first_rounds.append(format(row["First round, other's"] / row["First round"], ".1f"))
+    assert not missing(
+        "results/paper",
+        "and here {} and {} times, mean by mean".format(*first_passes),
+        "here {} and {} times".format(*first_rounds),
+    )
+    gave_up = trials.query("scenario == 'k8s_oomkill' and plan == 'none' and architecture == 'runtime_structured'")
+    assert gave_up["first_pass_tokens"].isna().sum() == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "more"),
+    [
+        ("langgraph_retry", "runtime_structured", "-318 [-1,156, 521] and 1 [-941, 944]"),
+        ("mellea_code", "runtime_structured", "-79 [-267, 108] and -83 [-1,594, 1,428]"),
+        ("mellea", "mellea_code", "2,426 [1,557, 3,294] and 6,191 [2,232, 10,150]"),
+        ("dspy", "runtime_structured", "12,418 [11,666, 13,170] and 3,523 [-130, 7,175]"),
+        ("reflexion", "runtime_structured", "5,366 [2,038, 8,694] and 8,140 [5,519, 10,760]"),
+    ],
+)
+def test_a_frameworks_further_tokens_are_the_paired_difference_of_its_trials(name: str, beside: str, more: str) -> None:
+    tokens = run_named("systems").trials.pivot(index=["scenario", "repetition"], columns="architecture", values="tokens")
+    assert tokens["langgraph"].eq(tokens["static"]).all()
+    means = [mean_of((tokens[name] - tokens[beside]).loc[pack]) for pack in ("multi_file_debugging", "k8s_oomkill")]
+    assert " and ".join(f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in means) == more
+    assert not missing("results/systems", more)
+
+
+def test_what_is_said_of_mellea_and_of_all_systems_is_how_their_trials_ended() -> None:
+    run = run_named("systems")
+    ended = run.trials["outcome"].value_counts()
+    calls = run.calls[run.calls["architecture"].eq("mellea")]
+    assert calls.groupby("trial").size().eq(12).all() and calls.groupby("trial")["subtask"].nunique().eq(1).all()
+    judges = int(calls["cause"].eq("judge").sum())
+    by_code = run.trials[run.trials["architecture"].eq("mellea_code")]["outcome"].eq("gave_up")
+    by_words = run.trials[run.trials["architecture"].eq("mellea")]["outcome"].eq("gave_up")
+    assert not missing(
+        "results/systems",
+        f"None of the {len(run.trials)} trials was solved, {ended['wrong']} were wrong, {ended['gave_up']} gave up.",
+        f"{by_words.sum()} of {len(by_words)} trials of `mellea` gave up at their first subtask, after 12 calls, "
+        f"{judges // len(by_words)} of them judges'",
+        f"where {by_code.sum()} of {len(by_code)} gave up",
+    )
+
+
+def test_each_systems_framework_time_is_above_that_of_ours() -> None:
+    trials = run_named("systems").trials
+    times = (trials["framework_seconds"] / trials["calls"]).groupby([trials["scenario"], trials["architecture"]]).mean()
+    for _, of_pack in times.groupby("scenario"):
+        by_name = of_pack.droplevel("scenario")
+        assert by_name.drop(ARMS).min() > by_name[ARMS].max() and len(by_name.drop(ARMS)) == 7
+
+
+def test_what_is_said_of_the_smaller_models_claims_is_how_they_were_judged() -> None:
+    found = counts(structural(judge_all(run_named("paper", "0.5b"), load_published())))
+    said = (
+        f"Of {sum(found.values())} claims of directions and ratios {found['counterexample found']} fall by a counterexample, "
+        f"{found['inconclusive']} are inconclusive, and {found['not measured']} were not measured."
+    )
+    assert not missing("results/paper", said)
+
+
+def judged(model: str) -> dict[str, dict[str, str]]:
+    """The table of single judgments in a committed report, by judgment."""
+    text = (FOLDER / f"judgment_bank-qwen2.5-coder-{model}-instruct" / "report.md").read_text(encoding="utf-8")
+    lines = [line for line in text.split('id="study-judgments"')[1].splitlines() if line.startswith("| ")]
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if len(line.split("|")) == 9]
+    return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+
+
+def test_what_is_said_of_single_judgments_is_what_their_tables_count() -> None:
+    larger, smaller = judged("1.5b"), judged("0.5b")
+    risk, offer = larger["risk"], smaller["offer"]
+    wrong = int(risk["Caught"]) + int(risk["Passed"])
+    assert not any(int(row["Not of its form"]) or int(row["Beyond all right"]) for row in larger.values())
+    assert larger["offer"]["Passed"] == "0"
+    assert not missing(
+        "results/incidents",
+        f"Of the wrong risk scores {risk['Passed']} of {wrong} break none.",
+        f"{offer['Beyond all right']} of its 390 offers are absurd, and {offer['Not of its form']} replies out",
+        *(f"in {row['Right'].partition('= ')[2]}" for name, row in smaller.items() if name in ("risk", "close")),
+    )
+
+
+def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tables_count() -> None:
+    folder = ROOT / "reports" / "renewal_bank-errs_as_qwen" / "tables"
+    ended, damage = (pd.read_csv(folder / f"{name}.csv").set_index("Architecture") for name in ("outcomes", "world_damage"))
+    remedied = ended.index[ended.index.str.endswith("_remedied")]
+    assert len(ended) == 18 and ended["Trials"].eq(100).all()
+    assert ended.loc[remedied, "Solved"].eq(43).all() and ended.loc[remedied, "Wrong"].eq(57).all()
+    assert damage.loc[remedied, "Lost"].eq(101).all() and damage.loc[remedied, "Unauthorised"].eq(0).all()
+    assert damage.loc[["bare_agent", "scatter_gather_saga", "state_machine"], "Unauthorised"].eq(60).all()
+    assert ended.loc[["bare_agent", "scatter_gather_saga", "state_machine"], "Solved"].eq(17).all()
+    assert (damage.loc["event_driven", "Doubled"], ended.loc["event_driven", "Solved"]) == (342, 5)
+    assert not missing(
+        "results/incidents",
+        "had 60 unauthorised effects in 100 trials and solved 17 [6.5%, 37.6%].",
+        "With remedies each pattern had none, left out 101 effects that were due, and solved 43 [25.1%, 62.9%].",
+        "342 effects twice, since the pack rings twice; 5 of 100 are solved",
+        "in all 57 wrong trials with remedies every check passed",
+    )
+    for model in ("1.5b", "0.5b"):
+        calls = run_named("judgment_bank", model).calls
+        assert calls["failure"].eq("").sum() == 1_160 and calls["instance"].nunique() == 20
+    late = int(run_named("judgment_bank").calls["failure"].eq("timed_out").sum())
+    assert not missing("results/incidents", f"{late} further calls were not answered in time")
