@@ -144,6 +144,7 @@ def test_code_that_was_edited_within_the_second_runs_as_it_is_now(tmp_path: Path
     write(root, {"total.py": "import money\n\nassert money.total([1]) == 2\n"})
     os.utime(source, ns=(second, second))
     compiled = py_compile.compile(str(source), doraise=True)
+    assert compiled
     os.utime(compiled, ns=(second + tenth, second + tenth))
     write(root, {"money.py": MONEY["money.py"].replace("RATE = 2", "RATE = 3")})
     os.utime(source, ns=(second + 2 * tenth, second + 2 * tenth))
