@@ -84,7 +84,7 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
         packs: The folders of packs.
 
     Raises:
-        ConfigError: No engine has this name, or it does not run these models.
+        ConfigError: No engine has this name, or it does not run these models together.
     """
     if engine is None:
         if workers:
@@ -92,9 +92,9 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
         return run_matrix
     if engine != "ray" and not engine.startswith("ray://"):
         raise ConfigError(f"--engine {engine}: give ray, or a cluster's address, ray://HOST:PORT")
-    from bench.engine.ray import refuse_live, run_on_ray  # noqa: PLC0415  few runs have it
+    from bench.engine.ray import refuse_mixture, run_on_ray  # noqa: PLC0415  few runs have it
 
-    refuse_live(matrix)
+    refuse_mixture(matrix)
     return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
 
 

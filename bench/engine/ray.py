@@ -1,7 +1,8 @@
-"""`bench run --engine ray`: trials of simulated and recorded models on Ray's workers, and one writer, which is this process.
+"""`bench run --engine ray`: trials on Ray's workers, and one writer, which is this process.
 
-A task of Ray runs a few trials and sends them back whole. Ray is not asked to try a task again, and its statistics of use are
-off. What a worker that dies had not sent back is not recorded, and the same command runs it.
+Where models are simulated or recorded, a task of Ray runs a few trials and sends them back whole. Where they are live, a task
+runs one trial, and each of its calls is made here (`bench.engine.live`). Ray is not asked to try a task again, and its
+statistics of use are off. A trial that a worker had not sent back when it died is run by the same command again.
 """
 
 from __future__ import annotations
@@ -14,31 +15,44 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from bench.engine.worker import Experiment, Finished, run_trials
+from bench.engine.live import Conducted
+from bench.engine.relay import Relay
+from bench.engine.worker import Experiment, Finished, run_live, run_trials
 from bench.errors import ConfigError, ResultsError
+from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.recording import response_of
-from bench.experiment.runner import missing
+from bench.experiment.runner import Conduct, missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
+from bench.experiment.trial import TrialResult
+from bench.models.base import Response
+from bench.runtime.slots import Slots
+
+Result = TypeVar("Result")
 
 LOCAL = "ray"
 MOST_TRIALS = 16
 """Of one task: they come back together."""
 WAITING = 2
 """Tasks for each worker, so that none of them waits for the writer."""
+MOST_MESSAGES = 10_000
+"""Of live trials, that wait for an answer at a time."""
+SECONDS_TO_END = 10.0
+"""That a trial on a worker has to end in, once it is given up."""
 
 
-def refuse_live(matrix: Matrix) -> None:
-    """Raise ConfigError where a model is live: its gates, its budget and its cache are held by one process."""
-    for name, model in matrix.models.items():
-        if model.timing == "live":
-            problem = f"--engine ray runs simulated and recorded models, and '{name}' is live"
-            raise ConfigError(f"{problem}; leave --engine out, or part the run by --shard")
+def refuse_mixture(matrix: Matrix) -> None:
+    """Raise ConfigError where some models are live and others are not: these are asked here, and those on a worker."""
+    live = {name: model.timing == "live" for name, model in matrix.models.items()}
+    if any(live.values()) and not all(live.values()):
+        [first, *_], [other, *_] = ([name for name, is_live in live.items() if is_live is wanted] for wanted in (True, False))
+        problem = f"--engine ray: '{first}' is live and '{other}' is not, and the engine does not run both at once"
+        raise ConfigError(f"{problem}; run each by itself, with --model")
 
 
 @contextmanager
@@ -83,12 +97,17 @@ async def run_on_ray(
     """Run what is missing of a matrix, as `bench.experiment.runner.run_matrix` does, on workers.
 
     Raises:
-        ConfigError: A model is live, Ray is not installed, or no cluster answers.
+        ConfigError: Some models are live and others are not, Ray is not installed, or no cluster answers.
         ResultsError: A record cannot be written, a worker died, or its packs, code or packages are others.
+        EndpointError: A live model cannot be used.
     """
-    refuse_live(matrix)
+    refuse_mixture(matrix)
     unguarded = session.permitted is not None and session.permitted.unguarded is not None
     travelled = pickle.dumps(Experiment.of(matrix, packs, unguarded=unguarded))
+    if any(model.timing == "live" for model in matrix.models.values()):
+        with cluster(engine, workers) as (ray, _):
+            await run_matrix(matrix, writer, watch, session, _conductor(ray, travelled, session))
+        return
     todo = deque(missing(matrix.specs, writer.recorded))
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how, mark = "stopped", None
@@ -101,7 +120,8 @@ async def run_on_ray(
             async def work() -> None:
                 while todo and not session.why:
                     batch = [todo.popleft() for _ in range(min(size, len(todo)))]
-                    _write(await _finished(ray, task, given, batch), writer, watch, session)
+                    running = asyncio.wrap_future(task.remote(given, [spec.id for spec in batch]).future())
+                    _write(await _ended(ray, running, len(batch)), writer, watch, session)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(WAITING * at_a_time):
@@ -114,17 +134,47 @@ async def run_on_ray(
         writer.note(SessionRecord(now(), "ended", how, mark=mark))
 
 
-async def _finished(ray: Any, task: Any, given: Any, batch: Sequence[TrialSpec]) -> list[Finished]:
+def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
+    """What runs a trial of a live model on a worker."""
+    task, given = ray.remote(run_live).options(max_retries=0), ray.put(travelled)
+    relay = ray.remote(Relay).options(num_cpus=0, max_concurrency=MOST_MESSAGES).remote()
+
+    async def conduct(
+        spec: TrialSpec,
+        matrix: Matrix,
+        slots: Slots,
+        _: Graders,
+        keep: Callable[[Response], object],
+        saw: Callable[[Response], object],
+    ) -> TrialResult | None:
+        running = task.remote(given, spec.id, relay)
+        ended: asyncio.Future[TrialResult] = asyncio.wrap_future(running.future())
+        try:
+            await Conducted(relay, spec.id, matrix.models[spec.model], slots, keep, saw).until(ended)
+            return await _ended(ray, ended, 1)
+        except ResultsError as error:  # the calls of other trials come back and are kept
+            session.end("a worker cannot go on", error)
+            return None
+        except asyncio.CancelledError:
+            ray.cancel(running)
+            await asyncio.wait([ended], timeout=SECONDS_TO_END)
+            raise
+
+    return conduct
+
+
+async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Result:
+    """What a task returned. Raises ResultsError where it did not come to its end."""
     try:
-        finished: list[Finished] = await asyncio.wrap_future(task.remote(given, [spec.id for spec in batch]).future())
+        return await running
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, ResultsError):
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:
-        problem = f"a worker ended with {len(batch)} trials: {' '.join(str(error).split())[:100]}"
+        what = f"{trials} trials" if trials > 1 else "a trial"
+        problem = f"a worker ended with {what}: {' '.join(str(error).split())[:100]}"
         raise ResultsError(f"{problem}; what came back is kept, and the same command goes on") from error
-    return finished
 
 
 def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialRecord], None], session: Session) -> None:

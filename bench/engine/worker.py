@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from bench.digests import Texts
-from bench.errors import ResultsError
+from bench.engine.relay import Line, RemoteModel, RemoteSlots
+from bench.errors import ConfigError, PackError, ResultsError
 from bench.experiment.code import our_codebase
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.provenance import package_versions
 from bench.experiment.record import ResponseRecord, TrialRecord
 from bench.experiment.recording import record_of, settings_digest
-from bench.experiment.trial import run_trial
+from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.trouble import gates_of
 from bench.experiment.untrusted import Permission, permission
 from bench.models.base import Response
 from bench.models.routed import answerers, answering
 from bench.runtime import loop
 from bench.runtime.slots import Slots
+
+SAME = "install there what is installed here, then run the same command again"
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,15 @@ class Finished:
     texts: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """An experiment as a worker has it; `specs` by id."""
+
+    matrix: Matrix
+    permitted: Permission
+    specs: Mapping[str, TrialSpec]
+
+
 def digests_of(matrix: Matrix) -> dict[str, str]:
     """What an experiment's trials are determined by where this process runs."""
     digests = {"the code of bench": our_codebase().digest}
@@ -68,7 +81,7 @@ def digests_of(matrix: Matrix) -> dict[str, str]:
 
 
 def run_trials(travelled: bytes, ids: Sequence[str]) -> list[Finished]:
-    """Run these trials, one after another, each on an event loop of its own.
+    """Run these trials, whose models are not live, one after another, each on an event loop of its own.
 
     Args:
         travelled: The experiment, pickled.
@@ -77,9 +90,25 @@ def run_trials(travelled: bytes, ids: Sequence[str]) -> list[Finished]:
     Raises:
         ResultsError: Packs, code or packages are not here, or are others than where the run was begun.
     """
-    matrix, permitted = _resolved(travelled)
-    specs = {spec.id: spec for spec in matrix.specs}
-    return [_run(specs[trial], matrix, permitted) for trial in ids]
+    resolved = _resolved(travelled)
+    return [_run(resolved.specs[trial], resolved.matrix, resolved.permitted) for trial in ids]
+
+
+def run_live(travelled: bytes, trial: str, relay: Any) -> TrialResult:
+    """Run a trial whose model is live, and is asked where the run was begun.
+
+    Args:
+        travelled: The experiment, pickled.
+        trial: The trial's id.
+        relay: The actor `bench.engine.relay.Relay`.
+
+    Raises:
+        ResultsError: As `run_trials` does.
+    """
+    resolved, line = _resolved(travelled), Line(relay, trial)
+    spec, matrix = resolved.specs[trial], resolved.matrix
+    asked = replace(matrix, models={**matrix.models, spec.model: RemoteModel(matrix.models[spec.model], line)})
+    return loop.run(run_trial(spec, asked, RemoteSlots(line), resolved.permitted.graders[spec.model]))
 
 
 def _run(spec: TrialSpec, matrix: Matrix, permitted: Permission) -> Finished:
@@ -97,15 +126,16 @@ def _run(spec: TrialSpec, matrix: Matrix, permitted: Permission) -> Finished:
 
 
 @lru_cache(maxsize=1)
-def _resolved(travelled: bytes) -> tuple[Matrix, Permission]:
+def _resolved(travelled: bytes) -> Resolved:
     """The experiment as it is here, once for each worker."""
     experiment: Experiment = pickle.loads(travelled)
-    matrix = build_matrix(experiment.config, experiment.packs, our_codebase().digest)
+    try:
+        matrix = build_matrix(experiment.config, experiment.packs, our_codebase().digest)
+    except (ConfigError, PackError) as error:
+        raise ResultsError(f"a worker cannot make the experiment: {error}; {SAME}") from error
     here = digests_of(matrix)
     for name, digest in experiment.digests.items():
         if here.get(name) != digest:
             lacks = "has another version of" if name in here else "lacks"
-            raise ResultsError(
-                f"a worker {lacks} {name}; install there what is installed here, then run the same command again"
-            )
-    return matrix, permission(matrix, experiment.unguarded)
+            raise ResultsError(f"a worker {lacks} {name}; {SAME}")
+    return Resolved(matrix, permission(matrix, experiment.unguarded), {spec.id: spec for spec in matrix.specs})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any
 
 from bench.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
 from bench.experiment.grading import Graders
@@ -18,7 +19,7 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.trouble import gates_of, tend, trouble_of
 from bench.experiment.untrusted import permission
-from bench.models.base import Model, Request
+from bench.models.base import Model, Request, Response
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers, answering
 from bench.runtime.gate import Gate
@@ -28,6 +29,12 @@ LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
 ENDPOINT_LOST_AFTER = 3
 """Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""
 
+Conduct = Callable[
+    [TrialSpec, Matrix, Slots, Graders, Callable[[Response], object], Callable[[Response], object]],
+    Coroutine[Any, Any, TrialResult | None],
+]
+"""Runs a trial, as `run_trial` does. None where it did not come to its end, and the session was ended for that."""
+
 
 def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[TrialSpec]:
     """The trials that have no record yet, or only that of an error."""
@@ -35,9 +42,14 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
 
 
 async def run_matrix(
-    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], session: Session | None = None
+    matrix: Matrix,
+    writer: RunWriter,
+    watch: Callable[[TrialRecord], None],
+    session: Session | None = None,
+    conduct: Conduct = run_trial,
 ) -> None:
     """Run what is missing of a matrix; `watch` is shown each record once it is stored. `session` may be ended before.
+    `conduct` runs a trial, here or elsewhere.
 
     As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
     an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
@@ -53,7 +65,7 @@ async def run_matrix(
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        left = await _run_all(todo, used, gates, matrix, writer, watch, session, graders)
+        left = await _run_all(todo, used, gates, matrix, writer, watch, session, graders, conduct)
         how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
@@ -78,6 +90,7 @@ async def _run_all(
     watch: Callable[[TrialRecord], None],
     session: Session,
     graders: Mapping[str, Graders],
+    conduct: Conduct,
 ) -> int:
     """How many of these trials have not come to their end."""
     health = {name: _Health(model, session) for name, model in models.items()}
@@ -92,7 +105,7 @@ async def _run_all(
         while queue and not session.why:
             spec = queue.popleft()
             slots = Slots(gate_for(models[spec.model]))
-            trial = run_trial(spec, matrix, slots, graders[spec.model], keepers[spec.model], session.saw)
+            trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], session.saw)
             result = await session.until_held(trial, slots)
             if result:
                 writer.add(result.record, result.texts)

@@ -54,3 +54,9 @@ def test_a_worker_that_has_another_version_runs_nothing_and_names_it(name: str) 
     digests = {**Experiment.of(matrix, ROOTS, unguarded=False).digests, name: "other"}
     with pytest.raises(ResultsError, match=DIFFERENT[name]):
         run_trials(travelling(matrix, digests=digests), [matrix.specs[0].id])
+
+
+def test_a_worker_without_the_pack_says_so_in_the_words_of_the_pack(tmp_path: Path) -> None:
+    lacking = travelling(matrix_of(), packs=(tmp_path,))
+    with pytest.raises(ResultsError, match=r"^a worker cannot make the experiment: .*tiny.*; install there what is installed"):
+        run_trials(lacking, ["any"])

@@ -3,38 +3,26 @@ had happened."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import json
 import random
 import re
 import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Started, bench, start, workplace
+from commands import bench, start, workplace
 from experiment_runs import timeless
-from scripted_server import ScriptedServer, Step, completion, hang, hang_up
+from killer import LIVE, Killer, as_it_would_have_been, kept
+from scripted_server import ScriptedServer, Step, hang
 
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_responses, read_texts
-from bench.experiment.record import TrialRecord
 from bench.experiment.verify import verify
-from bench.packs import load_pack
-from bench.runtime.events import Called, Event
-
-LIVE = """
-[model.local]
-kind = "openai"
-base_url = "{url}"
-cache = {cache}
-concurrency = {concurrency}
-"""
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.endurance)])
@@ -68,47 +56,6 @@ def _size(path: Path) -> int:
 # -- on a server that remembers what it answered -----------------------------------------------------------------------
 
 
-class Killer:
-    """Answers each request by what it says, and kills who asks once so many are answered.
-
-    answered   how often each request was answered
-    left       how many requests are answered before the kill; None: all
-    delays     what the answers take, in turns
-    """
-
-    def __init__(self, folder: Path, delays: Sequence[float] = (0.0,)):
-        self._delays = itertools.cycle(delays)
-        self._reference = load_pack("demo", [folder / "scenarios"]).reference
-        self.answered: Counter[str] = Counter()
-        self.left: int | None = None
-        self.victim: Started
-
-    def __call__(self, body: Any) -> Step:
-        if len(body["messages"]) == 1:
-            return completion("OK")  # the probe before a run
-        if self.left == 0:
-            self.victim.kill()
-            return hang_up()
-        self.left = self.left and self.left - 1
-        self.answered[json.dumps([body["messages"], body["seed"]])] += 1
-        name = body["messages"][1]["content"].split("\n")[0].removeprefix("# Task: ")
-        answer = completion("{}" if body["seed"] % 3 == 0 else json.dumps(self._reference[name]))
-        return hang(next(self._delays), answer)
-
-
-def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
-    """The records by id, without seconds, when anything began, and whether a reply had been given before."""
-    trials = timeless(folder).items()
-    return {key: dataclasses.replace(one, api_seconds=0.0, waiting_seconds=0.0, events=_events(one)) for key, one in trials}
-
-
-def _events(trial: TrialRecord) -> tuple[Event, ...]:
-    return tuple(
-        dataclasses.replace(event, started=0.0, seconds=0.0, client=0.0, reused=False) if isinstance(event, Called) else event
-        for event in trial.events
-    )
-
-
 @pytest.mark.parametrize("repetitions", [1, pytest.param(2, marks=pytest.mark.endurance)])
 @pytest.mark.parametrize("cache", ["true", "false"])
 def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, cache: str, repetitions: int) -> None:
@@ -134,16 +81,6 @@ def test_nothing_that_was_answered_is_asked_again_after_a_kill(tmp_path: Path, c
     results = tmp_path / "results"
     assert as_it_would_have_been(results / "killed") == as_it_would_have_been(results / "whole")
     assert [response.reused for response in read_responses(results / "killed")].count(False) == whole.total()
-
-
-def kept(folder: Path) -> Counter[str]:
-    """How often a reply that was sent for is kept, by request."""
-    texts = read_texts(folder)
-    return Counter(
-        json.dumps([[{"role": one.role, "content": texts[one.content]} for one in response.messages], response.seed])
-        for response in read_responses(folder)
-        if response.reply and not response.reused
-    )
 
 
 @pytest.mark.parametrize("repetitions", [2, pytest.param(12, marks=pytest.mark.endurance)])
