@@ -79,7 +79,7 @@ def bench(
     """
 
 
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print the verdict on each claim of the report, too.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]
 Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
@@ -246,11 +246,13 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     made = report_of(run)
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
-    out.print("\n".join((*run.notes, *made.summary.lines)))
     if verbose:
+        out.print("\n".join((*run.notes, made.summary.ran, *(f"- {finding.text}" for finding in made.summary.findings))))
         out.print("What this does not show:")
         out.print("\n".join(f"  - {limit}" for limit in made.summary.limits))
         out.print("\n".join(made.verdicts))
+    else:
+        out.print("\n".join(made.summary.lines(run.notes)))
     out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 

@@ -111,6 +111,6 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
                 how = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
                 yield f"'{part.name}' takes over {'what ' if taken else ''}{how}."
         if model.timing == "recorded":
-            yield f"REPLAY: '{name}' answers from {model.endpoint}; for another model: --model NAME, one of the config's."
+            yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"
         if any(part.parameters.get("kind") == "simulated" for part in answerers(model)):
             yield f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's."

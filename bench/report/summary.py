@@ -19,8 +19,10 @@ from bench.experiment.config import FAULT_FREE
 from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural
 from bench.report.headline import harmed_trials, headline_of, paid
 
-WIDTH, MOST_LINES = 100, 11
-"""Of what a terminal shows: characters of a line, and lines."""
+WIDTH, MOST_LINES = 100, 8
+"""Of what a terminal shows: characters of a line, and lines; a run has three before them, and a report one behind them."""
+MOST_NOTED = 3
+"""Lines on what is left out of several runs."""
 MOST_FINDINGS, MOST_CONDITIONS = 5, 2
 FAULTS, SEVERAL = 1, 2
 """Fault plans that a run has at least where a sentence names the plan; models, where one names the dollars."""
@@ -28,10 +30,11 @@ FAULTS, SEVERAL = 1, 2
 
 @dataclass(frozen=True)
 class SummaryFinding:
-    """One sentence, and the name of the table that it was taken from."""
+    """What one table shows. `table`: its name. `first`: of several sentences the first, or ""."""
 
     text: str
     table: str
+    first: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,24 @@ class Summary:
     findings: tuple[SummaryFinding, ...]
     limits: tuple[str, ...]
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What a terminal shows, in MOST_LINES of at most WIDTH characters: the first findings, and one limit."""
+    def lines(self, notes: Sequence[str] = ()) -> tuple[str, ...]:
+        """What a terminal shows, in lines of at most WIDTH characters: the findings that fit into MOST_LINES, and one limit.
+
+        Args:
+            notes: What was left out of several runs, or differs between them; where it takes too many lines, they are counted.
+        """
+        noted = [line for note in notes for line in _wrapped(note)]
+        if len(noted) > MOST_NOTED:
+            noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or give -v."]
         lines = _wrapped(self.ran)
         last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
         for finding in self.findings:
-            further = _wrapped(f"- {finding.text}", "  ")
-            if len(lines) + len(further) + len(last) > MOST_LINES:
-                break
-            lines += further
-        return (*lines, *last)
+            for text in filter(None, (finding.text, finding.first)):
+                further = _wrapped(f"- {text}", "  ")
+                if len(lines) + len(further) + len(last) <= MOST_LINES:
+                    lines += further
+                    break
+        return (*noted, *lines, *last)
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
@@ -99,7 +109,7 @@ def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
         f"{_where(run, condition)}, the first repair of a failure took {means}"
         for condition, means in _means(arms, struck, FIRST_ROUND.tokens)
     ]
-    return SummaryFinding(_sentences(told), "first_round") if told else None
+    return _finding(told, "first_round")
 
 
 def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
@@ -108,7 +118,7 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
         f"{_where(run, condition)}, a trial without any failure took {means}"
         for condition, means in _means(arms, undisturbed, FIRST_PASS.tokens)
     ]
-    return SummaryFinding(_sentences(told), "first_pass") if told else None
+    return _finding(told, "first_pass")
 
 
 def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iterator[tuple[Condition, str]]:
@@ -150,11 +160,14 @@ def _ranked(texts: Sequence[str]) -> str:
     return ", ".join([*texts[: MOST_NAMED - 2], f"{between} others between", texts[-1]])
 
 
-def _sentences(told: Sequence[str]) -> str:
-    """The first of them as sentences, and how many more there are."""
+def _finding(told: Sequence[str], table: str) -> SummaryFinding | None:
+    """The first of them as sentences, and how many more there are; None where there is none."""
+    if not told:
+        return None
     rest = len(told) - MOST_CONDITIONS
     more = [f"The table has {rest} more"] if rest > 0 else []
-    return " ".join(f"{text[0].upper()}{text[1:]}." for text in [*told[:MOST_CONDITIONS], *more])
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in [*told[:MOST_CONDITIONS], *more]]
+    return SummaryFinding(" ".join(sentences), table, sentences[0])
 
 
 def _told(mean: Mean) -> str:
@@ -186,7 +199,7 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
         for n in [rates[0].recovered.n]
         if n
     ]
-    return SummaryFinding(_sentences(told), "recovery") if told else None
+    return _finding(told, "recovery")
 
 
 def _again(rates: Sequence[RecoveryRate], n: int) -> str:
@@ -217,7 +230,7 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
         under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
             told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
-    return SummaryFinding(_sentences(told), "outcomes") if told else None
+    return _finding(told, "outcomes")
 
 
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
@@ -230,7 +243,7 @@ def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
             told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
-    return SummaryFinding(_sentences(told), "world_damage") if told else None
+    return _finding(told, "world_damage")
 
 
 # Limits
