@@ -14,7 +14,7 @@ DOCUMENTS = sorted(
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 INCLUDED = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
 GIVEN_UP = re.compile(
-    r"\b(ask_once|asked[-_]in|moot|unnoticed|hand(ed|s)? on|reopen(s|ed)?|rulers?|decoys?|twins?|weather|desk|lend(s|ing)?)\b",
+    r"\b(ask_once|asked[-_]in|moot|unnoticed|hand(ed|s)? on|reopen(s|ed)?|rulers?|decoys?|twins?|weather|lend(s|ing)?)\b",
     re.IGNORECASE,
 )
 ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)

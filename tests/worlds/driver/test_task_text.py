@@ -14,7 +14,7 @@ from bench.worlds.driver.task_text import CLOSE, task_text
 from bench.worlds.environment import Environment
 
 PACKS = [Path(__file__).parents[3] / "scenarios"]
-WORLDS = ("contract_renewal", "contract_renewal:epsilon_1", "incident_response")
+WORLDS = ("contract_renewal", "contract_renewal:epsilon_1", "incident_response", "support_desk")
 
 
 def loaded(name: str) -> tuple[Scenario, Environment, str]:

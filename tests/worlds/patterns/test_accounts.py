@@ -173,7 +173,7 @@ TOLD = {
     ("incident_response", "reordered"): (133, {"unheard": 7, "late": 7}, 44),
 }
 """Pack and fault -> notices that carried it, what was noted, instances that are right: the table in docs/patterns.md."""
-MINUTES = {"contract_renewal": 2 * 24 * 60, "incident_response": 20}
+MINUTES = {"contract_renewal": 2 * 24 * 60, "incident_response": 20, "support_desk": 20}
 
 
 def over(pack: str, effect: str, instances: int) -> list[TrialResult]:

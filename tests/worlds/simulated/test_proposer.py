@@ -75,7 +75,8 @@ def new_world(scenario: Scenario) -> World:
 
 def scenarios() -> list[Scenario]:
     renewals = [load_pack("contract_renewal:renewal_dev", [RENEWALS], instance) for instance in KINDS]
-    return [REFUNDS, TRIPS, *renewals, load_pack("incident_response", [RENEWALS], DEPLOYS)]
+    conversations = [load_pack("support_desk", [RENEWALS], instance) for instance in ("case_02", "case_04", "case_06")]
+    return [REFUNDS, TRIPS, *renewals, load_pack("incident_response", [RENEWALS], DEPLOYS), *conversations]
 
 
 @pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: f"{one.name} {one.instance}")
