@@ -108,6 +108,16 @@ def engine(session: nox.Session) -> None:
 
 
 @nox.session
+def scale(session: nox.Session) -> None:
+    """Throughput by workers, memory of every process, faults of the engine, into reports/scale: a quarter of an hour.
+
+    Up to a million calls, hours: nox -s scale -- --full. One part anew: nox -s scale -- --only runs
+    """
+    install(session, "tests", extra="ray")
+    session.run("python", "-m", "scale", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")

@@ -61,17 +61,34 @@ def test_a_mixture_of_models_is_refused_before_anything_is_begun(tmp_path: Path)
         assert code == 2 and message in err
 
 
-@pytest.mark.slow
-def test_one_and_two_workers_write_the_records_of_one_process(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workplace whose run `here` is what one process records."""
     pytest.importorskip("ray")
-    workplace(tmp_path, repetitions=3)
-    assert bench_anew(tmp_path, "run", "configs/small.toml", "--name", "here")[0] == 0
-    for workers in ("1", "2"):
-        code, out, err = on_ray(tmp_path, "--workers", workers, "--name", f"on-{workers}")
-        assert code == 0 and "done: " in out, err
-        assert_equal(tmp_path / "results" / "here", tmp_path / "results" / f"on-{workers}")
-    code, out, _ = bench_anew(tmp_path, "verify", "on-1", "on-2")
-    assert code == 0 and out.count("sound: 12 trials") == 2
+    folder = tmp_path_factory.mktemp("place")
+    workplace(folder, repetitions=3)
+    assert bench_anew(folder, "run", "configs/small.toml", "--name", "here")[0] == 0
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2", "4"])
+def test_workers_write_the_records_of_one_process(place: Path, workers: str) -> None:
+    code, out, err = on_ray(place, "--workers", workers, "--name", f"on-{workers}")
+    assert code == 0 and "done: " in out, err
+    assert_equal(place / "results" / "here", place / "results" / f"on-{workers}")
+    code, out, _ = bench_anew(place, "verify", f"on-{workers}")
+    assert code == 0 and "sound: 12 trials" in out
+
+
+@pytest.mark.slow
+def test_shards_of_workers_and_of_one_process_merge_to_its_records_in_any_order(place: Path) -> None:
+    assert on_ray(place, "--shard", "1/2", "--workers", "2", "--name", "first")[0] == 0
+    assert bench_anew(place, "run", "configs/small.toml", "--shard", "2/2", "--name", "second")[0] == 0
+    for parts in (("first", "second"), ("second", "first")):
+        merged = "-".join(parts)
+        assert bench_anew(place, "merge", *parts, "--name", merged)[0] == 0
+        assert_equal(place / "results" / "here", place / "results" / merged)
 
 
 @pytest.mark.slow

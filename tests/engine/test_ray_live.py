@@ -71,7 +71,8 @@ class Place:
     ):
         self.folder, self.results = folder, folder / "results"
         self.config = workplace(folder, model="local", repetitions=repetitions)
-        text = self.config.read_text(encoding="utf-8").replace('"runtime_structured"', '"showing:showing"')
+        text = self.config.read_text(encoding="utf-8")
+        text = text.replace('["static", "runtime_structured"]', '["showing:showing"]')
         (folder / "showing.py").write_text(SHOWING, encoding="utf-8")
         self.killer, self.endpoint = killer(folder), ScriptedServer()
         self.endpoint.answer = self.killer
@@ -124,7 +125,7 @@ def _unnumbered(event: Event) -> Event:
 
 
 def test_two_workers_ask_what_one_process_asks_and_record_the_same(tmp_path: Path, places: list[Place]) -> None:
-    places.append(place := Place(tmp_path, repetitions=3, concurrency=4))
+    places.append(place := Place(tmp_path, repetitions=6, concurrency=4))
     code, out, err = place.on_ray("on-ray")
     assert code == 0 and "done: " in out, err
     place.assert_each_answer_was_paid_once("on-ray")
@@ -151,7 +152,7 @@ def test_a_worker_killed_before_it_has_its_reply_at_each_of_twenty_points_costs_
 def test_when_the_run_s_own_process_is_killed_nothing_that_it_was_answered_is_asked_again(
     tmp_path: Path, places: list[Place]
 ) -> None:
-    places.append(place := Place(tmp_path, repetitions=3))
+    places.append(place := Place(tmp_path, repetitions=6))
     for left in (2, 5):
         place.killer.left = left
         with start_anew(tmp_path, *command("killed"), PYTHONWARNINGS="default") as place.killer.victim:  # type: ignore[assignment]
@@ -175,7 +176,7 @@ CUT = "import sabotage; sabotage.killed_at('write', {number}, 0.5)(); from bench
 
 
 def test_a_writer_that_is_killed_in_mid_line_leaves_a_run_that_goes_on(tmp_path: Path, places: list[Place]) -> None:
-    places.append(place := Place(tmp_path, repetitions=2))
+    places.append(place := Place(tmp_path, repetitions=4))
     for number in (9, 15):
         words = [sys.executable, "-c", CUT.format(number=number), *command("cut")]
         support = str(Path(__file__).parents[1] / "support")
@@ -190,7 +191,7 @@ def test_a_writer_that_is_killed_in_mid_line_leaves_a_run_that_goes_on(tmp_path:
 
 
 def test_ctrl_c_keeps_what_is_in_flight_and_one_process_goes_on(tmp_path: Path, places: list[Place]) -> None:
-    places.append(place := Place(tmp_path, repetitions=3, concurrency=4))
+    places.append(place := Place(tmp_path, repetitions=6, concurrency=4))
     asked, numbers = threading.Event(), itertools.count()
 
     def slow(body: Any) -> Step:
@@ -213,7 +214,7 @@ def test_ctrl_c_keeps_what_is_in_flight_and_one_process_goes_on(tmp_path: Path, 
 
 
 def test_a_budget_is_overshot_by_the_calls_in_flight_at_most(tmp_path: Path, places: list[Place]) -> None:
-    places.append(place := Place(tmp_path, repetitions=3, concurrency=4, settings=PRICED))
+    places.append(place := Place(tmp_path, repetitions=6, concurrency=4, settings=PRICED))
     code, _, err = place.on_ray("bounded", "--max-cost", "0.25")
     assert code == 1 and "--max-cost 0.25 is reached" in err
     spent = 0.042 * place.killer.answered.total()
@@ -223,7 +224,7 @@ def test_a_budget_is_overshot_by_the_calls_in_flight_at_most(tmp_path: Path, pla
 
 
 def test_a_429_of_one_worker_s_call_holds_back_the_calls_of_all(tmp_path: Path, places: list[Place]) -> None:
-    places.append(place := Place(tmp_path, repetitions=3, concurrency=4))
+    places.append(place := Place(tmp_path, repetitions=6, concurrency=4))
     moments: list[float] = []
 
     def limited(body: Any) -> Step:
@@ -243,7 +244,7 @@ def test_a_429_of_one_worker_s_call_holds_back_the_calls_of_all(tmp_path: Path, 
 def test_a_pack_that_a_worker_has_in_another_version_or_lacks_is_one_line(
     tmp_path: Path, places: list[Place], change: str
 ) -> None:
-    places.append(place := Place(tmp_path, repetitions=1))
+    places.append(place := Place(tmp_path, repetitions=2))
     document = tmp_path / "scenarios" / "demo" / "documents" / "volumes.txt"
 
     def changing(body: Any) -> Step:
