@@ -28,6 +28,7 @@ from bench.cli.serve import command as serve
 from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
+from bench.cli.watch import watch
 from bench.errors import BenchError, PackError
 from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
@@ -340,6 +341,7 @@ for part in COMMANDS:
 app.command()(compare)
 app.command()(trace)
 app.command()(runs)
+app.command()(watch)
 app.command()(learn)
 app.command()(verify)
 for group in groups:

@@ -40,20 +40,19 @@ def engine(workers: int) -> str:
 
 def throughput(rows: pd.DataFrame) -> Table:
     """Return calls a second, and what a call takes of the processor, by engine and size."""
-    runs = rows.groupby(["workers", "calls"], sort=True).agg(
-        trials=("trials", "first"), seconds=("seconds", "first"), processor=("processor", "sum")
-    )
+    keys = ["workers", "calls", "trials", "seconds"]
+    runs = rows.groupby(keys)[["processor"]].sum().reset_index()
     cells = [
         (
-            engine(workers),
-            Number(calls),
-            Number(run.trials),
-            Number(run.seconds, 1),
-            Number(calls / run.seconds),
-            Number(1000 * run.processor / calls, 2),
-            *_further(runs.loc[workers], calls),
+            engine(run["workers"]),
+            Number(run["calls"]),
+            Number(run["trials"]),
+            Number(run["seconds"], 1),
+            Number(run["calls"] / run["seconds"]),
+            Number(1000 * run["processor"] / run["calls"], 2),
+            *_further(runs[(runs.workers == run["workers"]) & (runs.calls <= run["calls"])]),
         )
-        for (workers, calls), run in runs.iterrows()
+        for run in runs.to_dict("records")
     ]
     titles = ("Engine", "Calls", "Trials", "Seconds", "Calls a second", "Processor, ms a call")
     further = ("Calls a second beyond the smallest run", "Processor, ms a call beyond it")
@@ -61,25 +60,24 @@ def throughput(rows: pd.DataFrame) -> Table:
     return Table("throughput", "Throughput, from nothing to the last record", (*titles, *further), tuple(cells), (note,))
 
 
-def _further(runs: pd.DataFrame, calls: int) -> tuple[Number, Number]:
-    """What the calls beyond those of the smallest run took."""
-    few, least = runs.iloc[0], runs.index[0]
-    if calls == least:
+def _further(runs: pd.DataFrame) -> tuple[Number, Number]:
+    """What the calls of the last of these runs took beyond those of the first."""
+    if len(runs) == 1:
         return Number(None), Number(None)
-    more, run = calls - least, runs.loc[calls]
-    return Number(more / (run.seconds - few.seconds)), Number(1000 * (run.processor - few.processor) / more, 2)
+    return Number(1 / _slope(runs, "seconds")), Number(1000 * _slope(runs, "processor"), 2)
 
 
 def memory(rows: pd.DataFrame) -> Table:
     """Return each role's peak at each size, and the largest size's as a multiple of the smallest's."""
-    peaks = rows.pivot_table(index=["workers", "role"], columns="calls", values="peak", sort=False)
-    sizes = sorted(peaks.columns)
+    sizes = sorted(rows[rows.workers == 0]["calls"].unique())
+    roles = rows.sort_values("calls").groupby(["workers", "role"], sort=False)[["peak"]].agg(list).reset_index()
     cells = [
-        (engine(workers), role, *(Number(peak[size]) for size in sizes), Number(peak[sizes[-1]] / peak[sizes[0]], 2))
-        for (workers, role), peak in peaks.iterrows()
+        (engine(role["workers"]), role["role"], *map(Number, role["peak"]), Number(role["peak"][-1] / role["peak"][0], 2))
+        for role in roles.sort_values("workers", kind="stable").to_dict("records")
     ]
-    titles = ("Engine", "Process", *(f"MiB at {size:,} calls" for size in sizes), "Largest / smallest run")
+    columns = (f"MiB at about {size:,} calls" for size in sizes)
     note = "The peak of the largest process of each role. A worker shares pages with Ray's object store."
+    titles = ("Engine", "Process", *columns, "Largest / smallest run")
     return Table("memory", "Memory of every process", titles, tuple(cells), (note,))
 
 
@@ -129,5 +127,5 @@ def _slope(runs: pd.DataFrame, what: str) -> float:
 
 def faults(rows: pd.DataFrame) -> Table:
     """Return what came of each test of the engine."""
-    cells = tuple((row.what, row.outcome) for row in rows.itertuples())
+    cells = tuple((str(row["what"]), str(row["outcome"])) for row in rows.to_dict("records"))
     return Table("faults", "Faults of the engine", ("What must hold", "Outcome"), cells)

@@ -1,0 +1,107 @@
+"""A run as it stands: what is counted is what the records hold, however often and wherever it is read in between."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from experiment_runs import config, run
+
+from bench.errors import ResultsError
+from bench.experiment.archive import archive
+from bench.experiment.files import TRIALS
+from bench.experiment.reading import read_manifest, read_trials
+from bench.experiment.store import RunWriter
+from bench.report.live import LiveRun, page
+
+SIMULATED = {"kind": "simulated", "failure_rate": 0.3, "price_in": 1.0, "price_out": 2.0}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    run(config(SIMULATED), folder)
+    return folder
+
+
+def counted(live: LiveRun) -> tuple[object, ...]:
+    """All that it has counted."""
+    arms = [(arm.key, arm.outcomes, arm.calls, arm.tokens, arm.cost) for arm in live.arms.values()]
+    return arms, live.rejections, live.trials, live.in_session
+
+
+def test_outcomes_and_tokens_are_those_of_the_records(folder: Path) -> None:
+    live, records = LiveRun(folder), list(read_trials(folder))
+    live.read()
+    assert live.trials == live.planned == live.in_session == len(records)
+    assert sum(arm.tokens for arm in live.arms.values()) == sum(record.tokens for record in records)
+    assert sum((arm.outcomes for arm in live.arms.values()), Counter()) == Counter(record.outcome for record in records)
+    assert live.rejections and all(arm.cost for arm in live.arms.values())
+
+
+def test_a_run_that_is_read_at_any_byte_of_it_is_counted_as_one_read_at_its_end(folder: Path, tmp_path: Path) -> None:
+    whole = LiveRun(folder)
+    whole.read()
+    content, growing = (folder / TRIALS).read_bytes(), tmp_path / "growing"
+    growing.mkdir()
+    (growing / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
+    live = LiveRun(growing)
+    for end in (0, 1, len(content) // 3, len(content) // 2, len(content) - 1, len(content)):
+        (growing / TRIALS).write_bytes(content[:end])
+        live.read()
+    assert counted(live) == counted(whole)
+
+
+def test_a_trial_that_is_run_again_after_an_error_counts_once(folder: Path, tmp_path: Path) -> None:
+    record = next(read_trials(folder))
+    writer, live = RunWriter(tmp_path / "run", read_manifest(folder)), LiveRun(tmp_path / "run")
+    writer.add(replace(record, outcome="error"), {})
+    live.read()
+    assert [+arm.outcomes for arm in live.arms.values()] == [Counter(error=1)]
+    writer.add(record, {})
+    writer.close()
+    live.read()
+    assert [+arm.outcomes for arm in live.arms.values()] == [Counter([record.outcome])]
+    assert live.trials == 1
+
+
+def test_the_time_left_is_that_of_the_trials_that_are_missing(folder: Path, tmp_path: Path) -> None:
+    lines = (folder / TRIALS).read_bytes().splitlines(keepends=True)
+    (tmp_path / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
+    (tmp_path / TRIALS).write_bytes(b"".join(lines[:7]))  # one line is of the session's begin
+    live = LiveRun(tmp_path)
+    live.read()
+    assert live.session
+    began = datetime.fromisoformat(live.session.at)
+    assert "6 of 24 trials are recorded" in live.state(began + timedelta(minutes=1))
+    assert "About 0:03:00 are left" in live.state(began + timedelta(minutes=1))
+
+
+def test_the_page_says_that_a_simulated_model_is_none_and_when_the_run_has_ended(folder: Path) -> None:
+    live = LiveRun(folder)
+    live.read()
+    shown = page(live, datetime.now(UTC), 5)
+    assert "SIMULATED" in shown and "the last one ended (complete). 24 of 24 trials" in shown
+    assert re.search(r'<meta http-equiv="refresh" content="5">', shown) and "<script" not in shown
+
+
+def test_what_cannot_be_watched_is_told_in_a_line(folder: Path, tmp_path: Path) -> None:
+    run(config(SIMULATED, plans=["none"], repetitions=1), tmp_path / "run")
+    live = LiveRun(tmp_path / "run")
+    live.read()
+    path = tmp_path / "run" / TRIALS
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ResultsError, match="another run lies there by now"):
+        live.read()
+    content = (folder / TRIALS).read_bytes()
+    path.write_bytes(content[:50] + b"x" + content[51:])
+    with pytest.raises(ResultsError, match="at byte 0 does not follow"):
+        LiveRun(tmp_path / "run").read()
+    archive(folder)
+    folder.rename(tmp_path / "elsewhere")
+    with pytest.raises(ResultsError, match="is an archive, and nobody writes to it"):
+        LiveRun(folder)
