@@ -187,7 +187,7 @@ NOTES = (
     "mean from the strongest level of this part to this one, all else being equal, the mean over all cells of the other parts",
     "95% intervals are of resampled instances (expanded percentiles, 2,000 resamples); each holds for itself",
     "seconds of a simulated model are declared and not measured",
-    "SIMULATED: the proposer's errors and what it learns from a rejection are declared in the config",
+    "SIMULATED: the proposer's errors are declared in the config",
 )
 TOGETHER = (
     "of two parts at their weakest, the rise of damage beyond the sum of what each does alone",
@@ -215,12 +215,13 @@ def tables(run: Run) -> Iterator[Table]:
         for effect in ablation.effects
     ]
     costs = [f"More {name}" for name in COSTS]
+    sizes = [f"{each.scenario}: {each.trials} trials in {each.cells} cells" for each in all_ablations]
     yield Table(
         name="study-boundary",
         title="The boundary, taken apart: what each part carries, and what it costs (SIMULATED)",
         columns=("Scenario", "Part", "At", "In the place of", "More damage", *costs, "Instances"),
         rows=tuple(rows),
-        notes=(*NOTES, *(f"{each.scenario}: {each.trials} trials in {each.cells} cells" for each in all_ablations)),
+        notes=(*NOTES, *_learned(run), *sizes),
     )
     together: list[tuple[Cell, ...]] = [
         (two.scenario, " and ".join(two.parts), " and ".join(two.levels), _cell(two.damage, 2), two.damage.instances)
@@ -236,6 +237,13 @@ def tables(run: Run) -> Iterator[Table]:
     )
     if table := _gaps(run):
         yield table
+
+
+def _learned(run: Run) -> list[str]:
+    """Return where the rates are from at which a rejected proposer is right the next time, each source once."""
+    learns = [run.parameters_of(model).shown.get("learns") for model in run.names("model")]
+    sources = dict.fromkeys(str(each["source"]) for each in learns if isinstance(each, dict))
+    return [f"what the proposer learns from a rejection: {source}" for source in sources]
 
 
 def _gaps(run: Run) -> Table | None:
