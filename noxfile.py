@@ -141,12 +141,13 @@ def latex(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, types, layers; and are the packs sound?"""
+    """Format, lint, types, layers, the Containerfile; and are the packs sound?"""
     install(session, "lint")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("mypy")
     session.run("lint-imports", "--no-cache")
+    session.run("hadolint", "Containerfile")
     session.run("bench", "check")
 
 

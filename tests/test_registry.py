@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from plugged import KINDS, PARROT, install, install_parrot, plugged
+from plugged import KINDS, PARROT, install, install_package, plugged
 
 from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.errors import ConfigError
@@ -40,7 +40,7 @@ def left_out(
 
 
 def test_each_kind_has_the_parts_of_another_package_behind_ours(tmp_path: Path) -> None:
-    install_parrot(tmp_path)
+    install_package(tmp_path)
     with plugged(tmp_path, PARROT):
         for kind in KINDS:
             packages = [part.package for part in kind]

@@ -23,7 +23,7 @@ from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
-from bench.cli.scaffold import check_command, new_scenario, scenario_of_rows
+from bench.cli.scaffold import check_command, new_plugin, new_scenario, scenario_of_rows
 from bench.cli.serve import command as serve
 from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
@@ -51,11 +51,10 @@ from bench.sandbox import guards
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-new_app = typer.Typer(help="Begin a scenario pack.", no_args_is_help=True)
+new_app = typer.Typer(help="Begin a scenario pack, or a package of parts.", no_args_is_help=True)
 app.add_typer(new_app, name="new")
 out, err = Terminal(), Terminal(stderr=True)
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
@@ -324,6 +323,21 @@ def scenario_(
     out.print(f"{folder} has {len(table.rows)} tasks; the answer: {fields}")
     out.print(f"    the most common answer is right in {table.most_common} of them, without reading")
     out.print(f"    say in {folder / 'prompts' / 'answer.md'} what is asked, and see: {check_command(folder)}")
+
+
+@new_app.command("plugin")
+def plugin_(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
+    ],
+    into: Annotated[Path, typer.Option(help="The folder into which its own is put.")] = Path(),
+) -> None:
+    """Begin a package of your own parts: an architecture, a fault effect and a metric, with a test that runs.
+
+    For example: bench new plugin my_parts
+    """
+    folder = new_plugin(name, into)
+    out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")
 
 
 app.command("serve")(serve)

@@ -1,4 +1,4 @@
-"""`bench new`: a small pack that works, copied from the package's template or made of a table's rows."""
+"""`bench new`: a small pack that works, copied from the package's template or made of a table's rows, or a package of parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,23 @@ def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Pa
             "types": TYPES,
             "compared": COMPARED,
         }
-        for path in sorted(folder.rglob(f"*{RENDERED}")):
-            text = _environment(folder).get_template(path.relative_to(folder).as_posix()).render(values)
-            path.with_suffix("").write_text(text, encoding="utf-8")
-            path.unlink()
+        _render(folder, values)
         (folder / "rows.jsonl").write_text("".join(map(_line, rows.rows)), encoding="utf-8")
+
+    return _made(name, into, write)
+
+
+def new_plugin(name: str, into: Path) -> Path:
+    """Make a package of parts in `into/name`: an architecture, an effect and a metric, with a test of them.
+
+    Raises:
+        PackError: As `new_scenario` does.
+    """
+
+    def write(folder: Path) -> None:
+        _copy(TEMPLATES / "plugin", folder)
+        (folder / "package").rename(folder / name)
+        _render(folder, {"name": name})
 
     return _made(name, into, write)
 
@@ -111,6 +123,14 @@ def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing:
     return list(variants.values())
 
 
+def _render(folder: Path, values: Mapping[str, object]) -> None:
+    """Put in the place of each template in a folder what comes of it."""
+    for path in sorted(folder.rglob(f"*{RENDERED}")):
+        text = _environment(folder).get_template(path.relative_to(folder).as_posix()).render(values)
+        path.with_suffix("").write_text(text, encoding="utf-8")
+        path.unlink()
+
+
 def _line(row: SourceRow) -> str:
     return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"
 
@@ -130,7 +150,7 @@ def _copy(template: Path, folder: Path) -> None:
 def _made(name: str, into: Path, write: Callable[[Path], None]) -> Path:
     """Have a pack's folder written, whole or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise PackError(f"'{name}' is no name for a pack; use lower-case letters, digits and underscores, a letter first")
+        raise PackError(f"'{name}' is no name here; use lower-case letters, digits and underscores, a letter first")
     folder = into / name
     if folder.exists():
         raise PackError(f"{folder} exists already; choose another name, or remove it")

@@ -67,10 +67,9 @@ def test_each_of_our_documents_can_be_read_as_a_session(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_each_command_that_is_shown_exists_with_its_options_even_where_it_is_not_run(path: Path) -> None:
-    options = {
-        name.split()[1]: {option for parameter in command.params for option in parameter.opts}
-        for name, command in command_pages.commands()
-    }
+    options: dict[str, set[str]] = {}  # of all commands of a group together
+    for name, described in command_pages.commands():
+        options.setdefault(name.split()[1], set()).update(option for parameter in described.params for option in parameter.opts)
     for block in blocks_of(path.read_text(encoding="utf-8")):
         for _, line in commands_of(block) if block.language == "console" else ():
             program, *words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from little_worlds import ROOT as WORLDS
-from plugged import PARROT, install_parrot, plugged
+from plugged import PARROT, install_package, plugged
 
 from bench.architectures.registry import architecture_named, load_architecture
 from bench.cli.scaffold import new_scenario
@@ -88,7 +88,7 @@ def edit(path: Path) -> None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("copy")
-    install_parrot(folder / "installed")
+    install_package(folder / "installed")
     shutil.copytree(PARROT / "parrot_parts", folder / "installed" / "parrot_parts")
     with plugged(folder / "installed"):
         yield Place(folder)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import UNDRAWN, bench_anew
+from commands import UNDRAWN, bench_anew, environment
 from little_worlds import REFUNDS, harm
-from plugged import PARROT, install_parrot, plugged
+from plugged import PARROT, install_package, plugged
 from trials import Fault, events, matrix_of, run_all, stages
 
-from bench.cli.scaffold import new_scenario
+from bench.cli.scaffold import new_plugin, new_scenario
+from bench.errors import PackError
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.runtime.events import Called
 
+ROOT = Path(__file__).parents[2]
 CONFIG = """
 name = "mine"
 scenarios = ["demo"]
@@ -34,13 +38,13 @@ plan.startled.faults = [{ point = "call", effect = "startled", attempts = [1] }]
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Iterator[None]:
-    install_parrot(tmp_path / "packages")
+    install_package(tmp_path / "packages")
     with plugged(tmp_path / "packages", PARROT):
         yield
 
 
 def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
-    install_parrot(tmp_path / "packages")
+    install_package(tmp_path / "packages")
     path = os.pathsep.join((str(tmp_path / "packages"), str(PARROT)))
     new_scenario("demo", tmp_path / "scenarios")
     (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
@@ -94,3 +98,24 @@ def test_its_effect_on_a_tool_harms_a_world() -> None:
     }
     [result] = run_all(build_matrix(Config.model_validate(values), (), "code", scenarios={"refunds": REFUNDS}))
     assert stages(result) and harm(result).get("doubled", 0) >= 1
+
+
+def test_the_package_that_bench_new_plugin_writes_passes_its_own_test_and_is_sound(tmp_path: Path) -> None:
+    folder = new_plugin("my_parts", tmp_path)
+    install_package(tmp_path / "packages", folder)
+    path = os.pathsep.join((str(tmp_path / "packages"), str(folder), str(ROOT)))
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
+    tested = subprocess.run(words, cwd=folder, env=environment(PYTHONPATH=path), capture_output=True, text=True, check=False)
+    assert tested.returncode == 0 and "1 passed" in tested.stdout, tested.stdout + tested.stderr
+    code, listed, err = bench_anew(tmp_path, "list", PYTHONPATH=path)
+    assert (code, err) == (0, "") and "my_parts_capitals: output  from my-parts 1.0" in listed
+    assert not [file for file in folder.rglob("*") if file.suffix == ".j2" or "{{" in file.name]
+
+
+def test_a_name_that_is_no_package_or_is_taken_is_refused(tmp_path: Path) -> None:
+    for name in ("My-Parts", "1st", ""):
+        with pytest.raises(PackError, match="is no name here; use lower-case letters"):
+            new_plugin(name, tmp_path)
+    new_plugin("mine", tmp_path)
+    with pytest.raises(PackError, match="exists already; choose another name"):
+        new_plugin("mine", tmp_path)

@@ -42,9 +42,9 @@ def install(
         path.write_text(text)
 
 
-def install_parrot(folder: Path) -> None:
-    """The package in `tests/plugin_package`; its modules are found where they lie."""
-    project = tomllib.loads((PARROT / "pyproject.toml").read_text())["project"]
+def install_package(folder: Path, package: Path = PARROT) -> None:
+    """The package in `tests/plugin_package`, or in another folder; its modules are found where they lie."""
+    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
     install(folder, project["name"], project["entry-points"], requires=project["dependencies"])
 
 

@@ -1,0 +1,1 @@
+"""Parts of recovery-bench; `pyproject.toml` declares them as entry points."""
