@@ -64,6 +64,10 @@ class Bank:
         """(scenario, judgment) of those that it holds replies to."""
         return frozenset(place[:2] for place in self._by_place)
 
+    def knows(self, place: JudgmentPlace) -> bool:
+        """Whether it holds a reply to this (scenario, judgment, instance, state)."""
+        return place in self._by_place
+
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
         """An output, or a text that is none. Of a judgment that was made at run time, and so is in no bank, the right output:
         a bank without one of the scenario's own is refused before (`bench.worlds.bank`)."""

@@ -102,7 +102,7 @@ class SimulatedModel:
         bank: Bank | None = None,
         learning: Learning | None = None,
     ):
-        self.name, self._settings, self._bank = name, settings, bank
+        self.name, self._settings, self.bank = name, settings, bank
         self._learning = learning or (Learning(settings.right_after, "assumed") if settings.right_after else None)
         self._erring = Erring(settings.error_rate, self._learning) if settings.error_rate else None
         self.endpoint = f"simulated:{name}"
@@ -112,7 +112,7 @@ class SimulatedModel:
     def parameters(self) -> dict[str, object]:
         fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
         parameters = {"kind": "simulated", **fields, **({"learns": self._learning.shown} if self._learning else {})}
-        bank = self._bank
+        bank = self.bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
@@ -136,7 +136,7 @@ class SimulatedModel:
             if scenario.environment is not None:
                 working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
                 forced = functools.partial(self._forced, request, draw)
-                reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self._bank, forced)
+                reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
                 return reply
             if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
                 return calling([look], request)
@@ -196,9 +196,9 @@ class SimulatedModel:
             whole = smallest(request.schema or {})
             return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
         value = reference[name]
-        if self._bank and scenario.environment is not None:
+        if self.bank and scenario.environment is not None:
             context = request.context
-            value = self._bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
+            value = self.bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
         if self._erring and scenario.environment is not None and name in scenario.reference:
             form = scenario.task.subtask(name).output
             value = self._erring.output(value, form, heard(request.messages), _of_state(request, name))

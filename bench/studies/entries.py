@@ -30,4 +30,7 @@ STUDIES = tuple(
     )
 )
 CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")
-COMMANDS = tuple(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search"))
+COMMANDS = (
+    *(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search")),
+    CommandPart("diagnose", "bench.studies.counterfactual.diagnose_command:diagnose"),
+)

@@ -131,7 +131,9 @@ def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
     worst = result.worst
     if not worst.schedule:
         return ["No schedule did any damage beyond the control, or kept the trial from being solved."]
-    place = f"the worst, {worst.harm.words}, is trial {result.trials_to_worst}; it needs {len(worst.schedule)} strikes:"
+    count = len(worst.schedule)
+    needed = f"{count} strike{'' if count == 1 else 's'}"
+    place = f"the worst, {worst.harm.words}, is trial {result.trials_to_worst}; it needs {needed}:"
     return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
 
 

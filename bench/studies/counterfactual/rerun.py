@@ -6,7 +6,7 @@ for something else cannot be judged, and ends in an error that says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,15 +79,19 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
         ConfigError: No trial has this id, or several have it; a pack of the run cannot be loaded.
         ResultsError: The run cannot be read.
     """
-    manifest = read_manifest(folder)
-    record = _record_of(folder, trial)
-    config = _config_of(manifest, folder, record)
-    matrix = build_matrix(config, packs, our_codebase().digest)
-    place = _place(record)
-    spec = next((spec for spec in matrix.specs if _place(spec, spec.plan.name) == place), None)
-    if spec is None:
-        raise ConfigError(f"trial {record.id}: the packs that are here have no such trial; give the folder that the run had")
-    return Original(folder, record, RerunArm(spec, matrix))
+    return originals_of(folder, [record_of(folder, trial)], packs)[0]
+
+
+def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[Original]:
+    """Make the experiment of some trials of a run ready. Raises as `original_of` does."""
+    matrix = build_matrix(_config_of(read_manifest(folder), folder, records), packs, our_codebase().digest)
+    specs = {_place(spec, spec.plan.name): spec for spec in matrix.specs}
+    if lacking := [record for record in records if _place(record) not in specs]:
+        raise ConfigError(
+            f"trial {lacking[0].id}: the packs that are here have no such trial; give the folder that the run had"
+        )
+    alone = [(record, specs[_place(record)]) for record in records]
+    return [Original(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
@@ -98,18 +102,19 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
     for number, (event, again) in enumerate(zip(original.events, rerun.events, strict=False)):
-        if _timeless(event) != _timeless(again):
+        if timeless(event) != timeless(again):
             return f"event {number} is another"
     if len(original.events) != len(rerun.events):
         return f"it has {len(rerun.events)} events in place of {len(original.events)}"
     return ""
 
 
-def _timeless(event: Any) -> tuple[object, ...]:
+def timeless(event: Any) -> tuple[object, ...]:
     return (type(event), *(value for value in astuple(event) if not isinstance(value, float)))
 
 
-def _record_of(folder: Path, trial: str) -> TrialRecord:
+def record_of(folder: Path, trial: str) -> TrialRecord:
+    """Return the trial that is named so. Raises as `original_of` does."""
     records = {record.id: record for record in latest(read_trials(folder))}
     if trial == WORST:
         return max(
@@ -123,16 +128,19 @@ def _record_of(folder: Path, trial: str) -> TrialRecord:
     return matching[0]
 
 
-def _config_of(manifest: Manifest, folder: Path, record: TrialRecord) -> Config:
-    """Return the run's config for this trial's arm alone; its model answers as it is simulated, or from the recording."""
+def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord]) -> Config:
+    """Return the run's config for the arms of these trials; a model answers as it is simulated, or from the recording."""
+
+    def each(name: Callable[[TrialRecord], str]) -> list[str]:
+        return list(dict.fromkeys(map(name, records)))
+
     values = manifest.config.model_dump(exclude_unset=True)
-    pack = record.scenario
     values |= {
-        "scenarios": [f"{pack}/{record.instance}" if record.instance else pack],
-        "architectures": [record.architecture],
-        "models": [record.model],
-        "plans": [record.plan],
-        "repetitions": record.repetition,
+        "scenarios": each(lambda record: f"{record.scenario}/{record.instance}" if record.instance else record.scenario),
+        "architectures": each(lambda record: record.architecture),
+        "models": each(lambda record: record.model),
+        "plans": each(lambda record: record.plan),
+        "repetitions": max(record.repetition for record in records),
         "instances": None,
         "model": _entries(manifest, folder),
     }

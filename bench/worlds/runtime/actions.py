@@ -10,7 +10,7 @@ store        values and logs that survive a crash
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -44,13 +44,15 @@ class Decision:
 class WorldActions:
     """What an architecture can do in its world: `workbench.world`.
 
-    acting    strikes and logs what is done
-    lasting   holds what outlives a process of the agent
+    acting      strikes and logs what is done
+    lasting     holds what outlives a process of the agent
+    exchanged   is given a pattern's boundary, and returns the one that it works with: a runner may exchange its parts
     """
 
     def __init__(self, acting: Acting, trial: Trial):
         self.acting, self._trial, self.lasting = acting, trial, Lasting()
         self.agent: AgentSession | None = None
+        self.exchanged: Callable[[Any], Any] = lambda boundary: boundary
 
     @property
     def now(self) -> Moment:

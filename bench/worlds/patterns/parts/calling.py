@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from bench.architectures.form import Form
 from bench.worlds.environment import Acted, Call, ProcedureStep
 from bench.worlds.environment.procedure import AGENT, COMPENSATION
+from bench.worlds.patterns.parts.boundary import Commit
 from bench.worlds.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
@@ -22,8 +23,8 @@ LASTING_TRIES = 8
 
 
 class Calling:
-    def __init__(self, world: WorldActions, form: Form, memory: Memory):
-        self._world, self._form, self._memory = world, form, memory
+    def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: Commit):
+        self._world, self._form, self._memory, self._commit = world, form, memory, commit
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
         return await self._until_answered(call, None, None, step.role)
@@ -38,14 +39,13 @@ class Calling:
         if meant is None:
             effect = self._world.effect_of(call.tool, call.arguments)
             meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
-        key = meant.key if self._form.keys else None
-        acted = await self._until_answered(call, key, meant.versions if self._form.compares else None, step.role)
+        acted = await self._until_answered(call, self._commit.key(meant), self._commit.expected(meant), step.role)
         self._note(meant, acted)
         return acted
 
     def meant(self, step: str, call: Call) -> StepEffect | None:
         """The effect as this step has written it down, done or only intended; without keys nobody looks."""
-        if not self._form.keys:
+        if not self._commit.remembers:
             return None
         of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))
         return next(
@@ -102,8 +102,7 @@ class Calling:
                 return False
             read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
             arguments = tool.undoing(*read)
-        key = f"undo {effect.key}" if self._form.keys else None
-        acted = await self._until_answered(Call(tool.undo, arguments), key, None, COMPENSATION)
+        acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
         if acted.outcome == "failed":
             return False
         self._memory.note(replace(effect, state="undone"))

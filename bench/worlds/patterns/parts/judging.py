@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
-from bench.answers.rejections import NOT_ACCEPTED
 from bench.architectures.form import Form
 from bench.errors import GaveUp
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
-from bench.worlds.environment import KILL_SWITCH, Call, Facts, ProcedureStep
+from bench.worlds.environment import Call, Facts, ProcedureStep
 from bench.worlds.environment.procedure import NotKnown
+from bench.worlds.patterns.parts.boundary import Boundary
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.memory import Memory
 from bench.worlds.runtime.actions import WorldActions
 
-CONTENT = ("check", "insufficient", "found_wrong")
-"""Rejections that are no schema's."""
 T = TypeVar("T")
 
 
 class Judging:
-    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling):
+    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling, boundary: Boundary):
         self._task, self._workbench, self._form = task, workbench, form
         self._world: WorldActions = workbench.world
-        self._memory, self._calling = memory, calling
+        self._memory, self._calling, self._boundary = memory, calling, boundary
 
     def facts(self, step: ProcedureStep) -> Facts:
         return self._memory.facts(step.name, self._world.arrivals())
@@ -76,43 +75,23 @@ class Judging:
                 if not self._form.remedies:
                     raise
                 return "rejected"
-            rejected = self._verify(step, subtask, proposal)
+            value = self._value(proposal, subtask)
+            rejected = self._boundary.verifier.admit(proposal, value, partial(self._would_do, step, value))
             if rejected is None:
+                self._memory.keep(
+                    step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else ""
+                )
                 return ""
-            if self._form.tells == "as_success":
-                value = self._value(proposal, subtask)
+            repair = self._boundary.signal.heard(rejected)
+            if repair is None:
                 self._memory.keep(step.name, judged=value is not None, decided=value)
                 return "taken as success"
-            repair = rejected if self._form.tells == "typed" else replace(rejected, detail=NOT_ACCEPTED)
 
-    def _verify(self, step: ProcedureStep, subtask: Subtask, proposal: Proposal) -> Rejected | None:
-        """Hold a proposal against the boundary, as strong as it is, and commit what passes."""
-        value, rejected = self._value(proposal, subtask), self._workbench.verify(proposal)
-        if rejected and (value is None or self._form.holds("business_rule" if rejected.reason in CONTENT else "schema")):
-            return rejected
-        if why := self._against_policy(step, value):
-            self._workbench.reject(proposal, why)
-            return Rejected(subtask.name, "check", why, proposal.text)
-        if rejected:
-            self._workbench.commit_unverified(proposal)
-        else:
-            self._workbench.commit(proposal)
-        self._memory.keep(step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else "")
-        return None
-
-    def _against_policy(self, step: ProcedureStep, value: Any) -> str:
-        """What the policy denies of the effects that this output would have, or ""."""
-        if not self._form.holds("policy"):
-            return ""
+    def _would_do(self, step: ProcedureStep, value: Any) -> list[Call]:
+        """The calls that this output would have for effects."""
         facts = self.facts(step)
         would = replace(facts, decided={**facts.decided, step.name: value})
-        for call in self.ask_pack(lambda _: step.effects(would), step):
-            if call.tool not in self._world.tools:
-                continue  # the world will refuse it
-            verdict = self._world.verdict(call.tool, call.arguments)
-            if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
-                return verdict.why or verdict.rule or f"the policy denies {call.tool}"
-        return ""
+        return self.ask_pack(lambda _: list(step.effects(would)), step)
 
     def _documents(self, step: ProcedureStep, subtask: Subtask) -> Mapping[str, Any]:
         if step.documents:

@@ -12,6 +12,7 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 from bench.worlds.environment import Call, Moment, ProcedureStep, Question
 from bench.worlds.environment.procedure import NotKnown
+from bench.worlds.patterns.parts.boundary import Boundary
 from bench.worlds.patterns.parts.calling import Calling
 from bench.worlds.patterns.parts.compensation import take_back
 from bench.worlds.patterns.parts.gate import GateRule, passes
@@ -44,8 +45,9 @@ class ProcedureRunner:
             self._gate = "keeps_asking"
         self._compensates = form.remedies or compensates
         self.memory = Memory(self._world.store, "work" if form.remedies else keeps, self._world.undoes)
-        self._calling = Calling(self._world, form, self.memory)
-        self._judging = Judging(task, workbench, form, self.memory, self._calling)
+        self._boundary: Boundary = self._world.exchanged(Boundary.of(workbench, form))
+        self._calling = Calling(self._world, form, self.memory, self._boundary.commit)
+        self._judging = Judging(task, workbench, form, self.memory, self._calling, self._boundary)
         self.steps = self._world.procedure
         self._heard = 0
 
@@ -96,7 +98,7 @@ class ProcedureRunner:
         try:
             return await self._attempted(step)
         except NotKnown:
-            return self._told("failed")
+            return self._boundary.signal.told("failed")
 
     async def _attempted(self, step: ProcedureStep) -> str:
         self._world.begin_step(step)
@@ -111,7 +113,7 @@ class ProcedureRunner:
         for _ in range(MOST_READS):
             why = await self._decided(step) or await self._acted(step)
             if why != "stale":
-                return self._told(why)
+                return self._boundary.signal.told(why)
             self.memory.keep(step.name, read={}, versions={})
         return "failed"
 
@@ -151,7 +153,7 @@ class ProcedureRunner:
 
     async def _decided(self, step: ProcedureStep) -> str:
         work = self.memory.of(step.name)
-        if not (work.read and self._form.keys and work.judged == bool(step.judgment)) and (
+        if not (work.read and self._boundary.commit.remembers and work.judged == bool(step.judgment)) and (
             why := await self._judging.read(step)
         ):
             return why
@@ -193,7 +195,3 @@ class ProcedureRunner:
             is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
             if is_left and self._world.tools[effect.tool].undo:
                 await self._calling.undo(effect)
-
-    def _told(self, why: str) -> str:
-        """Where rejections are reported as success, nobody learns of one."""
-        return "" if self._form.tells == "as_success" else why

@@ -1,0 +1,71 @@
+"""The command `bench diagnose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.terminal import Terminal
+from bench.experiment.files import write_whole
+from bench.experiment.reading import read_trials
+from bench.experiment.record import TrialRecord, latest
+from bench.paths import PACKS, folder_of
+from bench.runtime import loop
+from bench.studies.counterfactual.diagnose import Diagnosis, is_failed
+from bench.studies.counterfactual.diagnose import diagnose as diagnose_trial
+from bench.studies.counterfactual.diagnosis_text import as_json, lines_of, trial_lines
+from bench.studies.counterfactual.rerun import Original, originals_of, record_of
+
+UNEXPLAINED = 3
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def diagnose(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
+    most: Annotated[int, typer.Option(min=1, help="How many failed trials are looked into at most, evenly picked.")] = 20,
+    whole: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all of it, as JSON, to a file.")] = None,
+    scenarios: Annotated[list[Path], typer.Option(help="A folder of packs; may be given more than once.")] = PACKS,
+) -> None:
+    """Find which part of an agent is to blame for its failed trials.
+
+    Each trial is run again on the same draws, with sets of five parts mended: proposer, verifier, commit, signal, pattern. No
+    model behind an endpoint is asked: a recorded model answers from the run.
+
+    Exit codes: 0 every trial looked into is explained, 2 it cannot be asked, 3 some trial is not explained.
+
+    For example: bench diagnose RUN
+    """
+    folder = folder_of(run)
+    failed = [record for record in latest(read_trials(folder)) if is_failed(record)]
+    chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
+    originals = originals_of(folder, chosen, scenarios) if chosen else []
+    diagnoses = loop.run_whole(_diagnosed(originals))
+    text = as_json(folder.name, len(failed), diagnoses)
+    if to:
+        write_whole(to, f"{text}\n".encode())
+    lines = trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)
+    for line in [text] if whole else lines:
+        out.print(line)
+    if to and not whole:
+        out.print(f"written: {to}")
+    raise typer.Exit(0 if all(each.is_explained for each in diagnoses) else UNEXPLAINED)
+
+
+async def _diagnosed(originals: list[Original]) -> list[Diagnosis]:
+    diagnoses = []
+    with err.status("") as status:
+        for number, original in enumerate(originals, 1):
+            status.update(f"trial {number} of {len(originals)}")
+            diagnoses.append(await diagnose_trial(original))
+    return diagnoses
+
+
+def evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
+    """Return at most so many of the records, evenly picked."""
+    if len(records) <= most:
+        return records
+    return [records[number * len(records) // most] for number in range(most)]

@@ -1,0 +1,205 @@
+"""What a diagnosis says: a finding in a sentence, counts by part, three trials, and what to do; or all of it as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from bench.experiment.record import TrialRecord
+from bench.runtime.events import Called, Event, Faulted
+from bench.studies.counterfactual.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
+from bench.studies.counterfactual.failure import TrialFailure
+from bench.studies.counterfactual.mends import PARTS, MendedPart, ReplySource
+from bench.worlds.runtime.events import ToolCalled
+
+SHOWN = 3
+"""Trials of which a first screen tells."""
+ADVICE: Mapping[MendedPart, str] = {
+    "proposer": "ask another model, or tell this one more; bench diverge says what another would change",
+    "verifier": 'hold each proposal against the policy and the rules before it is acted on (strength = "business_rule")',
+    "commit": 'make each effect under a key, and on the versions that were read (commit = "compare_and_swap")',
+    "signal": 'tell a rejection as what it is, with its reason (signal = "typed")',
+    "pattern": "give the pattern its remedies (remedies = true); docs/patterns.md says what they are",
+}
+
+
+def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Say what diagnosing a run showed: at most 12 lines.
+
+    Args:
+        run: Its name.
+        failed: How many of its trials failed.
+        diagnoses: Those of them that were looked into.
+    """
+    if not diagnoses:
+        return [f"No trial of {run} failed."]
+    which = f"{failed} failed trials" if failed == len(diagnoses) else f"{len(diagnoses)} of the {failed} failed trials"
+    entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
+    lines = [finding(which, run, diagnoses)]
+    verdicts = {part: verdict for part, verdict in counts(diagnoses).items() if _share(verdict)}
+    for part, verdict in sorted(verdicts.items(), key=lambda row: -_share(row[1])):
+        lines.append(
+            f"  {part}: necessary for {verdict.get('necessary', 0)} of {len(entries)}, "
+            f"one way of several for {verdict.get('contributing', 0)}"
+        )
+    if cleared := [part for part in PARTS if part not in verdicts and any(part in each.asked for each in diagnoses)]:
+        lines.append(f"  cleared: {', '.join(cleared)}")
+    lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
+    if verdicts:
+        most = max(verdicts, key=lambda part: _share(verdicts[part]))
+        lines.append(f"What to do about the {most}: {ADVICE[most]}.")
+    lines.append(replies_line(diagnoses))
+    if left := [each for each in diagnoses if each.undiagnosable]:
+        lines.append(f"{len(left)} not diagnosable, such as {left[0].record.id}: {left[0].undiagnosable}.")
+    return lines
+
+
+def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
+    """The finding in a sentence."""
+    looked_into = [each for each in diagnoses if not each.undiagnosable]
+    if not looked_into:
+        return f"None of {which} of {run} can be diagnosed."
+    blamed = Counter(chain.from_iterable(each.blamed for each in looked_into))
+    if not blamed:
+        return f"{which} of {run}: no part explains any of them, nor do all parts together."
+    part, times = blamed.most_common(1)[0]
+    alone = sum(each.blamed == {part} for each in looked_into)
+    explained = sum(each.is_explained for each in looked_into)
+    return (
+        f"{which} of {run}: the {part} is to blame in {times}, in {alone} of them it alone; "
+        f"{explained} of {len(diagnoses)} are explained."
+    )
+
+
+def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
+    """What the diagnoses rest on."""
+    proved, explained = sum(each.is_proved for each in diagnoses), sum(each.is_explained for each in diagnoses)
+    sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
+    told = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
+    mark = " (SIMULATED)" if sources["simulated"] else ""
+    unjudged = sum(each.unjudged for each in diagnoses)
+    missing = f"; {unjudged} reruns asked for a reply that the run lacks" if unjudged else ""
+    reruns = sum(each.reruns for each in diagnoses)
+    return f"Proved: {proved} of {explained} explained; {reruns} reruns on {told or 'no'} replies{mark}{missing}."
+
+
+def trial_lines(diagnosis: Diagnosis) -> list[str]:
+    """Say what diagnosing one trial showed, entry by entry."""
+    record = diagnosis.record
+    lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
+    if diagnosis.undiagnosable:
+        return [*lines, f"It is not diagnosable: {diagnosis.undiagnosable}."]
+    for alike in _alike(diagnosis.entries):
+        entry = alike[0]
+        since = f"event {entry.start.events} on, {_why(entry)}: {_event(record, entry.start.events)}"
+        lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)}; mended from {since}"]
+    lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
+    lines += [f"What to do about the {part}: {ADVICE[part]}." for part in PARTS if part in diagnosis.blamed]
+    return [*lines, replies_line([diagnosis])]
+
+
+def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
+    """The entries in groups, each of the same diagnosis."""
+    groups: dict[object, list[EntryDiagnosis]] = {}
+    for entry in entries:
+        groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
+    return list(groups.values())
+
+
+def _why(entry: EntryDiagnosis) -> str:
+    """Why parts were mended from just that event on."""
+    if not entry.in_control:
+        return "where it left its control"
+    return "its first wrong proposal" if entry.start.events else "its beginning"
+
+
+def verdict_of(entry: EntryDiagnosis) -> str:
+    """Which sets of parts explain an entry, in words."""
+    if not entry.minimal:
+        return "not explained: no set of parts, mended, makes it go without harm"
+    if len(entry.minimal) == 1:
+        [only] = entry.minimal
+        return f"the {_and(only)}: mended, it is gone" if len(only) == 1 else f"the {_and(only)}: mended together, it is gone"
+    necessary = f"; necessary: {_and(entry.necessary)}" if entry.necessary else ""
+    return f"the {', or the '.join(map(_and, entry.minimal))}: either mend suffices{necessary}"
+
+
+def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return all that diagnosing a run showed."""
+    told = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
+    return json.dumps(told, indent=2, ensure_ascii=False)
+
+
+def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
+    record = diagnosis.record
+    return {
+        **{name: getattr(record, name) for name in ("scenario", "instance", "architecture", "model", "plan", "repetition")},
+        "trial": record.id,
+        "undiagnosable": diagnosis.undiagnosable,
+        "is_explained": diagnosis.is_explained,
+        "is_proved": diagnosis.is_proved,
+        "blamed": _sorted(diagnosis.blamed),
+        "not_asked": diagnosis.not_asked,
+        "replies": dict(diagnosis.sources),
+        "reruns": diagnosis.reruns,
+        "unjudged": diagnosis.unjudged,
+        "entries": [
+            {
+                "kind": entry.entry.kind,
+                "what": entry.entry.what,
+                "from_event": entry.start.events,
+                "in_control": entry.in_control,
+                "minimal": [_sorted(mended) for mended in entry.minimal],
+                "necessary": _sorted(entry.necessary),
+                "contributing": _sorted(entry.contributing),
+            }
+            for entry in diagnosis.entries
+        ],
+    }
+
+
+def _sorted(parts: MendedSet) -> list[MendedPart]:
+    return [part for part in PARTS if part in parts]
+
+
+def _and(parts: MendedSet) -> str:
+    return " and ".join(_sorted(parts))
+
+
+def _share(verdict: Mapping[str, int]) -> int:
+    return verdict.get("necessary", 0) + verdict.get("contributing", 0)
+
+
+def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Trials to tell of, each with other parts to blame than those before it, as far as there are any."""
+    told = [each for each in diagnoses if not each.undiagnosable]
+    unlike = list({each.blamed: each for each in reversed(told)}.values())[::-1]
+    return [*unlike, *(each for each in told if each not in unlike)][:SHOWN]
+
+
+def _trial_line(diagnosis: Diagnosis) -> str:
+    first = max(diagnosis.entries, key=lambda entry: bool(entry.minimal))
+    more = f", and {len(diagnosis.entries) - 1} more" if len(diagnosis.entries) > 1 else ""
+    return f"{diagnosis.record.id[:8]} ({_place(diagnosis.record)}) {first.entry.words}{more}: {verdict_of(first)}"
+
+
+def _place(record: TrialRecord) -> str:
+    where = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+    return f"{record.architecture} on {where}, plan {record.plan}, repetition {record.repetition}"
+
+
+def _event(record: TrialRecord, number: int) -> str:
+    event: Event | None = record.events[number] if number < len(record.events) else None
+    match event:
+        case Faulted():
+            return f"{event.effect} strikes {event.subtask}"
+        case ToolCalled():
+            return f"{event.tool} for {event.effect or 'nothing'} is {event.outcome}"
+        case Called():
+            return f"a call for {' + '.join(event.subtasks)}"
+        case None:
+            return "its end"
+        case _:
+            return type(event).__name__

@@ -1,0 +1,220 @@
+"""The five parts of an agent, each of which a rerun can mend: the proposer at the model, the others where the agent has them.
+
+    proposer   gives the right output, as the pack declares it
+    verifier   holds every proposal against its schema, the policy and the pack's rules
+    commit     makes every effect under a key, and on the versions that it was decided on
+    signal     tells every rejection, with its reason
+    pattern    has its author's remedies
+
+A mended part takes the place of the agent's own, so that a weakness of its code is mended as well as a setting of its config.
+It does so from an event of the trial on. The pattern is mended from the beginning: what it keeps cannot be exchanged later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from bench.architectures.form import BARE, Form
+from bench.architectures.part import Architecture
+from bench.architectures.registry import load_architecture
+from bench.experiment.arm import ResolvedArm
+from bench.models.base import Model, Reply, Request, Sleep, Timing
+from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.runtime.decoding import Extracted
+from bench.runtime.reading import read
+from bench.runtime.workbench import Workbench
+from bench.scenario import Scenario, Task
+from bench.worlds.environment import Acted
+from bench.worlds.environment.procedure import AGENT
+from bench.worlds.environment.scene import ToolArguments
+from bench.worlds.patterns.parts.boundary import Boundary
+from bench.worlds.runtime.actions import WorldActions
+
+MendedPart = Literal["proposer", "verifier", "commit", "signal", "pattern"]
+PARTS: tuple[MendedPart, ...] = get_args(MendedPart)
+ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
+"""Of a reply: recorded for this state of the world, recorded for another, made by a simulated model, or that of the mended
+proposer."""
+WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
+OUTSIDE = "the agent has it in code that is not worked through here"
+NO_PATTERN = "the architecture has no form with remedies"
+NO_WORLD = "the task has no world in which it could be exchanged"
+
+
+@dataclass(frozen=True)
+class Start:
+    """From where on a part is mended: as many events, and as many requests of the model, are left as they were."""
+
+    events: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What is run again.
+
+    work       the architecture
+    boundary   makes the boundary that it works through, for the remedied pattern to work through the same
+    remedied   its pattern with remedies, and the boundary's settings as they were; None where there is none
+    """
+
+    work: Architecture
+    boundary: Callable[[Workbench], Boundary]
+    remedied: Architecture | None = None
+
+    @staticmethod
+    def of(arm: ResolvedArm) -> Agent:
+        entry = arm.architecture
+        form = entry.form or BARE
+        remedied = load_architecture(entry.part, entry.parallel, with_remedies(form)) if entry.part.forms else None
+        return Agent(entry.work, lambda workbench: Boundary.of(workbench, form), remedied)
+
+
+def with_remedies(form: Form) -> Form:
+    """Return the form with its author's remedies, but for the boundary, which stays as it is."""
+    strength = form.strength or ("business_rule" if form.remedies else "schema")
+    commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
+    return Form(True, strength, commit, form.tells)
+
+
+@dataclass
+class MendedAgent:
+    """An agent at work in one trial, some of whose parts are mended from a start on.
+
+    in_world        whether its task has a world
+    works_through   whether it works through a boundary, whose parts can be exchanged
+    """
+
+    agent: Agent
+    parts: frozenset[MendedPart]
+    start: Start
+    in_world: bool
+    works_through: bool = False
+    _undone: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    async def work(self, task: Task, workbench: Workbench) -> None:
+        if self.in_world:
+            world: WorldActions = workbench.world
+            if world.life == 1:
+                world.exchanged = lambda boundary: self._exchanged(boundary, workbench)
+                if "commit" in self.parts:
+                    self._make_under_keys(world)
+        remedied = self.agent.remedied if "pattern" in self.parts else None
+        await (remedied or self.agent.work)(task, workbench)
+
+    def _exchanged(self, boundary: Boundary, workbench: Workbench) -> Boundary:
+        self.works_through = True
+        its_own = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
+        whole, world = Boundary.of(workbench, WHOLE), workbench.world
+
+        def part(name: MendedPart) -> Any:
+            kept = getattr(its_own, name)
+            return _Exchange(kept, getattr(whole, name), lambda: self._has_begun(world)) if name in self.parts else kept
+
+        return Boundary(part("verifier"), part("signal"), part("commit"))
+
+    def _has_begun(self, world: WorldActions) -> bool:
+        return len(world.acting.log.events) >= self.start.events
+
+    def _make_under_keys(self, world: WorldActions) -> None:
+        """Make each effect of an agent that works through no boundary under a key, which an undo renews."""
+        act = world.act
+
+        async def keyed(
+            tool: str,
+            arguments: ToolArguments,
+            key: str | None = None,
+            *,
+            expect: Mapping[str, int] | None = None,
+            role: str = AGENT,
+        ) -> Acted:
+            effect = world.effect_of(tool, arguments)
+            known = world.tools.get(tool)
+            if key is None and effect and known and known.writes and not self.works_through and self._has_begun(world):
+                key = f"{tool}: {effect} {self._undone[tool, effect]}"
+            acted = await act(tool, arguments, key, expect=expect, role=role)
+            if acted.outcome == "done" and tool in world.undoes:
+                self._undone.update([(tool, effect), (world.undoes[tool], effect)])
+            return acted
+
+        world.act = keyed  # type: ignore[method-assign]  # one trial's own, whose tools an outside agent calls by it
+
+
+class _Exchange:
+    """One part until the trial has come to its start, and another from there on."""
+
+    def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):
+        self._kept, self._mended, self._has_begun = kept, mended, has_begun
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mended if self._has_begun() else self._kept, name)
+
+
+class WatchedModel:
+    """A model whose replies are counted by their source, and taken from a right proposer's from a request on.
+
+    mended_from   the requests before which it answers itself; None for all of them
+    first_wrong   how many requests came before the first reply that differs from what is declared right
+    """
+
+    timing: Timing
+
+    def __init__(self, model: Model, scenario: Scenario, mended_from: int | None):
+        self.name, self.timing, self.endpoint, self.concurrency = model.name, model.timing, model.endpoint, model.concurrency
+        self._model, self._scenario, self._mended_from = model, scenario, mended_from
+        self._right = SimulatedModel(model.name, SimulatedSettings(wrapping=False), {scenario.key: scenario})
+        self._asked = 0
+        self.sources: Counter[ReplySource] = Counter()
+        self.first_wrong: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return self._model.parameters
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        number, self._asked = self._asked, self._asked + 1
+        if self._mended_from is not None and number >= self._mended_from:
+            self.sources["right"] += 1
+            return await self._right.reply(request, sleep)
+        reply = await self._model.reply(request, sleep)
+        self.sources[self._source(request)] += 1
+        if self.first_wrong is None and self._is_wrong(request, reply):
+            self.first_wrong = number
+        return reply
+
+    async def prepare(self, patient: bool = True) -> None:
+        await self._model.prepare(patient)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _source(self, request: Request) -> ReplySource:
+        if not isinstance(self._model, SimulatedModel):
+            return "recorded"
+        bank, context = self._model.bank, request.context
+        if bank is None:
+            return "simulated"
+        place = (self._scenario.name, "".join(context.subtasks), context.instance, context.state)
+        return "recorded" if context.attempt == 1 and bank.knows(place) else "transplanted"
+
+    def _is_wrong(self, request: Request, reply: Reply) -> bool:
+        """Whether a reply to a judgment differs from the right one; notes in free words are neither right nor wrong."""
+        context, environment = request.context, self._scenario.environment
+        right = {**self._scenario.reference, **context.references}
+        if reply.tool_calls or any(name not in right for name in context.subtasks):
+            return False
+        asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]
+        answer = read(reply.text, reply.finish, asked, context.answer_format)
+        if not isinstance(answer, Extracted):
+            return True
+        notes = environment.notes if environment else ()
+        whole: Any = answer.value
+        outputs = {name: whole.get(name) for name in context.subtasks} if len(context.subtasks) > 1 else {asked[0].name: whole}
+        return any(_without(output, notes) != _without(right[name], notes) for name, output in outputs.items())
+
+
+def _without(output: Any, notes: tuple[str, ...]) -> Any:
+    return {name: value for name, value in output.items() if name not in notes} if isinstance(output, dict) else output

@@ -1,0 +1,109 @@
+"""The boundary between what is proposed and what is done, in three parts: a verifier, a signal and a commit.
+
+A pattern works through all three, and a runner may exchange each of them (`WorldActions.exchanged`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.answers.rejections import NOT_ACCEPTED
+from bench.architectures.form import Form
+from bench.runtime.proposal import Proposal
+from bench.runtime.verification import Rejected
+from bench.runtime.workbench import Workbench
+from bench.worlds.environment import KILL_SWITCH, Call
+from bench.worlds.patterns.parts.memory import StepEffect
+from bench.worlds.runtime.actions import WorldActions
+
+CONTENT = ("check", "insufficient", "found_wrong")
+"""Rejections that are no schema's."""
+
+
+class Verifier:
+    """Holds a proposal against the boundary, as strong as its form says, and writes what passes to the state."""
+
+    def __init__(self, workbench: Workbench, form: Form):
+        self._workbench, self._form = workbench, form
+        self._world: WorldActions = workbench.world
+
+    def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
+        """Return why a proposal of one subtask may not pass; None where it has passed, and is written.
+
+        Args:
+            value: Its output as JSON; None where there is none.
+            effects: Makes the calls that it would have for effects.
+        """
+        [name] = proposal.names
+        rejected = self._workbench.verify(proposal)
+        if rejected and (value is None or self._form.holds("business_rule" if rejected.reason in CONTENT else "schema")):
+            return rejected
+        if why := self._against_policy(effects) if self._form.holds("policy") else "":
+            self._workbench.reject(proposal, why)
+            return Rejected(name, "check", why, proposal.text)
+        if rejected:
+            self._workbench.commit_unverified(proposal)
+        else:
+            self._workbench.commit(proposal)
+        return None
+
+    def _against_policy(self, effects: Callable[[], Iterable[Call]]) -> str:
+        """What the policy denies of these effects, or ""."""
+        for call in effects():
+            if call.tool not in self._world.tools:
+                continue  # the world will refuse it
+            verdict = self._world.verdict(call.tool, call.arguments)
+            if verdict.decision == "deny" and verdict.rule != KILL_SWITCH:
+                return verdict.why or verdict.rule or f"the policy denies {call.tool}"
+        return ""
+
+
+class Signal:
+    """Tells the proposer, and the steps that follow, what became of a proposal."""
+
+    def __init__(self, form: Form):
+        self._tells = form.tells
+
+    def heard(self, rejected: Rejected) -> Rejected | None:
+        """What the proposer hears of a rejection; None where it reads as success, and nothing is asked again."""
+        if self._tells == "as_success":
+            return None
+        return rejected if self._tells == "typed" else replace(rejected, detail=NOT_ACCEPTED)
+
+    def told(self, why: str) -> str:
+        """Why a step came to nothing, as it is told. Where rejections are reported as success, nobody learns of one."""
+        return "" if self._tells == "as_success" else why
+
+
+class Commit:
+    """Says under which key, and on which versions, an effect is made."""
+
+    def __init__(self, form: Form):
+        self._form = form
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a step looks up what it has meant and done, before it does it."""
+        return self._form.keys
+
+    def key(self, effect: StepEffect) -> str | None:
+        return effect.key if self._form.keys else None
+
+    def undo_key(self, effect: StepEffect) -> str | None:
+        return f"undo {effect.key}" if self._form.keys else None
+
+    def expected(self, effect: StepEffect) -> Mapping[str, int] | None:
+        return effect.versions if self._form.compares else None
+
+
+@dataclass(frozen=True)
+class Boundary:
+    verifier: Verifier
+    signal: Signal
+    commit: Commit
+
+    @staticmethod
+    def of(workbench: Workbench, form: Form) -> Boundary:
+        return Boundary(Verifier(workbench, form), Signal(form), Commit(form))
