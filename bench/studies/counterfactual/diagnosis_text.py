@@ -94,6 +94,7 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
     for alike in _alike(diagnosis.entries):
         entry = alike[0]
         since = f"event {entry.start.events} on, {_why(entry)}: {_event(record, entry.start.events)}"
+        since = since if entry.start.events else "its beginning on"
         lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)}; mended from {since}"]
     lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
     lines += [f"What to do about the {part}: {ADVICE[part]}." for part in PARTS if part in diagnosis.blamed]
@@ -110,9 +111,7 @@ def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
 
 def _why(entry: EntryDiagnosis) -> str:
     """Why parts were mended from just that event on."""
-    if not entry.in_control:
-        return "where it left its control"
-    return "its first wrong proposal" if entry.start.events else "its beginning"
+    return "its first wrong proposal" if entry.in_control else "where it left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
