@@ -13,7 +13,7 @@ from quoted_numbers import DOCUMENTS, ROOT, Section, reports_named_in, sections_
 LISTED: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 REPORTS: Mapping[str, list[str]] = LISTED["reports"]
 ENTRIES = [(document, entry) for document, entries in LISTED.items() if document != "reports" for entry in entries]
-BY_HAND = 46
+BY_HAND = 30
 """Numbers that were read off a run by hand. This may only get less."""
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
 

@@ -289,3 +289,18 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
         assert calls["failure"].eq("").sum() == 1_160 and calls["instance"].nunique() == 20
     late = int(run_named("judgment_bank").calls["failure"].eq("timed_out").sum())
     assert not missing("results/incidents", f"{late} further calls were not answered in time")
+
+
+def test_what_is_said_of_models_that_were_not_tried_is_what_the_recorded_models_did() -> None:
+    paper = [run_named("paper", model).trials["outcome"] for model in ("1.5b", "0.5b")]
+    mellea = run_named("systems").trials.query("architecture == 'mellea'")["outcome"]
+    renewals = run_named("scorecard_live").trials.query("plan == 'none'")["outcome"]
+    chaos = controls(run_named("chaos")).sum()
+    assert not missing(
+        "limits",
+        f"The recorded ones solve {sum(int(one.eq('solved').sum()) for one in paper)} of {sum(map(len, paper))} trials.",
+        f"found no output that met them, {mellea.eq('gave_up').sum()} of {len(mellea)} trials.",
+        f"The 1.5B model finished none of {len(renewals)} undisturbed",
+        "which solves {static}, {monolithic} and {runtime_structured} of 20 problems".format(**chaos),
+    )
+    assert not renewals.eq("solved").any()
