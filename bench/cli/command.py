@@ -12,7 +12,20 @@ from bench.errors import ConfigError
 
 GROUPS = {
     "Run": ("run", "merge", "regrade", "verify", "archive"),
-    "Read": ("report", "watch", "runs", "compare", "trace", "learn", "diagnose", "shrink", "search", "export", "import"),
+    "Read": (
+        "report",
+        "watch",
+        "runs",
+        "compare",
+        "trace",
+        "learn",
+        "advise",
+        "diagnose",
+        "shrink",
+        "search",
+        "export",
+        "import",
+    ),
     "Your own agent": ("serve", "scorecard"),
     "Packs and this machine": ("list", "check", "new", "doctor"),
 }

@@ -33,4 +33,5 @@ CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")
 COMMANDS = (
     *(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search")),
     CommandPart("diagnose", "bench.studies.counterfactual.diagnose_command:diagnose"),
+    CommandPart("advise", "bench.studies.advise.commands:advise"),
 )

@@ -12,7 +12,7 @@ from golden import adapter
 from golden.adapter import ROOT, Size
 from golden.digests import Digests, Key, by_cell, of_run, of_trials
 
-CONFIGS = {path.relative_to(ROOT / "configs").as_posix().removesuffix(".toml"): path for path in ROOT.glob("configs/**/*.toml")}
+CONFIGS = {path.relative_to(ROOT / "configs").as_posix().removesuffix(".toml"): path for path in ROOT.glob("configs/*.toml")}
 NOT_REPLAYED = ("scorecard_live-qwen2.5-coder-1.5b-instruct",)
 """Its agents are processes that are killed and started again: which reply comes first is the machine's."""
 REPLAYED = Size(instances=6, repetitions=2)

@@ -1,0 +1,121 @@
+"""What advice looks like: a few lines on the terminal, and the validation artifact, which says what would refute it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bench.analysis.break_even import BreakEven
+from bench.analysis.statistics import Share
+from bench.studies.advise.advice import Advice, Backing, HeldOut
+from bench.studies.advise.evidence import Evidence
+from bench.studies.advise.workload import WorkloadEntry
+
+NOT_MEASURED = "no measurement"
+NOTHING = "nothing is demanded"
+HEAD = """| arm | beside | damaged effects, in trials | of the other | cheaper from so many failures in a run |
+| --- | --- | --- | --- | --- |"""
+
+
+def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> Iterator[str]:
+    """Yield the advice, a fact a line: at most eleven."""
+    verb = "did no damage" if not advice.damaged.k else "did the least damage"
+    yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
+    yield f"measured in {evidence.scenario} of {evidence.run}{', SIMULATED: no model answered' if evidence.simulated else ''}"
+    yield f"1. runtime: {advice.runtime}"
+    for demand in advice.demands:
+        yield f"2. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
+    yield f"3. state first, then the rest: {', '.join(advice.kept)}"
+    form, *_ = advice.backing or (None,)
+    yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
+    alike = f"; as much: {len(advice.alike)} other arms" if advice.alike else ""
+    yield f"   a run takes {advice.price:,.0f} tokens with its failures{alike}"
+    if advice.unmeasured:
+        yield f"   {NOT_MEASURED} of {', '.join(advice.unmeasured)}"
+    if judged:
+        yield judged_line(judged)
+
+
+def share(value: Share) -> str:
+    """Return k/n with its interval."""
+    bounds = f" [{value.low:.0%}, {value.high:.0%}]" if value.low is not None and value.high is not None else ""
+    return f"{value.k}/{value.n}{bounds}"
+
+
+def told(backing: Backing) -> str:
+    """Return what a recommendation rests on, in a line."""
+    sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
+    damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
+    rates = ", ".join(f"{name} {rate_in_words(rate)}" for name, rate in backing.break_even.items())
+    return f"{damaged}; it is cheaper: {rates or NOT_MEASURED}"
+
+
+def rate_in_words(rate: BreakEven | None) -> str:
+    """Return from how many failures in a run on the first arm is the cheaper one."""
+    if rate is None:
+        return NOT_MEASURED
+    if rate.rate == math.inf:
+        return "at no rate"
+    bounds = "" if rate.low is None or rate.high is None else f" [{_rate(rate.low)}, {_rate(rate.high)}]"
+    return f"from {_rate(rate.rate)}{bounds} on"
+
+
+def _rate(value: float) -> str:
+    return "never" if value == math.inf else f"{value:.2f}"
+
+
+def judged_line(judged: HeldOut) -> str:
+    """Return how the advice came out where it had not looked."""
+    verdict = "holds" if judged.holds else "does not hold"
+    price = f"{judged.ratio:.2f} × the best price of the {judged.harmless}" if judged.ratio else "there are none"
+    arms = f"{price} of {judged.arms} arms without damage"
+    return f"held out ({judged.run}, {judged.plan}): damaged {share(judged.damaged)}; {arms}: {verdict}"
+
+
+def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> str:
+    """Return the validation artifact, in Markdown.
+
+    Args:
+        workload: The work.
+        advice: What is advised.
+        evidence: On which measurements.
+        judged: How it came out in a run that it has not seen; None where none was given.
+    """
+    work = ", ".join(f"{key} = {value}" for key, value in workload.work.model_dump().items())
+    failures = ", ".join(f"{name} {count:g}" for name, count in workload.failures.items()) or "none"
+    simulated = " All of it is SIMULATED: no model answered." if evidence.simulated else ""
+    dimensions = "; ".join(f"{each.dimension}: {each.what or NOTHING}, since {each.why}" for each in advice.demands)
+    text = [
+        f"# Advice: {workload.name}",
+        f"Build **{advice.arm}**.{simulated}",
+        f"The work: {work}. Failures in a run: {failures}.",
+        f"Measured in `{evidence.scenario}` of `{evidence.run}`, seed {evidence.config.seed}, {len(evidence.trials):,} trials.",
+        "## The five steps",
+        f"1. **Runtime**: {advice.runtime}.",
+        f"2. **Dimensions**: {dimensions}.",
+        "3. **State first**: the patterns that supply the state, and then the rest: " + ", ".join(advice.kept) + ".",
+        _chosen(advice),
+        "5. **Artifact**: this page.",
+        "## What it rests on",
+        "\n".join((HEAD, *(_row(backing) for backing in advice.backing))),
+        *(f"- {name}: {NOT_MEASURED}." for name in advice.unmeasured),
+        "## What would refute it",
+        f"A run of this work in which {advice.arm} damages something, or in which an arm without damage takes fewer than "
+        f"{advice.price / 1.1:,.0f} tokens.",
+        *([judged_line(judged) + "."] if judged else ["It was not judged on a run that it has not seen."]),
+    ]
+    return "\n\n".join(text) + "\n"
+
+
+def _chosen(advice: Advice) -> str:
+    failures = ", ".join(advice.measured) or "any failure that was measured"
+    chosen = f"{len(advice.harmless)} of their arms, bare and with remedies, damaged nothing in a pass or under {failures}"
+    alike = f" No price tells it from {', '.join(advice.alike)}." if advice.alike else ""
+    what = "cheapest" if advice.harmless else "least harmful"
+    return f"4. **Predicates**: {chosen}. The advised one is the {what}, at {advice.price:,.0f} tokens a run.{alike}"
+
+
+def _row(backing: Backing) -> str:
+    rates = "; ".join(f"{name}: {rate_in_words(rate)}" for name, rate in backing.break_even.items()) or NOT_MEASURED
+    first, second = (f"{effects} in {share(rate)}" for rate, effects in zip(backing.damaged, backing.effects, strict=True))
+    return f"| {backing.ours} | {backing.theirs} | {first} | {second} | {rates} |"
