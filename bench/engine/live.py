@@ -55,7 +55,8 @@ class Conducted:
 
     async def _listen(self, group: asyncio.TaskGroup) -> None:
         while True:
-            for number, message in await asyncio.wrap_future(self._relay.heard.remote(self._trial).future()):
+            heard = asyncio.wrap_future(self._relay.heard.remote(self._trial).future())
+            for number, message in await asyncio.shield(heard):  # Ray's client stumbles over a future that was cancelled
                 self._hear(number, message, group)
 
     def _hear(self, number: int, message: WorkerMessage, group: asyncio.TaskGroup) -> None:
