@@ -27,6 +27,7 @@ STUDIES = tuple(
         "humaneval",
         "reliability_surface",
         "sizes",
+        "retesting",
     )
 )
 CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")

@@ -19,7 +19,7 @@ from bench.seeding import seed_of
 
 from .calls import seen
 from .domains import DOMAINS, Argument, Bug, Domain, filled, raw
-from .names import DEVELOPMENT, FRESH, HIDDEN, VISIBLE
+from .names import DEVELOPMENT, FRESH, HIDDEN, MANY, VISIBLE
 from .running import ProgramTest
 
 T = TypeVar("T")
@@ -92,7 +92,12 @@ def repair(instance: str) -> Repair:
 def _plan() -> Mapping[str, tuple[str, int, int, int]]:
     """Instance -> its domain, the number of its bugs, and which share of the choices of bugs is its own."""
     kinds = [(DOMAINS[at % len(DOMAINS)], at % 3 + 1) for at in range(len(EVERY))]
-    return {name: (*kinds[at], kinds[:at].count(kinds[at]), kinds.count(kinds[at])) for at, name in enumerate(EVERY)}
+    plan = {name: (*kinds[at], kinds[:at].count(kinds[at]), kinds.count(kinds[at])) for at, name in enumerate(EVERY)}
+    each = len(DOMAINS) * 3
+    for at, name in enumerate(MANY):  # eight of a kind begin at different places among its choices of bugs
+        domain, count = DOMAINS[at % len(DOMAINS)], at % 3 + 1
+        plan[name] = (domain, count, at // each * len(_choices(domain, count)) // (len(MANY) // each), 1)
+    return plan
 
 
 @cache

@@ -9,15 +9,16 @@ from . import checks
 from .answers import made_of
 from .baseline import baseline
 from .grader import grade
-from .names import DEVELOPMENT, FRESH
+from .names import DEVELOPMENT, FRESH, MANY
 from .schemas import Diagnosis, Fix, Review
 
-VARIANTS = ("repair", "repair_dev")
-"""Whoever tunes a prompt looks at the variant for development, whose instances no reference run takes."""
+VARIANTS = ("repair", "repair_dev", "repair_many")
+"""Whoever tunes a prompt looks at the variant for development, whose instances no reference run takes. The third is for
+simulations that need many instances."""
 
 
 def instances(folder: PackFolder) -> tuple[str, ...]:
-    return DEVELOPMENT if folder.variant == "repair_dev" else FRESH
+    return {"repair_dev": DEVELOPMENT, "repair_many": MANY}.get(folder.variant, FRESH)
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:

@@ -1,0 +1,166 @@
+"""The loop: look at the tests, patch, look again, take a patch back that broke what passed; stop when all seem to pass.
+
+The proposer is simulated. What it draws depends on the case and on the number of the patch, so it is the same for all arms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from bench.seeding import draw_for
+from bench.studies.patch_loop.arms import RetestArm
+from bench.studies.patch_loop.case import LineChange, RepairCase, patch_text
+from bench.studies.patch_loop.suite import CallResult, FilesVersion
+from bench.tokens import count_tokens
+
+Disruption = Literal["none", "flaky", "lost_result", "stale_cache", "half_patch"]
+"""What goes wrong once in a case.
+
+flaky         the result of a run of one test is told the wrong way round
+lost_result   the result of a run of one test does not arrive
+stale_cache   before it begins the agent is handed the results of the release before, in which all tests passed
+half_patch    of a patch the first half of its changes arrives, and the agent is told that all of it did
+"""
+DISRUPTIONS: tuple[Disruption, ...] = get_args(Disruption)
+MOST_PATCHES = 12
+ERRS = 0.25
+"""The chance that a patch is wrong: it breaks a line that was right, and mends nothing."""
+AT_ONCE = 2
+"""Lines that a right patch mends."""
+SECONDS_A_TEST, TOKENS_A_SECOND_READ, TOKENS_A_SECOND_WRITTEN = 1.0, 2000, 50
+"""What simulated seconds are made of."""
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """What became of a case in an arm.
+
+    outcome      solved; wrong: handed in while a test fails; gave_up: patches used up
+    tokens       read and written by the proposer
+    executions   runs of a test
+    seconds      simulated
+    believed     looks at a test in which a kept pass was believed
+    wrong        those of them in which the test would have failed
+    over_run     runs of a test that came out as its last one did
+    struck       whether the disruption arrived
+    """
+
+    outcome: Literal["solved", "wrong", "gave_up"]
+    tokens: int
+    executions: int
+    seconds: float
+    believed: int
+    wrong: int
+    over_run: int
+    patches: int
+    struck: bool
+
+
+def run_loop(case: RepairCase, arm: RetestArm, disruption: Disruption, seed: int) -> LoopResult:
+    """Repair a case in an arm, to its end.
+
+    Args:
+        case: The repository and its tests.
+        arm: What it trusts.
+        disruption: What goes wrong.
+        seed: The seed of all draws.
+
+    Returns:
+        What it came to.
+    """
+    return _Loop(case, arm, disruption, seed).run()
+
+
+class _Loop:
+    def __init__(self, case: RepairCase, arm: RetestArm, disruption: Disruption, seed: int):
+        self.case, self.arm, self.disruption, self.seed = case, arm, disruption, seed
+        self.changes: frozenset[LineChange] = frozenset()
+        self.kept: defaultdict[str, list[CallResult]] = defaultdict(list)
+        self.executions = self.believed = self.wrong = self.over_run = self.tokens = self.looks = 0
+        self.written, self.struck = 0, False
+        draw = draw_for(seed, case.name, disruption)
+        self.struck_look, self.struck_test = draw.randint(1, 3), draw.choice(case.suite.tests).name
+        self.struck_patch = draw.randint(1, 2)
+
+    def run(self) -> LoopResult:
+        if self.disruption == "stale_cache":
+            self.struck = True
+            for name, result in self.case.suite.results(self.case.right).items():
+                self.kept[name].append(result)
+        passing, patches = self._look(), 0
+        while patches < MOST_PATCHES and len(passing) < len(self.case.suite.tests):
+            patches += 1
+            before = self.changes
+            self._patch(patches, passing)
+            after = self._look()
+            if passing - after:
+                self.changes = before
+                after = self._look()
+            passing = after
+        truth = all(result.passed for result in self.case.suite.results(self.case.files(self.changes)).values())
+        handed_in = len(passing) == len(self.case.suite.tests)
+        read = self.tokens - self.written
+        seconds = self.executions * SECONDS_A_TEST + read / TOKENS_A_SECOND_READ + self.written / TOKENS_A_SECOND_WRITTEN
+        return LoopResult(
+            "gave_up" if not handed_in else "solved" if truth else "wrong",
+            self.tokens,
+            self.executions,
+            round(seconds, 3),
+            self.believed,
+            self.wrong,
+            self.over_run,
+            patches,
+            self.struck,
+        )
+
+    def _look(self) -> frozenset[str]:
+        """Return the tests that are believed to pass now, after those ran again that are not trusted."""
+        self.looks += 1
+        files = self.case.files(self.changes)
+        version, truth = FilesVersion(files), self.case.suite.results(files)
+        passing = set()
+        for test in self.case.suite.tests:
+            kept = self.kept[test.name]
+            if self.arm.trusts(kept, version):
+                self.believed += 1
+                self.wrong += not truth[test.name].passed
+                passing.add(test.name)
+            elif self._executed(test.name, truth[test.name]).passed:
+                passing.add(test.name)
+        return frozenset(passing)
+
+    def _executed(self, name: str, result: CallResult) -> CallResult:
+        strikes = not self.struck and name == self.struck_test and self.looks >= self.struck_look
+        if strikes and self.disruption == "lost_result":
+            self.struck = True
+            self.executions += 1
+        if strikes and self.disruption == "flaky":
+            self.struck, result = True, replace(result, passed=not result.passed)
+        self.executions += 1
+        kept = self.kept[name]
+        self.over_run += bool(kept) and kept[-1].passed == result.passed
+        kept.append(result)
+        return result
+
+    def _patch(self, number: int, passing: frozenset[str]) -> None:
+        """Ask the proposer for a patch, and change the tree by it."""
+        draw = draw_for(self.seed, self.case.name, "patch", number)
+        standing = [slip for slip in self.case.slips if slip in self.changes]
+        unmended = [fix for fix in self.case.fixes if fix not in self.changes]
+        free = [slip for slip in self.case.slips if slip not in self.changes]
+        errs, at = draw.random() < ERRS, draw.random()
+        patch = [free[int(at * len(free))]] if errs and free else [*unmended, *standing][:AT_ONCE]
+        arriving = patch
+        if self.disruption == "half_patch" and not self.struck and number >= self.struck_patch and patch:
+            self.struck, arriving = True, patch[: len(patch) // 2]
+        before = self.case.files(self.changes)
+        after = self.case.files(self.changes ^ frozenset(patch))
+        failing = [vars(test) for test in self.case.suite.tests if test.name not in passing]
+        told = [LineChange(line.file, line.replace, line.find) if line in self.changes else line for line in patch]
+        written = count_tokens(patch_text(told, after, self.arm.whole_files))
+        self.written += written
+        self.tokens += written + count_tokens(json.dumps([before, failing]))
+        self.changes ^= frozenset(arriving)

@@ -1,0 +1,128 @@
+"""Retesting: what it costs a coding agent to find out again what it knew, and what it costs to believe what is no longer so.
+
+Five arms repair the same generated repositories, patch by patch, with the same simulated proposer. They differ in which results
+of tests they still believe after a patch. The tests are real code, run in the sandbox; the proposer is a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench.analysis.frames import Run
+from bench.analysis.statistics import amount_of, mean_of, share_of
+from bench.bounds import Listed
+from bench.errors import ResultsError
+from bench.experiment.matrix import Matrix
+from bench.render.drawing import PALE, Picture, finish, panels
+from bench.render.table import Cell, Estimate, Rate, Table
+from bench.studies.patch_loop.arms import ARMS
+from bench.studies.patch_loop.case import case_of
+from bench.studies.patch_loop.loop import DISRUPTIONS, LoopResult, run_loop
+from bench.wording import first_violation
+
+REFERENCE = "rerun_everything"
+RetestResults = dict[str, dict[str, Listed[LoopResult]]]
+_KEPT = TypeAdapter(RetestResults)
+"""Disruption -> arm -> what each case came to, in the order of the cases."""
+
+
+def prepare(matrix: Matrix) -> dict[str, Any]:
+    """Run all arms on the matrix's instances of the pack `repairs`: when the run begins."""
+    seed = matrix.config.seed
+    cases = [case_of(scenario, seed) for scenario in matrix.scenarios.values() if scenario.name.startswith("repairs")]
+    results: RetestResults = {
+        disruption: {arm.name: [run_loop(case, arm, disruption, seed) for case in cases] for arm in ARMS}
+        for disruption in DISRUPTIONS
+    }
+    return {"retesting": _KEPT.dump_python(results, mode="json")} if cases else {}
+
+
+def retested(run: Run) -> Mapping[str, Mapping[str, Sequence[LoopResult]]]:
+    """Return what each case came to, by disruption and arm, as the run's manifest has it.
+
+    Raises ResultsError where the manifest has none.
+    """
+    try:
+        kept = _KEPT.validate_python(run.manifest.prepared.get("retesting", {}))
+    except ValidationError as error:
+        raise ResultsError(f"its manifest holds no results of the arms: {first_violation(error).line}; restore it") from error
+    if not kept:
+        raise ResultsError("needs the arms' results in its manifest; run it again with a config whose study is retesting")
+    return kept
+
+
+# What a report shows of it
+
+SIMULATED = "SIMULATED proposer"
+NOTES = (
+    "the proposer is simulated: a quarter of its patches break a line that was right. The tests are code, run in the sandbox",
+    "a case is a repository; means have their 95% interval over cases, shares Wilson's. Wrong: handed in while a test fails",
+    "wrong beliefs: of all kept passes that were believed, those of tests which would have failed; several stand in one "
+    "case, so that the interval is told of cases alone",
+    "seconds are simulated: 1 s a test, 2,000 tokens/s read, 50 tokens/s written. Executions saved: rerun_everything less this "
+    "arm on the same cases; a negative number is what the arm ran more",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = []
+    for disruption, arms in retested(run).items():
+        for arm, results in arms.items():
+            outcomes = [result.outcome for result in results]
+            saved = [other.executions - result.executions for result, other in zip(results, arms[REFERENCE], strict=True)]
+            rows.append(
+                (
+                    *(disruption, arm, sum(result.struck for result in results)),
+                    *(
+                        Rate(share_of(outcomes.count("solved"), len(results))),
+                        outcomes.count("wrong"),
+                        outcomes.count("gave_up"),
+                    ),
+                    Estimate(amount_of([result.tokens for result in results])),
+                    Estimate(amount_of([result.executions for result in results]), 1),
+                    Estimate(mean_of([float(number) for number in saved]), 1),
+                    Estimate(amount_of([result.seconds for result in results]), 1),
+                    Rate(share_of(sum(result.wrong > 0 for result in results), len(results))),
+                    f"{sum(result.wrong for result in results):,} of {sum(result.believed for result in results):,}",
+                )
+            )
+    yield Table(
+        name="study-retesting",
+        title=f"Retesting: what is believed after a patch, and what it costs ({SIMULATED})",
+        columns=(
+            *("Disruption", "Arm", "Cases struck", "Solved", "Wrong", "Gave up", "Tokens"),
+            *("Executions", "Executions saved", "Seconds", "Cases with a wrong belief", "Wrong beliefs"),
+        ),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """A panel for each disruption: executions across, the share solved up, a point for each arm."""
+    kept = retested(run)
+    figure, axes = panels(len(kept), 3, 3.6, 3.0)
+    for (disruption, arms), ax in zip(kept.items(), axes, strict=True):
+        for place, (arm, results) in enumerate(arms.items()):
+            solved = share_of(sum(result.outcome == "solved" for result in results), len(results))
+            executions = amount_of([result.executions for result in results])
+            if executions.mean is None or solved.rate is None or solved.low is None or solved.high is None:
+                continue
+            ax.plot(executions.mean, solved.rate, marker="os^Dv"[place % 5], linestyle="", label=arm)
+            ax.vlines([executions.mean], [solved.low], [solved.high], lw=0.8)
+        ax.set_title(f"{disruption.replace('_', ' ')}, N={len(next(iter(arms.values())))}")
+        ax.set_xlabel("executions of tests a case")
+        ax.set_ylabel("share solved")
+        ax.set_ylim(-0.03, 1.03)
+        ax.grid(color=PALE, lw=0.6)
+    axes[0].legend(fontsize=7)
+    title = f"Retesting: solved cases by executions of tests ({SIMULATED})"
+    yield finish(
+        figure,
+        "study-retesting",
+        title,
+        f"{title}. Bars are Wilson's 95% intervals over cases; regenerate lies under rerun_everything.",
+    )
