@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from repositories import impact, repository, write
 from trials import ROOTS
 
+from bench.codebase import ExecutionState
 from bench.packs import load_pack
 from bench.studies.patch_loop.arms import ARMS, RetestArm
 from bench.studies.patch_loop.case import LineChange, RepairCase, case_of
@@ -128,3 +130,21 @@ def test_what_was_recorded_is_never_wrong_where_no_result_was(instance: str) -> 
         selective = run_loop(made, ARM["selective"], disruption, 1)
         everything = run_loop(made, ARM["rerun_everything"], disruption, 1)
         assert (selective.wrong, selective.outcome) == (0, everything.outcome)
+
+
+def test_bench_code_runs_again_what_the_arm_runs_again(tmp_path: Path) -> None:
+    """The same repository on disk, under git and pytest: its execution state invalidates the same tests."""
+    lines = [f"def test_{test.name}():\n    assert {test.call} == {test.value!r}\n" for test in TESTS]
+    tests = "\n\n".join(["from shop import rates, report\n", *lines])
+    right = dict(case().right)
+    root = repository(tmp_path / "shop", {**right, "shop/__init__.py": "", "conftest.py": "", "tests/test_shop.py": tests})
+    impact(root)
+    for change in (
+        LineChange("shop/rates.py", "return count * RATE", "return count - RATE"),
+        LineChange("shop/report.py", "return name", "return name * 2"),
+        LineChange("shop/rates.py", "return 0", "return 1"),
+    ):
+        write(root, {change.file: right[change.file].replace(change.find, change.replace)})
+        again = {name.rpartition("::test_")[2] for name in ExecutionState.open(root).invalid()}
+        assert again == {test.name for test in TESTS} - set(trusted(ARM["selective"], change))
+        write(root, right)
