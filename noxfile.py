@@ -85,7 +85,7 @@ def systems(session: nox.Session) -> None:
     if shutil.which("npm"):
         session.run("npm", "install", "--prefix", "configs/systems", "--no-fund", "--no-audit", external=True, silent=True)
     chosen = (
-        "tests/architectures/test_systems.py",
+        "tests/frameworks/test_systems.py",
         "tests/suite/test_conformance_systems.py",
         "tests/suite/test_committed_runs.py",
         "tests/worlds/scorecard/test_systems.py",
@@ -97,7 +97,7 @@ def systems(session: nox.Session) -> None:
 def exports(session: nox.Session) -> None:
     """The forms of export, with the packages of all, each read back by the tool that it is for."""
     install(session, "exports", extra="export")
-    session.run("pytest", "tests/export", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "tests/exchange", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session

@@ -32,7 +32,15 @@ from bench.raised import place_of, words_of
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
 """What the name of each kind's group of entry points begins with."""
-WINGS = ("bench.worlds", "bench.studies", "bench.codebase")
+WINGS = (
+    "bench.frameworks",
+    "bench.worlds",
+    "bench.studies",
+    "bench.codebase",
+    "bench.exchange",
+    "bench.engine",
+    "bench.serve",
+)
 """Our wings. What a wing brings is its `ENTRIES`: import paths of entries, by the plural of their kind."""
 
 

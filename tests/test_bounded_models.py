@@ -15,7 +15,9 @@ import bench
 OURS = {
     "bench.studies.claims": "files of the package itself",
     "bench.templates": "text that begins a user's own pack",
-    "bench.architectures": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
+    "bench.architectures": "what plans make of a reply, whose size is bounded by `too_large`",
+    "bench.exchange.templates": "text that begins a user's own pack",
+    "bench.frameworks": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
     "bench.models.openai": "replies of an endpoint, which have bounds of their own (`bench.models`)",
 }
 """Modules whose models are not read from outside, or are bounded elsewhere, and why. A text is as long as what holds it, which

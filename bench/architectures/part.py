@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench.answers.formats import ANSWER_FORMATS, AnswerFormat
@@ -39,6 +39,7 @@ class ArchitecturePart(Part):
     """What an architecture is, what it can and what it needs.
 
     path             where its function stands, `module:function`: imported when it is run
+    prepare          import path of what is called before its module is imported
     through          modules of ours that it works through, beside the endpoint of who makes its calls itself
     acts_in          a `task`, a `world`, or `either`
     makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
@@ -53,6 +54,7 @@ class ArchitecturePart(Part):
     """
 
     path: str = ""
+    prepare: str = field(default="", kw_only=True)
     through: tuple[str, ...] = ()
     acts_in: Literal["task", "world", "either"] = "task"
     makes_own_calls: bool = False

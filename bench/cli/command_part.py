@@ -1,4 +1,4 @@
-"""The commands, and the forms in which `bench compare` compares, that are registered."""
+"""The commands, the engines, and the forms in which `bench compare` compares, that are registered."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ class CommandPart(Part):
     """A command. `path` is its function, of which typer reads the arguments and the help, or a typer app.
 
     Its module imports no pandas.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True)
+class EnginePart(Part):
+    """What runs the trials of `bench run --engine NAME`, or of `--engine NAME://HOST:PORT`.
+
+    path   of a function of the matrix, the folders of packs, what `--engine` says, and how many trials run at a time, or None.
+           It returns a coroutine function of the matrix, the writer, who watches, and the session
     """
 
     path: str
@@ -50,4 +61,5 @@ class ComparisonPart(Part):
 
 
 COMMANDS = Registry("command", CommandPart)
+ENGINES = Registry("engine", EnginePart)
 COMPARISONS = Registry("form of comparison", ComparisonPart, plural="comparisons")

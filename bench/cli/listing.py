@@ -21,7 +21,7 @@ from bench.runtime.effects import EFFECTS, points_of
 def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
-    from bench.export.part import EXPORTS  # noqa: PLC0415
+    from bench.report.export_part import EXPORTS  # noqa: PLC0415
     from bench.report.figures import FIGURES  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 

@@ -15,16 +15,15 @@ from bench.cli.check import check_pack
 from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
-from bench.cli.exchange import export, import_, merge
 from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
+from bench.cli.merge import merge
 from bench.cli.results import compare, trace
 from bench.cli.rows import read_rows
 from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
 from bench.cli.scaffold import check_command, new_plugin, new_scenario, scenario_of_rows
-from bench.cli.serve import command as serve
 from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
@@ -340,10 +339,7 @@ def plugin_(
     out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")
 
 
-app.command("serve")(serve)
 app.command()(merge)
-app.command()(export)
-app.command("import")(import_)
 groups = [app, new_app]
 for part in COMMANDS:
     command = attribute_at(part.path)

@@ -6,13 +6,13 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 from rich.table import Table
 
+from bench.cli.command_part import ENGINES
 from bench.cli.progress import RunProgress, SoFar
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, EndpointError
@@ -22,11 +22,12 @@ from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
+from bench.registry import attribute_at
 from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
 Engine = Callable[[Matrix, RunWriter, Callable[[TrialRecord], None], Session], Coroutine[Any, Any, None]]
-"""Runs what is missing of a matrix: `run_matrix` in this process, or `bench.engine.ray`."""
+"""Runs what is missing of a matrix: `run_matrix` in this process, or an engine that is registered."""
 
 
 def run_to_its_end(
@@ -90,12 +91,12 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
         if workers:
             raise ConfigError("--workers: only an engine has them; give --engine ray with it")
         return run_matrix
-    if engine != "ray" and not engine.startswith("ray://"):
-        raise ConfigError(f"--engine {engine}: give ray, or a cluster's address, ray://HOST:PORT")
-    from bench.engine.ray import refuse_mixture, run_on_ray  # noqa: PLC0415  few runs have it
-
-    refuse_mixture(matrix)
-    return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
+    part = next((part for part in ENGINES if engine == part.name or engine.startswith(f"{part.name}://")), None)
+    if part is None:
+        named = " or ".join(f"{part.name}, or a cluster's address, {part.name}://HOST:PORT" for part in ENGINES)
+        raise ConfigError(f"--engine {engine}: give {named}")
+    made: Engine = attribute_at(part.path)(matrix, packs, engine, workers)
+    return made
 
 
 async def _until_stopped(

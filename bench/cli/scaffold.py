@@ -7,17 +7,15 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench.cli.rows import ColumnKind, SourceRow, SourceRows
 from bench.errors import PackError
-from bench.export.imported import ImportedStep, step_name, tool_names
-from bench.paths import CONFIGS, PACKS
+from bench.paths import PACKS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 RENDERED = ".j2"
@@ -35,11 +33,11 @@ def new_scenario(name: str, into: Path) -> Path:
     """Copy the template to `into/name`. Raises PackError where the name is no identifier or is taken."""
 
     def write(folder: Path) -> None:
-        _copy(TEMPLATES / "scenario", folder)
+        copy_template(TEMPLATES / "scenario", folder)
         readme = folder / "README.md"
         readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
 
-    return _made(name, into, write)
+    return made_pack(name, into, write)
 
 
 def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
@@ -49,7 +47,7 @@ def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Pa
     """
 
     def write(folder: Path) -> None:
-        _copy(TEMPLATES / "rows", folder)
+        copy_template(TEMPLATES / "rows", folder)
         values = {
             "name": name,
             "source": source,
@@ -63,7 +61,7 @@ def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Pa
         _render(folder, values)
         (folder / "rows.jsonl").write_text("".join(map(_line, rows.rows)), encoding="utf-8")
 
-    return _made(name, into, write)
+    return made_pack(name, into, write)
 
 
 def new_plugin(name: str, into: Path) -> Path:
@@ -74,59 +72,17 @@ def new_plugin(name: str, into: Path) -> Path:
     """
 
     def write(folder: Path) -> None:
-        _copy(TEMPLATES / "plugin", folder)
+        copy_template(TEMPLATES / "plugin", folder)
         (folder / "package").rename(folder / name)
         _render(folder, {"name": name})
 
-    return _made(name, into, write)
-
-
-def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str) -> list[Path]:
-    """Make a pack in `into/name` of a run that was recorded elsewhere, and write its configs.
-
-    Args:
-        failing: The number of the step that fails, from 1.
-        source: The name of the file that the steps were read from.
-
-    Returns:
-        The configs: of replies, and, where the failing step changes something, of effects.
-
-    Raises:
-        PackError: As `new_scenario` does, or a config of this name exists.
-    """
-    named: list[dict[str, Any]] = [
-        {"name": step_name(number), **asdict(step), "calls": []} for number, step in enumerate(steps, 1)
-    ]
-    for number, call, tool in tool_names(steps):
-        named[number - 1]["calls"].append({**asdict(call), "tool": tool})
-    changing = [call for call in named[failing - 1]["calls"] if not call["reads"]]
-    variants = {"answers": CONFIGS / f"{name}.toml"} | ({"effects": CONFIGS / f"{name}_effects.toml"} if changing else {})
-    for path in variants.values():
-        if path.exists():
-            raise PackError(f"{path} exists already; choose another name, or remove it")
-
-    def write(folder: Path) -> None:
-        _copy(TEMPLATES / "trace", folder)
-        effects = sum(not call["reads"] for step in named for call in step["calls"])
-        values = {"name": name, "source": source, "steps": named, "effects": effects, "step": failing, "changing": changing}
-        (folder / "trace.json").write_text(f"{json.dumps({'steps': named}, indent=1)}\n", encoding="utf-8")
-        environment = _environment(folder)
-        (folder / "README.md").write_text(environment.get_template(f"README.md{RENDERED}").render(values), encoding="utf-8")
-        for variant, path in variants.items():
-            path.parent.mkdir(exist_ok=True)
-            given = {**values, "variant": variant, "suffix": path.stem.removeprefix(name), "failing": step_name(failing)}
-            path.write_text(environment.get_template(f"config.toml{RENDERED}").render(given), encoding="utf-8")
-        for file in folder.glob(f"*{RENDERED}"):
-            file.unlink()
-
-    _made(name, into, write)
-    return list(variants.values())
+    return made_pack(name, into, write)
 
 
 def _render(folder: Path, values: Mapping[str, object]) -> None:
     """Put in the place of each template in a folder what comes of it."""
     for path in sorted(folder.rglob(f"*{RENDERED}")):
-        text = _environment(folder).get_template(path.relative_to(folder).as_posix()).render(values)
+        text = environment_of(folder).get_template(path.relative_to(folder).as_posix()).render(values)
         path.with_suffix("").write_text(text, encoding="utf-8")
         path.unlink()
 
@@ -135,7 +91,8 @@ def _line(row: SourceRow) -> str:
     return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"
 
 
-def _environment(folder: Path) -> Environment:
+def environment_of(folder: Path) -> Environment:
+    """Return what renders the templates in a folder; the filter `quoted` writes a text as JSON."""
     environment = Environment(
         loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )
@@ -143,11 +100,12 @@ def _environment(folder: Path) -> Environment:
     return environment
 
 
-def _copy(template: Path, folder: Path) -> None:
+def copy_template(template: Path, folder: Path) -> None:
+    """Copy a template's files into a folder."""
     shutil.copytree(template, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
 
 
-def _made(name: str, into: Path, write: Callable[[Path], None]) -> Path:
+def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
     """Have a pack's folder written, whole or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PackError(f"'{name}' is no name here; use lower-case letters, digits and underscores, a letter first")

@@ -12,8 +12,9 @@ import logging
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +36,8 @@ from bench.runtime.slots import Slots
 
 Result = TypeVar("Result")
 
+RunsMatrix = Callable[..., Coroutine[Any, Any, None]]
+
 LOCAL = "ray"
 MOST_TRIALS = 16
 """Of one task: they come back together."""
@@ -53,6 +56,12 @@ def refuse_mixture(matrix: Matrix) -> None:
         [first, *_], [other, *_] = ([name for name, is_live in live.items() if is_live is wanted] for wanted in (True, False))
         problem = f"--engine ray: '{first}' is live and '{other}' is not, and the engine does not run both at once"
         raise ConfigError(f"{problem}; run each by itself, with --model")
+
+
+def engine_of(matrix: Matrix, packs: Sequence[Path], engine: str, workers: int | None) -> RunsMatrix:
+    """Return what runs a matrix on Ray. Raises ConfigError as `refuse_mixture` does."""
+    refuse_mixture(matrix)
+    return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
 
 
 @contextmanager

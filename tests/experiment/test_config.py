@@ -17,7 +17,7 @@ from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.resolved_plans import at_position, resolve_plan
 from bench.packs import load_pack
 from bench.runtime.faults import Fault
-from tests.architectures.test_systems import BROUGHT
+from tests.frameworks.test_systems import BROUGHT
 
 CONFIGS = ROOTS[0].parent / "configs"
 EXPERIMENTS = sorted(path for path in CONFIGS.glob("*.toml") if path.name != "published.toml")

@@ -102,7 +102,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
     "architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
     "worlds/patterns/state_machine.py": lambda _, architecture, __, ___: architecture == "state_machine",
-    "architectures/langgraph.py": lambda *_: False,
+    "frameworks/langgraph.py": lambda *_: False,
     "endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
     "worlds/tool_servers/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
     "worlds/driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",

@@ -10,7 +10,7 @@ from trials import CELLS, SYSTEMS, events, matrix_of, needs_json, run_all, stage
 
 from bench.analysis.ledger import book, imbalance
 from bench.runtime.events import Called
-from tests.architectures.test_systems import BROUGHT, IN_ONE
+from tests.frameworks.test_systems import BROUGHT, IN_ONE
 from tests.suite.test_conformance import LAWFUL, assert_lineage_is_closed, assert_texts_are_kept
 
 pytestmark = pytest.mark.slow

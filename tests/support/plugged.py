@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.analysis.metrics import METRICS
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.model_entries import MODELS
-from bench.export.part import EXPORTS
 from bench.registry import forget
+from bench.report.export_part import EXPORTS
 from bench.report.figures import FIGURES
 from bench.report.studies import STUDIES
 from bench.report.tables import TABLES

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "bench"
-WINGS = ("codebase", "studies", "worlds")
+WINGS = ("codebase", "engine", "exchange", "frameworks", "serve", "studies", "worlds")
 NO_ROOMS = ("__init__.py", "__main__.py", "py.typed", "templates", "cl100k_base", "__pycache__")
 
 

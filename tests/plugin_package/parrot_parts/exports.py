@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.analysis.frames import Run
-from bench.export.part import ExportPart
+from bench.report.export_part import ExportPart
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:

@@ -86,11 +86,4 @@ def _loaded(part: ExportPart, path: str) -> Callable[..., Any]:
     return loaded
 
 
-OURS = (
-    ExportPart("csv", "bench.export.csv:files"),
-    ExportPart("otel", "bench.export.otel:files", send="bench.export.otel:send", extra="otel"),
-    ExportPart("atif", "bench.export.atif:files"),
-    ExportPart("inspect", "bench.export.inspect:files", extra="inspect"),
-    ExportPart("parquet", "bench.export.parquet:files", extra="parquet"),
-)
-EXPORTS = Registry("form of export", ExportPart, f"{__name__}:OURS", plural="exports")
+EXPORTS = Registry("form of export", ExportPart, plural="exports")

@@ -31,7 +31,7 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.export.trial_texts import SentCall, TrialTexts, fields_of, trials_of
+from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, trials_of
 from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 

@@ -11,7 +11,7 @@ from commands import bench
 
 import bench as package
 from bench.errors import ResultsError
-from bench.export.imported import ImportedCall, read_trace, tool_names
+from bench.exchange.imported import ImportedCall, read_trace, tool_names
 
 
 def trajectory(*steps: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from experiment_runs import config, run
 
 from bench.analysis.frames import Run, load_run
 from bench.errors import ConfigError, ResultsError
-from bench.export.part import EXPORTS, export, send
+from bench.report.export_part import EXPORTS, export, send
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 Span = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 from experiment_runs import config, run
 
 from bench.analysis.frames import Run, load_run
-from bench.export.part import EXPORTS, export
+from bench.report.export_part import EXPORTS, export
 
 pytest.importorskip("inspect_ai")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -42,8 +42,8 @@ from inspect_ai.scorer import CORRECT, INCORRECT, Score
 from inspect_ai.tool import ToolCall
 
 from bench.analysis.frames import Run
-from bench.export.atif import arguments_of
-from bench.export.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
+from bench.exchange.atif import arguments_of
+from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
 from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 

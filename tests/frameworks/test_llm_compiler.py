@@ -11,9 +11,9 @@ from scripted_server import ScriptedServer, Step, completion, status
 from trials import GRADERS, ROOTS, calls, conducted, events, matrix_of, stages, verdicts, with_model
 
 from bench.analysis.ledger import book, imbalance
-from bench.architectures.llm_compiler import llm_compiler, plan_of
 from bench.architectures.static import static
 from bench.experiment.trial import TrialResult, run_trial
+from bench.frameworks.llm_compiler import llm_compiler, plan_of
 from bench.models.openai import OpenAIModel
 from bench.models.openai_settings import OpenAISettings
 from bench.packs import load_pack

@@ -15,7 +15,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 
-from bench.architectures.autogen_graph import PLAIN
+from bench.frameworks.autogen_graph import PLAIN
 from bench.models.base import Message
 from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.workbench import Workbench

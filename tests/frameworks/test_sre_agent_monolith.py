@@ -7,8 +7,8 @@ import json
 from scripted_model import Line, ScriptedModel
 from trials import TINY, Fault, calls, events, matrix_of, run_all, stages, with_model
 
-from bench.architectures.sre_agent_monolith import MOST_FAILURES, MOST_TURNS
 from bench.experiment.trial import TrialResult
+from bench.frameworks.sre_agent_monolith import MOST_FAILURES, MOST_TURNS
 from bench.models.base import Reply
 from bench.models.document_tools import LIST, READ
 from bench.models.options import options_in

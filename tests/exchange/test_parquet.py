@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from records import run_of, trial
 
-from bench.export.part import EXPORTS, export
+from bench.report.export_part import EXPORTS, export
 
 pytest.importorskip("pyarrow")
 mlc = pytest.importorskip("mlcroissant")

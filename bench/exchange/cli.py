@@ -1,4 +1,4 @@
-"""Commands that put runs together, and hand them to other programs: `bench merge`, `bench export`."""
+"""Commands that exchange runs with other programs: `bench export`, `bench import`."""
 
 from __future__ import annotations
 
@@ -7,33 +7,14 @@ from typing import Annotated
 
 import typer
 
-from bench.cli.scaffold import pack_of_trace
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
-from bench.experiment.merging import merge_parts
+from bench.exchange.imported import read_trace
+from bench.exchange.pack_of_trace import pack_of_trace
 from bench.experiment.verify import require_sound
-from bench.export.imported import read_trace
-from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.paths import PACKS, REPORTS, folder_of, name_of, named
 
 out = Terminal()
-
-
-def merge(
-    parts: Annotated[list[str], typer.Argument(help="The parts' names under results/, their folders, or their archives.")],
-    name: Annotated[str, typer.Option(help="The folder under results/ of the run that is made of them.")],
-) -> None:
-    """Join parts of a run that were recorded apart.
-
-    Parts are shards, or have instances, plans or repetitions of their own. They stay as they are.
-
-    For example: bench merge mine-shard-1-of-2 mine-shard-2-of-2 --name mine
-    """
-    folders, target = [folder_of(part) for part in parts], named(RESULTS, name)
-    if len(folders) < 2:
-        raise ResultsError(f"{parts[0]}: is one part alone; name those that are to be merged with it")
-    ended, whole = merge_parts(folders, target)
-    missing = "complete" if ended == whole else f"{whole - ended} are missing, which `bench run CONFIG --name {name}` runs"
-    out.print(f"{target}: {ended} of {whole} trials, {missing}")
 
 
 def export(
@@ -53,8 +34,8 @@ def export(
     """
     # Here, because these import pandas, for which no other command should wait.
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.export.part import EXPORTS, send  # noqa: PLC0415
-    from bench.export.part import export as write_export  # noqa: PLC0415
+    from bench.report.export_part import EXPORTS, send  # noqa: PLC0415
+    from bench.report.export_part import export as write_export  # noqa: PLC0415
 
     part, folder = EXPORTS.named(form), folder_of(run)
     loaded = load_run(folder, require_sound(folder))

@@ -11,7 +11,7 @@ from records import run_of, trial
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.export.part import EXPORTS, ExportPart, export
+from bench.report.export_part import EXPORTS, ExportPart, export
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.analysis.frames import Run
-from bench.export.csv import frames_of
+from bench.exchange.csv import frames_of
 
 ROWS: Mapping[str, str] = {
     "trials": "a trial",

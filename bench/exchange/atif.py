@@ -14,7 +14,7 @@ from importlib import metadata
 from typing import Any
 
 from bench.analysis.frames import Run
-from bench.export.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
+from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
 from bench.runtime.events import Called, Faulted, Judged
