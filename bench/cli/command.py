@@ -21,6 +21,7 @@ GROUPS = {
         "learn",
         "advise",
         "diagnose",
+        "diverge",
         "shrink",
         "search",
         "export",

@@ -33,6 +33,6 @@ STUDIES = tuple(
 CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")
 COMMANDS = (
     *(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search")),
-    CommandPart("diagnose", "bench.studies.counterfactual.diagnose_command:diagnose"),
+    *(CommandPart(name, f"bench.studies.counterfactual.{name}_command:{name}") for name in ("diagnose", "diverge")),
     CommandPart("advise", "bench.studies.advise.commands:advise"),
 )

@@ -90,11 +90,11 @@ def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) ->
         beyond = []
         for strength in STRENGTHS:
             events_of = [
-                ComparedEvent(place[0], *([_committed(reply, strength) for reply in event[model]] for model in models))
+                ComparedEvent(place[0], *([committed(reply, strength) for reply in event[model]] for model in models))
                 for place, event in whole.items()
                 if judgment in ("", place[1])
             ]
-            rows.append(_divergence("local", strength, judgment, events_of))
+            rows.append(divergence("local", strength, judgment, events_of))
             beyond.append(_beyond(events_of, _differ))
         gap = [none - checked for none, checked in zip(*beyond, strict=True)]
         instances = [event.instance for event in events_of]
@@ -102,7 +102,7 @@ def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) ->
     return rows
 
 
-def _committed(reply: BankedReply, strength: str) -> object:
+def committed(reply: BankedReply, strength: str) -> object:
     """What a boundary of this strength commits of a reply; None is nothing."""
     if reply.rejected and strength == "business_rule":
         return None
@@ -113,24 +113,24 @@ def _committed(reply: BankedReply, strength: str) -> object:
 
 def _running(run: Run, folder: Path, models: Sequence[str]) -> list[Divergence]:
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
-    courses = _courses(folder)
+    by_trial = courses(folder)
     return [
-        _divergence("running", architecture, "", events)
+        divergence("running", architecture, "", events)
         for architecture in run.names("architecture")
-        if (events := _events(trials[trials["architecture"] == architecture], courses, models))
+        if (events := _events(trials[trials["architecture"] == architecture], by_trial, models))
     ]
 
 
-def _events(trials: pd.DataFrame, courses: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[ComparedEvent]:
+def _events(trials: pd.DataFrame, by_trial: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[ComparedEvent]:
     events: list[ComparedEvent] = []
     for instance, rows in trials.groupby("instance", observed=True):
-        these, those = ([courses[trial] for trial in rows.loc[rows["model"] == model, "trial"]] for model in models)
+        these, those = ([by_trial[trial] for trial in rows.loc[rows["model"] == model, "trial"]] for model in models)
         if min(len(these), len(those)) > 1:
             events.append(ComparedEvent(str(instance), these, those))
     return events
 
 
-def _courses(folder: Path) -> dict[str, tuple[str, ...]]:
+def courses(folder: Path) -> dict[str, tuple[str, ...]]:
     """Trial -> its effects in order, each by its tool and its arguments."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {
@@ -143,7 +143,7 @@ def _courses(folder: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
+def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
     differ = _effects_differ if form == "running" else _differ
     instances = [event.instance for event in events]
     pairs = [pair for event in events for pair in product(event.these, event.those)]

@@ -196,12 +196,12 @@ async def _minimal(
     return tuple(minimal)
 
 
-def _suffices(entry: FailedEntry, whole: Rerun, rerun: Rerun) -> bool:
+def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
     """Whether the entry is gone and no other has come."""
-    if rerun.outcome in UNJUDGED or entry in rerun.entries:
+    if again.outcome in UNJUDGED or entry in again.entries:
         return False
-    is_worse = ENDINGS.index(rerun.outcome) > ENDINGS.index(whole.outcome)
-    return not is_worse and all(times <= whole.entries.get(other, 0) for other, times in rerun.entries.items())
+    is_worse = ENDINGS.index(again.outcome) > ENDINGS.index(whole.outcome)
+    return not is_worse and all(times <= whole.entries.get(other, 0) for other, times in again.entries.items())
 
 
 class Reruns:
@@ -223,13 +223,14 @@ class Reruns:
     async def _run(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
         key = parts, start, plan
         if key not in self.known:
-            rerun = self.known[key] = await _rerun(self._original.arm, self.agent, parts, start, plan)
-            self.sources.update(rerun.sources)
-            self.unjudged += rerun.outcome in UNJUDGED
+            made = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
+            self.sources.update(made.sources)
+            self.unjudged += made.outcome in UNJUDGED
         return self.known[key]
 
 
-async def _rerun(arm: RerunArm, agent: Agent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+async def rerun(arm: RerunArm, agent: Agent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+    """Run a trial under these faults, with some of the agent's parts mended from a start on."""
     spec, matrix = arm.spec, arm.matrix
     resolved = matrix.arm(spec)
     environment = resolved.scenario.environment

@@ -1,0 +1,222 @@
+"""The command `bench diverge`: what would another model, prompt or pattern have done on the same events?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bench.cli.terminal import Terminal
+from bench.errors import ConfigError, ResultsError
+from bench.experiment.reading import read_trials
+from bench.experiment.record import TrialRecord, latest
+from bench.paths import folder_of
+from bench.runtime.events import of_kind
+from bench.worlds.bank import banked
+from bench.worlds.runtime.events import WorldEnded
+
+# The study imports pandas and matplotlib, for which no other command should wait.
+if TYPE_CHECKING:
+    from bench.studies.replay_divergence import Divergence
+
+Of = Literal["model", "architecture"]
+Event = tuple[str, str, str]
+"""(instance, judgment, state) in the local form, (instance, plan, "") in the running one."""
+EXIT_CODES = {"within": 0, "beyond": 1, "inconclusive": 3}
+out = Terminal()
+
+
+@dataclass(frozen=True)
+class DivergenceSide:
+    """One of two that are compared: the trials of a run, or those of one model or architecture in it."""
+
+    name: str
+    folder: Path
+    of: Of = "model"
+    value: str = ""
+
+    @property
+    def trials(self) -> list[TrialRecord]:
+        records = latest(read_trials(self.folder))
+        return [record for record in records if record.outcome not in ("error", "ungraded") and self._has(record)]
+
+    def _has(self, record: TrialRecord) -> bool:
+        return not self.value or getattr(record, self.of) == self.value
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """What was measured, and the mean tokens of a trial of either side; `example` is the first divergent effect of one pair."""
+
+    divergence: Divergence
+    tokens: tuple[float, float]
+    example: str
+
+    def verdict(self, limit: float) -> str:
+        """Whether the divergence is within the limit, beyond it, or neither can be said."""
+        low, high = self.interval
+        if low is None or high is None:
+            return "inconclusive"
+        if high <= limit:
+            return "within"
+        return "beyond" if low > limit else "inconclusive"
+
+    @property
+    def interval(self) -> tuple[float | None, float | None]:
+        """At 95%. Where all instances never differ, or always, it is the exact bound on a share of so many instances."""
+        beyond = self.divergence.beyond
+        bound = 0.05 ** (1 / beyond.instances)
+        if beyond.low is None and beyond.value == self.divergence.within.value == 0.0:  # type: ignore[union-attr]
+            return 0.0, 1.0 - bound
+        return (bound, 1.0) if beyond.low is None and beyond.value == 1.0 else (beyond.low, beyond.high)
+
+
+def diverge(
+    run: Annotated[str, typer.Argument(metavar="A", help="A run's name under results/, or its folder.")],
+    other: Annotated[
+        str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
+    ] = None,
+    of: Annotated[Of, typer.Option(help="In what the sides of A differ: model or architecture.")] = "model",
+    between: Annotated[
+        list[str] | None, typer.Option(help="One of the two sides of A, where it has more; given twice.")
+    ] = None,
+    limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
+    whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say how far two models, prompts or patterns diverge on the same events.
+
+    Runs of every_judgment are compared state by state, others by the effects at the end. Either side needs two repetitions,
+    since what it differs from itself is taken off.
+
+    Exit codes: 0 within the limit, 1 beyond it, 2 it cannot be asked, 3 inconclusive.
+
+    For example: bench diverge RUN --of architecture --limit 0.1
+    """
+    sides = _sides(folder_of(run), folder_of(other) if other else None, of, between or [])
+    measured = diverged(*sides)
+    verdict = measured.verdict(limit)
+    lines = [_as_json(sides, measured, limit, verdict)] if whole else lines_of(sides, measured, limit)
+    for line in lines:
+        out.print(line)
+    raise typer.Exit(EXIT_CODES[verdict])
+
+
+def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
+    """Compare two sides. Raises ResultsError where they have no event in common that either met twice."""
+    from bench.studies.replay_divergence import ComparedEvent, divergence  # noqa: PLC0415
+
+    form, left, right = "local", *map(_judged, (this, that))
+    if not (left and right):
+        form, left, right = "running", *map(_effects, (this, that))
+    shared = [event for event in left if min(len(left[event]), len(right.get(event, ()))) > 1]
+    if not shared:
+        problem = f"{this.name} and {that.name} have no instance in common that each ran twice or more"
+        raise ResultsError(f"{problem}; run both with the same scenarios, seed and plans, and with repetitions = 2 or more")
+    events = [ComparedEvent(event[0], left[event], right[event]) for event in shared]
+    tokens = tuple(sum(record.tokens for record in side.trials) / max(1, len(side.trials)) for side in (this, that))
+    measured = divergence(form, "", "", events)
+    return Diverged(measured, (tokens[0], tokens[1]), _example(events, shared) if form == "running" else "")
+
+
+def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) -> list[str]:
+    """Say what was measured, a fact a line."""
+    this, that = (side.name for side in sides)
+    each, what = measured.divergence, "judgments" if measured.divergence.form == "local" else "effects at the end"
+    between, within, beyond = each.between, each.within, each.beyond
+    assert between
+    assert within
+    assert between.value is not None
+    lines = [
+        f"{this} and {that} differ in {between.value:.1%} of pairs in their {what}; "
+        f"{beyond.value:.1%} [{', '.join(map(_share, measured.interval))}] is beyond what each differs from itself.",
+        f"  {each.form}: {each.events} events of {beyond.instances} instances; each differs from itself in {within.value:.1%}",
+    ]
+    if not within.value and between.value:
+        lines.append("  neither ever differs from itself, so that nothing can be taken off: they differ, and that is all")
+    if each.first is not None:
+        lines.append(f"  the first effect that differs is, in the mean, the {each.first:.1f}th; {measured.example}")
+    tokens = " and ".join(f"{count:,.0f}" for count in measured.tokens)
+    lines.append(f"  a trial takes {tokens} tokens")
+    told = {
+        "within": f"Within the limit of {limit:.1%}.",
+        "beyond": f"Beyond the limit of {limit:.1%}.",
+        "inconclusive": f"Inconclusive against the limit of {limit:.1%}: more instances would tell.",
+    }
+    return [*lines, told[measured.verdict(limit)]]
+
+
+def _sides(run: Path, other: Path | None, of: Of, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
+    if other:
+        return DivergenceSide(run.name, run), DivergenceSide(other.name, other)
+    known = list(dict.fromkeys(getattr(record, of) for record in read_trials(run)))
+    chosen = list(between) or known
+    if unknown := [name for name in chosen if name not in known]:
+        raise ConfigError(f"{of} '{unknown[0]}': {run.name} has none; it has {', '.join(known)}")
+    if len(chosen) != 2:
+        problem = f"{run.name} has {len(chosen)} {of}s ({', '.join(chosen)}), and two are compared"
+        raise ConfigError(f"{problem}; name two with --between, or a second run")
+    first, second = (DivergenceSide(name, run, of, name) for name in chosen)
+    return first, second
+
+
+def _judged(side: DivergenceSide) -> dict[Event, list[object]]:
+    """What was committed of each reply, by its recorded state."""
+    from bench.studies.replay_divergence import committed  # noqa: PLC0415
+
+    events: dict[Event, list[object]] = {}
+    for model, reply in banked(side.folder):
+        if side.of == "model" and side.value in ("", model):
+            events.setdefault((reply.instance, reply.judgment, reply.state), []).append(committed(reply, "none"))
+    return events
+
+
+def _effects(side: DivergenceSide) -> dict[Event, list[object]]:
+    """The effects of each trial, in order. Raises ResultsError where the trials have no world."""
+    from bench.studies.replay_divergence import courses  # noqa: PLC0415
+
+    trials = side.trials
+    if not any(of_kind(record.events, WorldEnded) for record in trials):
+        raise ResultsError(f"{side.name}: its trials have no effects to compare; name a run of a pack with a world")
+    by_trial: Mapping[str, tuple[str, ...]] = courses(side.folder)
+    events: dict[Event, list[object]] = {}
+    for record in trials:
+        where = f"{record.scenario}/{record.instance}"
+        events.setdefault((where, record.plan, ""), []).append(by_trial[record.id])
+    return events
+
+
+def _example(events: Sequence[object], places: Sequence[Event]) -> str:
+    """The first divergent effect of the first pair that differs, in words."""
+    for event, (where, plan, _) in zip(events, places, strict=True):
+        these, those = event.these[0], event.those[0]  # type: ignore[attr-defined]
+        for number, (this, that) in enumerate(zip((*these, "its end"), (*those, "its end"), strict=False), 1):
+            if this != that:
+                return f"on {where}, plan {plan}, effect {number}: {_tool(this)} and {_tool(that)}"
+    return "no first pair of trials differs"
+
+
+def _tool(effect: str) -> str:
+    return effect if effect == "its end" else effect.split(maxsplit=1)[0]
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.1%}"
+
+
+def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, verdict: str) -> str:
+    each = measured.divergence
+    told = {
+        "sides": [side.name for side in sides],
+        "form": each.form,
+        **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
+        "events": each.events,
+        "first": each.first,
+        "tokens": measured.tokens,
+        "limit": limit,
+        "verdict": verdict,
+    }
+    return json.dumps(told, indent=2, default=str)
