@@ -22,9 +22,10 @@ from bench.studies.counterfactual.diagnose import Diagnosis, Rerun, diagnose, is
 from bench.studies.counterfactual.mends import MendedPart, Start
 from bench.studies.counterfactual.rerun import Original, RerunArm
 from bench.worlds.runtime.events import Stepped, ToolCalled
-from diagnosis.weaknesses import MISTAKEN, Mistaken, Plant, agent_with
+from diagnosis.weaknesses import MISTAKEN, UNHEARD, Mistaken, Plant, agent_with, parts_of
 
-TRIALS = 20
+TRIALS = 4
+"""Of each weakness."""
 PROVOKED = [
     {"point": "tool", "effect": "lost_ack", "tool": "*", "probability": 0.2},
     {"point": "tool", "effect": "second_writer", "tool": "*", "probability": 0.2},
@@ -70,6 +71,19 @@ def scored(matrix: Matrix, plants: tuple[Plant, ...], planted: frozenset[MendedP
     for original in islice(broken(matrix, plants, planted), most):
         diagnosis = loop.run(diagnose(original, agent_with(plants)))
         yield ScoredTrial(diagnosis, planted, frozenset({last_rejected(original.record)}))
+
+
+def row(matrix: Matrix, name: str, plants: tuple[Plant, ...], most: int = TRIALS) -> str:
+    """Return a weakness's row of the table. A harmless edit is not among what has to be named."""
+    planted = parts_of([plant for plant in plants if plant != UNHEARD])
+    trials = list(scored(matrix, plants, planted, most))
+    named = (
+        sum(each.is_exact for each in trials),
+        sum(planted == {"proposer"} for _ in trials),
+        sum(each.last_rejected == planted for each in trials),
+    )
+    cells = (name, " and ".join(sorted(planted)), *(f"{count} of {len(trials)}" for count in named))
+    return f"| {' | '.join(cells)} |"
 
 
 def broken(matrix: Matrix, plants: tuple[Plant, ...], planted: frozenset[MendedPart]) -> Iterator[Original]:
