@@ -83,7 +83,7 @@ def cluster(engine: str, workers: int | None) -> Iterator[tuple[Any, int]]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
     try:
         if engine == LOCAL:
-            ray.init(num_cpus=workers, include_dashboard=False, **quiet)
+            ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)  # no cluster that runs here
         else:
             ray.init(engine)
     except (ConnectionError, RuntimeError, ValueError) as error:

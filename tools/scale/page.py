@@ -70,15 +70,20 @@ def _further(runs: pd.DataFrame) -> tuple[Number, Number]:
 def memory(rows: pd.DataFrame) -> Table:
     """Return each role's peak at each size, and the largest size's as a multiple of the smallest's."""
     sizes = sorted(rows[rows.workers == 0]["calls"].unique())
-    roles = rows.sort_values("calls").groupby(["workers", "role"], sort=False)[["peak"]].agg(list).reset_index()
     cells = [
-        (engine(role["workers"]), role["role"], *map(Number, role["peak"]), Number(role["peak"][-1] / role["peak"][0], 2))
-        for role in roles.sort_values("workers", kind="stable").to_dict("records")
+        (engine(workers), role, *map(Number, peaks), Number(peaks[-1] and peaks[0] and peaks[-1] / peaks[0], 2))
+        for workers, role in dict.fromkeys(zip(rows["workers"], rows["role"], strict=True))
+        for peaks in [[_peak(rows[(rows.workers == workers) & (rows.role == role) & (rows.calls == size)]) for size in sizes]]
     ]
     columns = (f"MiB at about {size:,} calls" for size in sizes)
     note = "The peak of the largest process of each role. A worker shares pages with Ray's object store."
     titles = ("Engine", "Process", *columns, "Largest / smallest run")
     return Table("memory", "Memory of every process", titles, tuple(cells), (note,))
+
+
+def _peak(rows: pd.DataFrame) -> float | None:
+    """The peak in the sole row; None where no process of the role was seen."""
+    return None if rows.empty else float(rows["peak"].iloc[0])
 
 
 def bends(rows: pd.DataFrame) -> Table:
