@@ -102,6 +102,8 @@ def _look(number: int, seen: dict[int, Seen], first: int) -> None:
         ticks = sum(map(int, _stat(number)[11:13]))
     except (FileNotFoundError, ProcessLookupError):
         return
+    if not words:  # it has ended, and nobody has taken note of that yet
+        return
     peak = next((int(line.split()[1]) for line in status if line.startswith("VmHWM")), 0)
     role = RUN if number == first else next((role for part, role in ROLES if part in words), AGENT)
     seen[number] = Seen(role, max(peak, seen[number].peak if number in seen else 0), ticks)
