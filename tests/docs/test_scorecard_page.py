@@ -14,6 +14,9 @@ from bench.worlds.scorecard.build import scorecard_of
 from bench.worlds.scorecard.tables import glance
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8")
+SECOND = "A customer who talks back is struck the same way"
+"""The words before the page's second table."""
 
 
 def rounded(share: str) -> str:
@@ -25,7 +28,7 @@ def rounded(share: str) -> str:
 def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> None:
     config = load_config(ROOT / "configs" / "renewal.toml", {"instances": 40, "plans": ["none", "crash"]})
     shown = glance(scorecard_of([run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))]))
-    page = (ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8")
+    page, _ = PAGE.split(SECOND)
     for row in ([text_of(cell) for cell in line] for line in shown.rows):
         cells = dict(zip(shown.columns, row, strict=True))
         tokens = cells["Tokens, × control"].removesuffix(" (interval n/a)")
@@ -33,3 +36,23 @@ def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> Non
         [said] = [line for line in page.splitlines() if line.startswith(f"| `{cells['System']}` |")]
         assert f"| {undisturbed} | {cells['Crashes']} in " in said
         assert f"| {rounded(cells['Right after a crash'])} | {cells['Damaged per 100 crashes']} | {tokens} |" in said
+
+
+def test_the_pages_second_table_is_that_of_the_committed_conversations() -> None:
+    report = (ROOT / "reports" / "support_desk-simulated" / "scorecard.md").read_text(encoding="utf-8")
+    glance_alone, _ = report.split("## In words")
+    told = {
+        name: cells
+        for name, *cells in (line.strip("| ").split(" | ") for line in glance_alone.splitlines() if line[:2] == "| ")
+    }
+    _, page = PAGE.split(SECOND)
+    remedied = [cells for name, cells in told.items() if name.endswith("_remedied")]
+    assert len({tuple(cells) for cells in remedied}) == 1
+    shown = {name: told[name] for name in ("bare_agent", "event_driven", "supervisor_gate", "state_machine", "composition")}
+    for name, cells in {
+        **{f"`{name}`": cells for name, cells in shown.items()},
+        "each of the nine with remedies": remedied[0],
+    }.items():
+        undisturbed, crashes, right, _, harm, tokens = (cell.removesuffix(" (interval n/a)") for cell in cells)
+        row = [name, undisturbed.partition(" = ")[0], crashes, rounded(right), harm, tokens]
+        assert f"| {' | '.join(row)} |" in page

@@ -1,0 +1,67 @@
+"""What the page on advice says of six workloads is what the committed tables give, and its first screen is the command's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from commands import bench
+
+from bench.experiment.config import load_config
+from bench.experiment.reading import read_manifest
+from bench.studies.advise.advice import HeldOut, advise, held_out
+from bench.studies.advise.artifact import share
+from bench.studies.advise.evidence import read_evidence
+from bench.studies.advise.workload import read_workload
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+WORKLOADS = sorted((ROOT / "configs" / "workloads").glob("*.toml"))
+
+
+@cache
+def judged(path: Path) -> HeldOut:
+    workload = read_workload(path)
+    assert workload.held_out
+    evidence = read_evidence(str(ROOT / "reports" / workload.evidence.run), workload.evidence.scenario)
+    unseen = read_evidence(str(ROOT / "reports" / workload.held_out.run), workload.held_out.scenario)
+    return held_out(advise(workload, evidence), unseen, workload.held_out.plan)
+
+
+def rows() -> Iterator[str]:
+    for path in WORKLOADS:
+        outcome = judged(path)
+        ratio = f"{outcome.ratio:.2f}" if outcome.ratio else "none is without damage"
+        verdict = "holds" if outcome.holds else "does not hold"
+        cells = (f"`{path.stem}`", f"`{outcome.arm}`", share(outcome.damaged), ratio, f"{outcome.close} of {outcome.harmless}")
+        yield f"| {' | '.join((*cells, verdict))} |"
+
+
+def test_the_page_says_of_each_workload_how_its_advice_came_out_where_it_had_not_looked() -> None:
+    assert [row for row in rows() if row not in PAGE] == []
+    assert f"It holds on {sum(judged(path).holds for path in WORKLOADS)} of {len(WORKLOADS)} workloads" in PAGE
+    assert sum(judged(path).harmless == judged(path).close == 9 for path in WORKLOADS) == 5, "the page says: in five of the six"
+
+
+def test_the_pages_first_screen_is_what_the_command_prints(tmp_path: Path) -> None:
+    (tmp_path / "reports").symlink_to(ROOT / "reports")
+    code, out, _ = bench(tmp_path, "advise", str(ROOT / "configs" / "workloads" / "returns.toml"))
+    assert code == 0 and out.strip() in PAGE and len(out.splitlines()) <= 12
+
+
+@pytest.mark.parametrize("name", ["advise", "advise_held_out"])
+def test_the_committed_tables_are_of_the_configs_as_they_stand(name: str) -> None:
+    recorded = read_manifest(ROOT / "reports" / f"{name}-simulated").config
+    config = load_config(ROOT / "configs" / f"{name}.toml", {})
+    assert recorded.model_dump(exclude={"model"}) == config.model_dump(exclude={"model"})
+
+
+def test_no_instance_of_the_evidence_is_among_those_by_which_it_is_judged() -> None:
+    for path in WORKLOADS:
+        workload = read_workload(path)
+        assert workload.held_out
+        unseen = read_evidence(str(ROOT / "reports" / workload.held_out.run), workload.held_out.scenario)
+        evidence = read_evidence(str(ROOT / "reports" / workload.evidence.run), workload.evidence.scenario)
+        assert not set(unseen.trials["instance"]) & set(evidence.trials["instance"])
