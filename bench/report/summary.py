@@ -40,12 +40,13 @@ class SummaryFinding:
 @dataclass(frozen=True)
 class Summary:
     """`headline`: the first finding in short, for a title. `ran`: what was run. `findings`: five at most. `limits`: what they
-    do not show."""
+    do not show. `leads`: what a terminal shows before the findings: of several models what each solved, and for how much."""
 
     headline: str
     ran: str
     findings: tuple[SummaryFinding, ...]
     limits: tuple[str, ...]
+    leads: str = ""
 
     def lines(self, notes: Sequence[str] = ()) -> tuple[str, ...]:
         """What a terminal shows, in lines of at most WIDTH characters: the findings that fit into MOST_LINES, and one limit.
@@ -58,8 +59,8 @@ class Summary:
             noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or give -v."]
         lines = _wrapped(self.ran)
         last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
-        for finding in self.findings:
-            for text in filter(None, (finding.text, finding.first)):
+        for texts in ((self.leads,), *((finding.text, finding.first) for finding in self.findings)):
+            for text in filter(None, texts):
                 further = _wrapped(f"- {text}", "  ")
                 if len(lines) + len(further) + len(last) <= MOST_LINES:
                     lines += further
@@ -85,8 +86,14 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
     each = (_first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _damaged(run, arms), _impacts(run))
     findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
     passes = [finding for finding in [_first_passes(run, arms)] if finding]
+    headline = headline_of(run, arms)
+    several = len(run.names("model")) >= SEVERAL and run.trials["outcome"].eq("solved").any()
     return Summary(
-        headline_of(run, arms), _ran(run), tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]), tuple(_limits(run, arms))
+        headline=headline,
+        ran=_ran(run),
+        findings=tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]),
+        limits=tuple(_limits(run, arms)),
+        leads=f"{headline}." if several else "",
     )
 
 

@@ -95,7 +95,9 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
         for (name, model), count in solved.items()
         for n in range(1, 7)
     ]
-    assert finding(of(run_of(tmp_path / "run", records)), "outcomes") == (
+    summary = of(run_of(tmp_path / "run", records))
+    assert "- On demo, big (SIMULATED) solved 6 of 6 trials with static and m (SIMULATED)" in " ".join(summary.lines())
+    assert finding(summary, "outcomes") == (
         "On demo with m (SIMULATED), trials solved without faults: 5 of 6 with mine and 3 of 6 with static. "
         "On demo with big (SIMULATED), trials solved without faults: 6 of 6 with static."
     )
