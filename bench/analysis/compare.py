@@ -237,8 +237,8 @@ def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion],
             continue
         arms = _without_copies(before, after, COLUMNS.get(criterion, "outcome")) if never_err else (before, after)
         row = _solved(*arms, margin) if criterion == "solved" else _spent(*arms, margin, criterion)
-        told = row.finding != "not measured"
-        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and told else row
+        measured = row.finding != "not measured"
+        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and measured else row
 
 
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:

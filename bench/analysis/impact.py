@@ -19,7 +19,7 @@ def impacts_by_control(
 
     calls, control   those of the trial, and of the same trial without faults, in order
     """
-    told = {}
+    impacts = {}
     for receipt in receipts:
         at = next((place for place, entry in enumerate(calls) if entry.call.call == receipt.call), None)
         if receipt.first.point not in TOLD_BY_CONTROL or at is None or at >= len(control):
@@ -27,10 +27,10 @@ def impacts_by_control(
         same_way = all(_did(call) == _did(other) for call, other in zip(calls[:at], control[:at], strict=True))
         if same_way and calls[at].call.subtasks == control[at].call.subtasks:
             if control[at].verdict == "accepted":
-                told[receipt.number] = "effective"
+                impacts[receipt.number] = "effective"
             elif control[at].verdict.startswith("rejected"):
-                told[receipt.number] = "masked"
-    return told
+                impacts[receipt.number] = "masked"
+    return impacts
 
 
 def _did(entry: LedgerEntry) -> tuple[object, ...]:

@@ -52,15 +52,15 @@ def prompt_caches(run: Run) -> Iterator[PromptCache]:
     for model in dict.fromkeys(calls["by"].tolist()):
         of_model = calls[calls["by"].eq(model)]
         first = of_model["attempt"].eq(1)
-        told = of_model[of_model["usage_cached"].notna()]
-        cold, warm = _by_cache(told) if len(told) else (None, None)
+        with_usage = of_model[of_model["usage_cached"].notna()]
+        cold, warm = _by_cache(with_usage) if len(with_usage) else (None, None)
         yield PromptCache(model, _by_attempt(of_model[first]), _by_attempt(of_model[~first]), cold, warm)
 
 
 def _by_attempt(calls: pd.DataFrame) -> Reading:
     by_input, by_output = _parts(calls, calls["tokens_in"], calls["tokens_out"]) or (None, None)
-    told = calls["usage_cached"].dropna()
-    cached = int(told.sum()) if len(told) else None
+    with_usage = calls["usage_cached"].dropna()
+    cached = int(with_usage.sum()) if len(with_usage) else None
     tokens_in, tokens_out = (int(calls[name].sum()) for name in ("tokens_in", "tokens_out"))
     return Reading(len(calls), tokens_in, tokens_out, cached, float(calls["lasted"].sum()), by_input, by_output)
 

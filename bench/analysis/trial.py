@@ -26,9 +26,9 @@ CallMeasure = Callable[[Sequence[Called]], float]
 
 
 def _usage_of(calls: Iterable[Called]) -> float:
-    """Tokens as the provider counts them; NaN where it told of a call none."""
-    told = [(call.usage_in, call.usage_out) for call in calls]
-    return math.fsum([math.nan if tokens is None else tokens for usage in told for tokens in usage])
+    """Tokens as the provider counts them; NaN where it counts of a call none."""
+    counts = [(call.usage_in, call.usage_out) for call in calls]
+    return math.fsum([math.nan if tokens is None else tokens for usage in counts for tokens in usage])
 
 
 MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len, "usage": _usage_of}
@@ -60,8 +60,8 @@ class TrialReading:
     @kept
     def receipts(self) -> tuple[Receipt, ...]:
         faults = receipts(self.record)
-        told = impacts_by_control(faults, self.entries, self.control) if self.control else {}
-        return receipts(self.record, told) if told else faults
+        impacts = impacts_by_control(faults, self.entries, self.control) if self.control else {}
+        return receipts(self.record, impacts) if impacts else faults
 
     @kept
     def course(self) -> TrialFailures:

@@ -36,14 +36,14 @@ def usage_ratios(calls: pd.DataFrame) -> tuple[UsageRatio, UsageRatio]:
 
 def _usage(calls: pd.DataFrame, direction: Literal["in", "out"]) -> UsageRatio:
     replied = calls[calls["failure"] == ""]
-    told = replied[replied[f"usage_{direction}"].notna()]
-    compared = told[told[f"tokens_{direction}"] > 0]
+    counted = replied[replied[f"usage_{direction}"].notna()]
+    compared = counted[counted[f"tokens_{direction}"] > 0]
     ours, theirs = compared[f"tokens_{direction}"].tolist(), compared[f"usage_{direction}"].tolist()
     ratio = median([their / our for our, their in zip(ours, theirs, strict=True)])
     named = zip(compared["trial"].tolist(), compared["call"].tolist(), ours, theirs, strict=True)
     outliers = tuple((trial, call) for trial, call, our, their in named if ratio is not None and _strays(their, ratio * our))
-    return UsageRatio(direction, len(compared), len(replied) - len(told), ratio, outliers)
+    return UsageRatio(direction, len(compared), len(replied) - len(counted), ratio, outliers)
 
 
-def _strays(told: int, expected: float) -> bool:
-    return abs(told - expected) > max(OUTLIER_SHARE * expected, OUTLIER_TOKENS)
+def _strays(counted: int, expected: float) -> bool:
+    return abs(counted - expected) > max(OUTLIER_SHARE * expected, OUTLIER_TOKENS)

@@ -83,8 +83,8 @@ def _added(part: PartPlan) -> Subtask:
 def _answering(task: Task, split: Split) -> list[Subtask]:
     """The task's own subtasks, for one call that reads the notes and the documents that the split names."""
     names = {subtask.name for subtask in task.subtasks}
-    told = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
-    return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *told)) for subtask in task.subtasks]
+    outputs = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
+    return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *outputs)) for subtask in task.subtasks]
 
 
 def splitter_of(task: Task) -> Subtask:
@@ -95,8 +95,8 @@ def splitter_of(task: Task) -> Subtask:
 
     documents = [f"- {name}, {len(text.splitlines())} lines" for name, text in task.documents.items()]
     asked = [f"# Output: {subtask.name}\n{subtask.instructions}" for subtask in task.subtasks]
-    told = "\n".join((INSTRUCTIONS, "", "Documents:", *documents))
-    return Subtask(SPLIT, "\n\n".join((told, *asked)), (), Split, checks=(can_be_carried_out,))
+    task_text = "\n".join((INSTRUCTIONS, "", "Documents:", *documents))
+    return Subtask(SPLIT, "\n\n".join((task_text, *asked)), (), Split, checks=(can_be_carried_out,))
 
 
 def split_of(task: Task) -> Split:

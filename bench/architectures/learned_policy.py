@@ -22,8 +22,8 @@ async def learned_policy(task: Task, workbench: Workbench, policy: LearnedPolicy
         asked = [subtask for subtask in left if not workbench.done(subtask) and not workbench.skip(subtask)]
         if not asked:
             continue
-        told = [repairs.pop(subtask.name) for subtask in asked if subtask.name in repairs]
-        proposal = await workbench.propose(*asked, repair=told[0] if told else None)
+        reasons = [repairs.pop(subtask.name) for subtask in asked if subtask.name in repairs]
+        proposal = await workbench.propose(*asked, repair=reasons[0] if reasons else None)
         if rejected := workbench.verify(proposal, sufficiency=True):
             repairs[rejected.subtask] = rejected
             continue

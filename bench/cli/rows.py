@@ -97,8 +97,8 @@ def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ..
     for name in named:
         if name not in columns:
             raise PackError(f"{path}: has no column '{name}' that could be expected; {nearest(name, columns)}")
-    if named and (told := [name for name in columns if _begins(name) and name not in named]):
-        raise PackError(f"{path}: '{told[0]}' would be shown to a model; name it with --expected as well, or rename it")
+    if named and (unnamed := [name for name in columns if _begins(name) and name not in named]):
+        raise PackError(f"{path}: '{unnamed[0]}' would be shown to a model; name it with --expected as well, or rename it")
     expected = tuple(dict.fromkeys(named)) or first.expected or tuple(name for name in columns if _begins(name))
     if not expected:
         problem = f"no column begins with '{EXPECTED}'; say which hold the answer with --expected COLUMN"

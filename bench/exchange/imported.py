@@ -224,15 +224,15 @@ def _chosen(spans: Sequence[TracedSpan], trace: str | None, path: Path) -> list[
 def _of_spans(spans: Sequence[TracedSpan]) -> Iterator[ImportedStep]:
     """A tool is called by the last call of the model that began before."""
     chats = [span for span in spans if span.operation in CHATS and span.text("gen_ai.output.messages")]
-    told = set[str]()
+    seen = set[str]()
     for chat, later in zip(chats, [*chats[1:], None], strict=False):
         messages = [_rendered(message) for message in _messages(chat, "gen_ai.input.messages")]
         reply = "\n".join(_rendered(message)[1] for message in _messages(chat, "gen_ai.output.messages"))
         lines = [f"[{role}]\n{text}" for role, text in messages]
-        new = [line for (role, _), line in zip(messages, lines, strict=True) if role != "assistant" and line not in told]
+        new = [line for (role, _), line in zip(messages, lines, strict=True) if role != "assistant" and line not in seen]
         tools = [span for span in spans if span.operation == "execute_tool" and chat.start <= span.start]
         calls = [_tool_call(span) for span in tools if later is None or span.start < later.start]
-        told.update(lines)
+        seen.update(lines)
         if reply:
             yield ImportedStep("\n\n".join(lines), "\n\n".join(new), reply, tuple(calls))
 

@@ -36,9 +36,11 @@ IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "pl
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """A folder holds the trials of one experiment by one code: name what differs."""
     for what, before, after in _differences(there, now, {"repetitions"}):
-        told = ": {} was {} and is {}".format(*_key_that_differs(before, after)) if what == "config" else ""
+        difference = ": {} was {} and is {}".format(*_key_that_differs(before, after)) if what == "config" else ""
         advice = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
-        raise ResultsError(f"{folder}: was recorded with another {what}{told}; {advice}, or --set-aside to rename the old one")
+        raise ResultsError(
+            f"{folder}: was recorded with another {what}{difference}; {advice}, or --set-aside to rename the old one"
+        )
     if there.portion != now.portion:
         was, is_ = (manifest.portion or "all of them" for manifest in (there, now))
         raise ResultsError(f"{folder}: is of another portion of the trials: it was {was} and is {is_}; give --name")
@@ -53,8 +55,8 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
 def refuse_unlike(first: Manifest, second: Manifest) -> None:
     """Raise ResultsError where two runs are not parts of a single one: whatever both name must be the same."""
     for what, before, after in _differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
-        told = ": {} is {} and {}".format(*_key_that_differs(before, after)) if what == "config" else ""
-        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{told}"
+        difference = ": {} is {} and {}".format(*_key_that_differs(before, after)) if what == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
         raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
 
 

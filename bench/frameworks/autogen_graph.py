@@ -45,7 +45,7 @@ async def _flow(
 ) -> dict[str, str]:
     """What the agents say in one flow, by subtask. What was said in earlier flows is told again at the beginning."""
     here = {subtask.name for subtask in rest}
-    told = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
+    passed_on = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
     async with AsyncHttpxClient() as http:
         agents = [_agent(subtask, prompts[subtask.name], session, http) for subtask in rest]
         graph = DiGraphBuilder()
@@ -54,7 +54,7 @@ async def _flow(
         for agent, following in pairwise(agents):
             graph.add_edge(agent, following)
         flow = GraphFlow([*agents], graph.build())
-        result = await flow.run(task=[TextMessage(source=USER, content="Begin."), *told])
+        result = await flow.run(task=[TextMessage(source=USER, content="Begin."), *passed_on])
     return {
         message.source: message.content
         for message in result.messages

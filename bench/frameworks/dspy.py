@@ -99,5 +99,5 @@ def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, 
 
 def advises(messages: Sequence[Message]) -> bool:
     """Whether these messages ask for Refine's advice: they hold the instructions of its own signature."""
-    told = " ".join(OfferFeedback.instructions.split())
-    return any(told in " ".join(message.content.split()) for message in messages)
+    instructions = " ".join(OfferFeedback.instructions.split())
+    return any(instructions in " ".join(message.content.split()) for message in messages)

@@ -125,9 +125,9 @@ def _through(url: str, proxy: Proxy | None) -> dict[str, Any]:
     """What aiohttp is told of the proxy with each request."""
     if proxy is None:
         return {}
-    told = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+    authorization = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
     of_proxy = "proxy_headers" if urlsplit(url).scheme == "https" else "headers"
-    return {"proxy": proxy.address, of_proxy: told}
+    return {"proxy": proxy.address, of_proxy: authorization}
 
 
 def _schemes(url: str, proxy: Proxy | None) -> set[str]:

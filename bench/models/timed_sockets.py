@@ -38,24 +38,24 @@ class TimedSocket(socket.socket):
         return super().send(data, flags)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        data, told, _, _ = self.recvmsg(size, SPACE, flags)
-        self._stamp(told)
+        data, control, _, _ = self.recvmsg(size, SPACE, flags)
+        self._stamp(control)
         return data
 
     def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
         room = memoryview(buffer)
-        count, told, _, _ = self.recvmsg_into([room[: size or None]], SPACE, flags)
-        self._stamp(told)
+        count, control, _, _ = self.recvmsg_into([room[: size or None]], SPACE, flags)
+        self._stamp(control)
         return count
 
     def flight(self) -> tuple[int, int]:
         """From when to when it waited for the response that was just read: from the request's last byte to the response's."""
         return self.sent, self.arrived
 
-    def _stamp(self, told: ControlMessages) -> None:
+    def _stamp(self, control: ControlMessages) -> None:
         """The kernel's clock can be set, and ours cannot: its stamp is believed within what is possible."""
         now = perf_counter_ns()
-        stamps = (data for level, kind, data in told if (level, kind) == (socket.SOL_SOCKET, STAMP))
+        stamps = (data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, STAMP))
         age = next((time_ns() - _nanoseconds(stamp) for stamp in stamps), 0)
         self.arrived = min(max(now - age, self.sent), now)
 

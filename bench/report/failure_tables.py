@@ -180,8 +180,8 @@ def differences(run: Run, arms: Arms) -> Table:
 
 def _difference(first: Arm, second: Arm, measure: Metric) -> tuple[Cell, Cell]:
     mean = second.less(first, measure.name).difference
-    told = measure not in PRICE or mean.n >= LEAST_PRICED
-    return mean.n, Estimate(mean, measure.digits) if told else NOT_MEASURED
+    enough = measure not in PRICE or mean.n >= LEAST_PRICED
+    return mean.n, Estimate(mean, measure.digits) if enough else NOT_MEASURED
 
 
 def by_subtask(run: Run, arms: Arms) -> Table:

@@ -120,8 +120,8 @@ def _extremes(arms: Arms, metric: Metric) -> str:
     unit = " seconds" if metric is LATENCY else " tokens"
     for condition, named in arms.items():
         means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
-        if told := extremes_said(means, lambda value: f"{value:,.0f}", unit):
-            return f"{told} on {condition.scenario}"
+        if extremes := extremes_said(means, lambda value: f"{value:,.0f}", unit):
+            return f"{extremes} on {condition.scenario}"
     return "what the panels show"
 
 

@@ -86,10 +86,10 @@ def _second_draw(run: Run) -> Iterator[str]:
 def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """One for each model of which a control solved something: what is solved without a fault and under each plan, by
     architecture, a panel for each scenario."""
-    told = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
+    shown = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
     for model in run.names("model"):
         chosen = {
-            condition: named for condition, named in arms.items() if condition.model == model and condition.scenario in told
+            condition: named for condition, named in arms.items() if condition.model == model and condition.scenario in shown
         }
         if chosen:
             yield _figure(run, model, chosen)

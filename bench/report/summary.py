@@ -112,20 +112,20 @@ def _ran(run: Run) -> str:
 
 def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
     struck = [condition for condition in arms if condition.plan != FAULT_FREE]
-    told = [
+    lines = [
         f"{_where(run, condition)}, the first repair of a failure took {means}"
         for condition, means in _means(arms, struck, FIRST_ROUND.tokens)
     ]
-    return _finding(told, "first_round")
+    return _finding(lines, "first_round")
 
 
 def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
-    told = [
+    lines = [
         f"{_where(run, condition)}, a trial without any failure took {means}"
         for condition, means in _means(arms, undisturbed, FIRST_PASS.tokens)
     ]
-    return _finding(told, "first_pass")
+    return _finding(lines, "first_pass")
 
 
 def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iterator[tuple[Condition, str]]:
@@ -167,13 +167,13 @@ def _ranked(texts: Sequence[str]) -> str:
     return ", ".join([*texts[: MOST_NAMED - 2], f"{between} others between", texts[-1]])
 
 
-def _finding(told: Sequence[str], table: str) -> SummaryFinding | None:
+def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
     """The first of them as sentences, and how many more there are; None where there is none."""
-    if not told:
+    if not lines:
         return None
-    rest = len(told) - MOST_CONDITIONS
+    rest = len(lines) - MOST_CONDITIONS
     more = [f"The table has {rest} more"] if rest > 0 else []
-    sentences = [f"{text[0].upper()}{text[1:]}." for text in [*told[:MOST_CONDITIONS], *more]]
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in [*lines[:MOST_CONDITIONS], *more]]
     return SummaryFinding(" ".join(sentences), table, sentences[0])
 
 
@@ -201,13 +201,13 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
-    told = [
+    lines = [
         f"{_where(run, condition, FAULTS)}, {_again(rates, n)}"
         for condition, rates in by_condition.items()
         for n in [rates[0].recovered.n]
         if n
     ]
-    return _finding(told, "recovery")
+    return _finding(lines, "recovery")
 
 
 def _again(rates: Sequence[RecoveryRate], n: int) -> str:
@@ -231,27 +231,27 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
         text = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
         return SummaryFinding(text, "outcomes")
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
-    told = []
+    lines = []
     for condition in undisturbed or arms:
         shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
         counts = [f"{share.k} of {share.n} with {name}{paid(run, arms[condition][name])}" for share, name in shares if share.n]
         under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
-            told.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
-    return _finding(told, "outcomes")
+            lines.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
+    return _finding(lines, "outcomes")
 
 
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return the damage of the trials that acted in a world, by architecture, the fewest first."""
-    told = []
+    lines = []
     for condition, named in arms.items():
         harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]
         if harmed and condition.plan != FAULT_FREE:
             shares = [
                 f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
             ]
-            told.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
-    return _finding(told, "world_damage")
+            lines.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
+    return _finding(lines, "world_damage")
 
 
 # Limits

@@ -153,8 +153,8 @@ class Caller:
             raise
         self._account(attempt, corrupted.text)
         reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
-        undamaged, told = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
-        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *told)
+        undamaged, beside_text = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
+        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *beside_text)
 
     async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
         """Do work in a thread, and see it to its end, also where nobody waits for the call any more."""
