@@ -82,7 +82,6 @@ SINGLE: dict[str, tuple[Plant, ...]] = {
 DOUBLE: dict[str, tuple[Plant, ...]] = {
     "no key, and nobody is asked": (KEY, GATE_OPEN),
     "no key, and a rejection is swallowed": (KEY, SWALLOWED),
-    "no rules are held, and nobody is asked": (RULES, GATE_OPEN),
     "a mistaken model, and no rules are held": (MISTAKEN, RULES),
 }
 UNHEARD = Edit("signal", BOUNDARY, 'return rejected if self._tells == "typed" else replace', "return replace")
