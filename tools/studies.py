@@ -30,7 +30,7 @@ from bench.runtime.loop import run
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports" / "boundary_studies"
-CONFIGS = ("boundary", "pattern_failure", "replay_divergence", "replay_divergence_running")
+CONFIGS = ("boundary", "momentum", "momentum_escape", "pattern_failure", "replay_divergence", "replay_divergence_running")
 
 
 def made_anew(config: str) -> float:

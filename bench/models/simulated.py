@@ -52,6 +52,8 @@ class SimulatedSettings(BaseModel):
     error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
     """In a world: the chance with which a judgment is wrong. Half of these outputs lack a required field; in the others one
     value is exchanged for another that the schema allows."""
+    error_draws: int = Field(0, ge=0, exclude_if=lambda number: not number)
+    """Which set of draws the wrong judgments are from: models with another number err elsewhere, under the same faults."""
     right_after: BoundedTable[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
     """Assumed: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or with the word
     that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
@@ -201,7 +203,8 @@ class SimulatedModel:
             value = self.bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
         if self._erring and scenario.environment is not None and name in scenario.reference:
             form = scenario.task.subtask(name).output
-            value = self._erring.output(value, form, heard(request.messages), _of_state(request, name))
+            draws = self._settings.error_draws
+            value = self._erring.output(value, form, heard(request.messages), _of_state(request, name, *[draws] * bool(draws)))
         if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
             return value
         forgotten = draw.choice(_required(scenario, name, value))
@@ -214,9 +217,9 @@ class SimulatedModel:
         pass
 
 
-def _of_state(request: Request, judgment: str) -> Random:
+def _of_state(request: Request, judgment: str, *draws: int) -> Random:
     """The seed is the trial's and the attempt's, and never the architecture's: so is the draw, for each state by itself."""
-    return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state)
+    return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state, *draws)
 
 
 def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:

@@ -20,6 +20,7 @@ STUDIES = tuple(
         "judgment_bank",
         "repair_bank",
         "boundary",
+        "momentum",
         "pattern_failure",
         "replay_divergence",
         "learning",

@@ -54,6 +54,12 @@ FEW: Mapping[str, Any] = {
         "models": ["right", "errs_30"],
         "repetitions": 1,
     },
+    "momentum": {
+        "architectures": ["state_machine", "full"],
+        "models": ["right", "errs_40_1", "errs_40_2"],
+        "scenarios": ["payment_run:5"],
+        "repetitions": 1,
+    },
     "pattern_failure": {
         "architectures": ["state_machine", "state_machine_remedied"],
         "plans": ["none", "lost_answer"],

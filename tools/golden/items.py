@@ -16,7 +16,16 @@ CONFIGS = {path.relative_to(ROOT / "configs").as_posix().removesuffix(".toml"): 
 NOT_REPLAYED = ("scorecard_live-qwen2.5-coder-1.5b-instruct",)
 """Its agents are processes that are killed and started again: which reply comes first is the machine's."""
 REPLAYED = Size(instances=6, repetitions=2)
-LARGE = ("advise", "advise_held_out", "boundary", "exactly_once", "pattern_failure", "reliability_surface")
+LARGE = (
+    "advise",
+    "advise_held_out",
+    "boundary",
+    "exactly_once",
+    "momentum",
+    "momentum_escape",
+    "pattern_failure",
+    "reliability_surface",
+)
 """Configs of thousands of trials."""
 SIMULATED, SIMULATED_OF_LARGE = Size(instances=2, repetitions=1), Size(instances=1, repetitions=1)
 
