@@ -130,9 +130,9 @@ def load_architecture(
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)
         problem = f"architecture '{part.name}' follows no learned policy; leave `policy` out of its variant"
         raise ConfigError(f"{problem}: {having} does, and any function that takes `policy`")
-    if part.prepare:
-        attribute_at(part.prepare)()
     try:
+        if part.prepare:
+            attribute_at(part.prepare)()
         with importable(Path.cwd()) if part.path == part.name else nullcontext():
             loaded: Callable[..., Coroutine[Any, Any, None]] = attribute_at(part.path)
     except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
