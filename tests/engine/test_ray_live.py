@@ -156,7 +156,7 @@ def test_when_the_run_s_own_process_is_killed_nothing_that_it_was_answered_is_as
     for left in (2, 5):
         place.killer.left = left
         with start_anew(tmp_path, *command("killed"), PYTHONWARNINGS="default") as place.killer.victim:  # type: ignore[assignment]
-            assert place.killer.victim.wait(60) == -signal.SIGKILL  # type: ignore[attr-defined]
+            assert place.killer.victim.wait(180) == -signal.SIGKILL  # type: ignore[attr-defined]
         assert no_worker_is_left(tmp_path)
     place.killer.left = None
     place.here("killed")
@@ -203,9 +203,9 @@ def test_ctrl_c_keeps_what_is_in_flight_and_one_process_goes_on(tmp_path: Path, 
 
     place.endpoint.answer = slow
     with start_anew(tmp_path, *command("stopped"), PYTHONWARNINGS="default") as running:
-        assert asked.wait(60)
+        assert asked.wait(180)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=180)
     assert running.returncode == 130 and re.search("waiting for [12] calls in flight", err) and "Traceback" not in err, err
     assert kept(place.results / "stopped") == place.killer.answered
     place.endpoint.answer = place.killer
