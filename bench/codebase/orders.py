@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bench.codebase.present import Present
 from bench.codebase.record import Execution, Fact, Record
 from bench.codebase.store import ExecutionStore
 
 SUPERSEDED = "was run in one order, and has since been run in both"
+BOTH = "both orders"
 SHARED = ("body", "file", "listing", "environment")
 
 
@@ -38,7 +40,7 @@ def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Exec
             shared.setdefault(module, set()).update(differing)
         if (usual.outcome, usual.detail) != (execution.outcome, execution.detail):
             ordered.append(execution.name)
-        combined = Record("both orders", execution.name, frozenset(then | execution.facts))
+        combined = Record(BOTH, execution.name, frozenset(then | execution.facts))
         volatile = "; ".join(dict.fromkeys(filter(None, (execution.volatile, usual.volatile))))
         kept = replace(execution, outcome=usual.outcome, detail=usual.detail, volatile=volatile)
         merged.append(replace(kept, records=(*execution.records, combined)))
@@ -47,6 +49,23 @@ def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Exec
         store.db.executemany("UPDATE executions SET volatile = ? WHERE layout = ? AND name = ? AND volatile = ''", superseded)
         store.db.executemany("INSERT OR IGNORE INTO ordered VALUES (?)", [(name,) for name in ordered])
     return list(reversed([_with(execution, shared) for execution in merged]))
+
+
+def with_known_sharing(store: ExecutionStore, present: Present, executions: Sequence[Execution]) -> list[Execution]:
+    """Executions with all that earlier runs in two orders have shown them to share, as that is in the present tree."""
+    shared: dict[str, set[Fact]] = {}
+    query = (
+        "SELECT DISTINCT r.kind, r.name, f.kind, f.name FROM records r JOIN record_facts rf ON rf.record = r.id "
+        "JOIN facts f ON f.id = rf.fact WHERE r.kind IN (?, ?)"
+    )
+    own: dict[str, set[Fact]] = {}
+    for record, name, kind, what in store.rows(query, "shared", BOTH):
+        (shared if record == "shared" else own).setdefault(name, set()).add(Fact(kind, what, present.value(kind, what)))
+    known = [
+        replace(one, records=(*one.records, Record(BOTH, one.name, frozenset(own[one.name])))) if one.name in own else one
+        for one in executions
+    ]
+    return [_with(execution, shared) for execution in known]
 
 
 def _with(execution: Execution, shared: dict[str, set[Fact]]) -> Execution:

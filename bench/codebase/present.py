@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from bench.codebase.record import ABSENT, Fact
 from bench.codebase.units import Module, digest, parse
-
-LARGEST = 8 * 2**20
-"""Bytes; of a larger file, size and time of change are its version."""
 
 
 class Present:
@@ -44,6 +44,8 @@ class Present:
             return file_value(self.root / name)
         if kind == "listing":
             return listing_value(self.root / name)
+        if kind == "scan":
+            return scan_value(self.root / name)
         if kind == "name":
             return self._status_of(name)
         if kind == "environment":
@@ -68,34 +70,38 @@ class Present:
     def _status_of(self, name: str) -> str:
         """The file of the tree that a module's name leads to. The name has the folders behind it that are searched."""
         module, _, search = name.partition(" in ")
+        portions = []
         for folder in search.split(":"):
             base = os.path.join(self.root, folder, *module.split("."))
-            for path in (os.path.join(base, "__init__.py"), f"{base}.py"):
+            compiled = [f"{start}{suffix}" for start in (f"{base}{os.sep}__init__", base) for suffix in EXTENSION_SUFFIXES]
+            for path in (*compiled, os.path.join(base, "__init__.py"), f"{base}.py"):
                 if os.path.isfile(path):
-                    return os.path.relpath(path, self.root)
+                    content = file_value(path) if path in compiled else ""
+                    return f"{os.path.relpath(path, self.root)} {content}".strip()
             if os.path.isdir(base):
-                return os.path.relpath(base, self.root)
-        return ABSENT
+                portions.append(os.path.relpath(base, self.root))
+        return ":".join(portions) or ABSENT
 
 
+FROM_OUTSIDE = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "TZ", "LANG", "LC_ALL")
+"""Variables that Python, pytest and the C library read where no code under record is seen to."""
 IGNORED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"})
 """Variables that differ from call to call and that pytest or the shell sets."""
 
 
 def file_value(path: str | Path) -> str:
-    """The version of a file: the digest of its content, "folder" or "absent"."""
+    """The version of a file: the digest of its content, and whether it is executable; or "folder", "absent" or the like."""
     try:
-        status = os.stat(path)
-        if os.path.isdir(path):
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
             return "folder"
-        if not os.path.isfile(path):
+        if not stat.S_ISREG(mode):
             return "special"
-        if status.st_size > LARGEST:
-            return f"{status.st_size}:{status.st_mtime_ns}"
         with open(path, "rb") as file:
-            return digest(file.read())
+            content = hashlib.file_digest(file, "sha256").hexdigest()[:20]
+        return f"{content} executable" if mode & 0o111 else content
     except OSError:
-        return ABSENT
+        return "unreadable" if os.path.lexists(path) else ABSENT
 
 
 def listing_value(path: str | Path) -> str:
@@ -106,12 +112,26 @@ def listing_value(path: str | Path) -> str:
         return ABSENT
 
 
+def scan_value(path: str | Path) -> str:
+    """The version of a folder as `os.scandir` tells it: its names, which of them are folders, and the sizes of the others."""
+    try:
+        with os.scandir(path) as entries:
+            told = sorted(
+                (entry.name, "folder" if entry.is_dir() else str(entry.stat(follow_symlinks=False).st_size))
+                for entry in entries
+                if entry.name not in LEFT
+            )
+    except OSError:
+        return ABSENT
+    return digest("\0".join(f"{name}\0{what}" for name, what in told))
+
+
 LEFT = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypothesis", ".mypy_cache", ".ruff_cache"})
 
 
 @cache
 def platform_value() -> str:
-    """The digest of Python's version and of all installed distributions' versions."""
+    """The digest of Python's version and options, and of all installed distributions' versions."""
     installed = sorted(
         name
         for folder in sys.path
@@ -119,4 +139,5 @@ def platform_value() -> str:
         for name in os.listdir(folder)
         if name.endswith((".dist-info", ".egg-info"))
     )
-    return digest("\0".join((sys.version, *installed)))
+    options = (sys.flags.optimize, sys.flags.dev_mode, sys.flags.utf8_mode, *sys.warnoptions)
+    return digest("\0".join((sys.version, *map(str, options), *installed)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -17,7 +18,11 @@ from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.watching import unwatched
 
-OURS = ("--bench-impact", "--bench-record", "usual", "reversed")
+OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
+CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Where pytest looks for its options, in its order."""
+RUN_BY_PYTEST = ("_pytest.python", "_pytest.unittest")
+"""Modules of pytest whose fixtures call `setup_module`, `setUpClass` and their like of the tree."""
 WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
 """Outcomes of a test's phases; the one that stands later here is the test's."""
 PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_exception", "pytest_report", "pytest_assert")
@@ -43,10 +48,14 @@ class RecordingPlugin:
             raise pytest.UsageError(str(error)) from None
         self.step = self.state.step("run")
         self.state.drop_outdated_bytecode()
-        self.layout = layout_of(arguments, config.invocation_params.dir)
+        self.layout = self._layout_of(config, arguments)
         self.recorder = Recorder(self.state.root)
-        for path in filter(None, (config.inipath,)):
-            self._depend_on(self.recorder.session, path)
+        for name in CONFIGURATIONS:  # a file that is not there yet would be read in the place of the present one
+            self._depend_on(self.recorder.session, config.rootpath / name)
+            if config.inipath == config.rootpath / name:
+                break
+        if config.inipath is not None:
+            self._depend_on(self.recorder.session, config.inipath)
         began = time.perf_counter()
         self.decision = self.state.decide(self.layout)
         self.deciding = time.perf_counter() - began
@@ -64,6 +73,15 @@ class RecordingPlugin:
         self._stack = ExitStack()
         self._stack.enter_context(self._fixture_contexts())
         self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))
+
+    def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
+        """What of a call can change a result: all but the files and folders that are asked for, and how it is shown."""
+        folder = config.invocation_params.dir
+        asked = {word for word in config.known_args_namespace.file_or_dir if (folder / word).exists()}
+        left_out = {"-q", "-qq", "-v", "-vv", "-x", "--no-header", "bench.codebase.plugin", *asked}
+        words = [word for word in arguments if word not in left_out and not word.startswith(OURS)]
+        words += [f"in {os.path.relpath(folder, self.state.root)}"] if folder.resolve() != self.state.root else []
+        return " ".join(words)
 
     def _depend_on(self, context: ExecutionContext, path: Path) -> None:
         """A file that pytest reads by itself."""
@@ -90,6 +108,9 @@ class RecordingPlugin:
         if isinstance(collector, pytest.Session):
             return (yield)
         context = self._collections.setdefault(collector.path, ExecutionContext("collection", self._relative(collector.path)))
+        if collector.path.is_dir():
+            for name in ("conftest.py", "__init__.py"):  # absent ones too
+                self._depend_on(context, collector.path / name)
         with self.recorder.context(context):
             return (yield)
 
@@ -159,7 +180,7 @@ class RecordingPlugin:
         original: Callable[..., Any] = pytest.FixtureDef.execute
 
         def execute(fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Any:
-            if fixture.func.__module__.startswith("_pytest."):
+            if fixture.func.__module__.startswith("_pytest.") and fixture.func.__module__ not in RUN_BY_PYTEST:
                 return original(fixture, request)
             if fixture.scope == "function":
                 with self.recorder.calls():
@@ -211,10 +232,3 @@ class RecordingPlugin:
             terminalreporter.write_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})")
         kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
         terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")
-
-
-def layout_of(arguments: list[str], folder: Path) -> str:
-    """What of a command line can change a result: all but the files and folders that are asked for, and how it is shown."""
-    quiet = {"-q", "-qq", "-v", "-vv", "-x", "--no-header"}
-    kept = [word for word in arguments if not word.startswith(OURS) and word not in quiet and not (folder / word).exists()]
-    return " ".join(word for word in kept if word != "bench.codebase.plugin" and not word.startswith("--tb="))

@@ -28,11 +28,18 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from bench.codebase.present import LEFT, Present, platform_value
+from bench.codebase.present import FROM_OUTSIDE, LEFT, Present, platform_value
 from bench.codebase.record import ExecutionContext, Fact, Record
 from bench.codebase.watching import unwatched, watching
+from bench.codebase.workspace import drop_outdated_bytecode
 
-NOW = frozenset({"<built-in method now>", "<built-in method utcnow>", "<built-in method today>"})
+UNSTABLE_CALLS = {
+    "<built-in method now>": "reads the clock",
+    "<built-in method utcnow>": "reads the clock",
+    "<built-in method today>": "reads the clock",
+    "<built-in method _posixsubprocess.fork_exec>": "starts a process (multiprocessing)",
+}
+"""Functions in C that no wrapper sees and no audit event tells of, as the profiler calls them."""
 INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
 """Folders of a tree that hold no version of it."""
 
@@ -54,9 +61,11 @@ class Recorder:
         self.present = Present(self.root)
         self.session = ExecutionContext("session", "")
         self.session.facts["platform", ""] = platform_value()
+        for variable in FROM_OUTSIDE:
+            self.session.note("environment", variable, self.present.variable(variable))
         self._stack = [self.session]
         self._profiles: list[Profile | None] = []
-        self._threads: list[tuple[threading.Thread, Profile, dict[tuple[str, int, str], int]]] = []
+        self._threads: list[tuple[threading.Thread, Profile, dict[object, int]]] = []
         self._by_name: dict[str, ExecutionContext] = {}
         self._by_path: dict[str, ExecutionContext] = {}
         self._seen: dict[str, str | None] = {}
@@ -146,10 +155,7 @@ class Recorder:
             context.volatile.add("sets a profiler of its own")
         profile.disable()
         for entry in profile.getstats():
-            if isinstance(entry.code, CodeType):
-                context.codes.add(_key(entry.code))
-            elif entry.code in NOW:
-                context.volatile.add("reads the clock")
+            _count(context, entry.code)
         profile.clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
@@ -164,11 +170,17 @@ class Recorder:
         collecting = gc.isenabled()
         gc.disable()  # nothing may give the thread its turn while its calls are counted
         try:
-            for _, profile, seen in self._threads:
+            frames = sys._current_frames()
+            for thread, profile, seen in self._threads:
                 for entry in profile.getstats():
-                    if isinstance(entry.code, CodeType) and seen.get(_key(entry.code)) != entry.callcount:
-                        seen[_key(entry.code)] = entry.callcount
-                        context.codes.add(_key(entry.code))
+                    key = _key(entry.code) if isinstance(entry.code, CodeType) else entry.code
+                    if seen.get(key) != entry.callcount:
+                        seen[key] = entry.callcount
+                        _count(context, entry.code)
+                frame = frames.get(thread.ident or 0)
+                while frame is not None:  # the profiler counts a call when it returns, and a server's loop never does
+                    context.codes.add(_key(frame.f_code))
+                    frame = frame.f_back
         finally:
             if collecting:
                 gc.enable()
@@ -271,13 +283,15 @@ class Recorder:
         def exec_module(loader: Any, module: ModuleType) -> None:
             spec = module.__spec__
             path = None if spec is None or spec.origin is None else self._name_of_path(spec.origin)
-            if path is None or spec is None or path.startswith(os.sep):
+            if path is None or spec is None:
                 return original(loader, module)
             context = self._by_path.setdefault(path, ExecutionContext("module", path))
             self._by_name[spec.name] = context
             self.current.uses.add(context)
+            kind = "file" if path.startswith(os.sep) else "skeleton"  # what is neither installed nor of the tree counts whole
             with unwatched():
-                context.note("skeleton", path, self.present.value("skeleton", path))
+                drop_outdated_bytecode(self.root / path)
+                context.note(kind, path, self.present.value(kind, path))
             with self.context(context):
                 return original(loader, module)
 
@@ -289,7 +303,7 @@ class Recorder:
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             path = self._name_of_path(file) if isinstance(file, str) else None
-            if path is not None and not path.startswith(os.sep):
+            if path is not None:
                 early.note("file", path, self.present.value("file", path))
                 self._by_name[name] = self._by_path[path] = early
 
@@ -317,14 +331,14 @@ class Recorder:
     def _finished(self, context: ExecutionContext) -> Record:
         for file, line, name in context.codes:
             path = self._name_of_path(file)
+            if path in self._by_path:
+                context.uses.add(self._by_path[path])
             module = None if path is None or path.startswith(os.sep) else self.present.module(path)
             if path is None or module is None:
                 continue
             if name != "<module>" and (unit := module.function_at(line)):
                 context.note("body", f"{path}::{unit.name}", module.bodies[unit.name])
             context.note("skeleton", path, module.skeleton)
-            if path in self._by_path:
-                context.uses.add(self._by_path[path])
         for package, name, level, items in context.imports:
             self._resolve(context, package, name, level, items)
         context.uses.discard(context)
@@ -341,10 +355,17 @@ class Recorder:
             if used is not None:
                 context.uses.add(used)
             if used is not None or "." not in member or names[0] in self._by_name:
-                key = f"{member} in {':'.join(self._search)}"
+                key = self._place_of(member)
                 if key not in self._names:
                     self._names[key] = self.present.value("name", key)
                 context.note("name", key, self._names[key])
+
+    def _place_of(self, name: str) -> str:
+        """A module's name, and the folders of the tree where Python looks for it."""
+        parent, _, last = name.rpartition(".")
+        folders = list(getattr(sys.modules.get(parent), "__path__", ())) if parent else []
+        inside = [path for folder in folders if (path := self._name_of_path(folder)) and not path.startswith(os.sep)]
+        return f"{last} in {':'.join(inside)}" if inside else f"{name} in {':'.join(self._search)}"
 
     def _name_of_path(self, path: str) -> str | None:
         """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
@@ -358,11 +379,22 @@ class Recorder:
             if path.startswith("<"):
                 return None
             path = os.path.abspath(path)
+        lexical = os.path.relpath(path, self.root)
+        if not lexical.startswith(".."):  # a link in it may come to lead elsewhere
+            return None if INSTALLED & set(lexical.split(os.sep)) else lexical
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         inside = os.path.relpath(real, self.root)
         if not inside.startswith(".."):
             return None if INSTALLED & set(inside.split(os.sep)) else inside
         return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
+
+
+def _count(context: ExecutionContext, code: CodeType | str) -> None:
+    """Add a call of a function that the profiler saw."""
+    if isinstance(code, CodeType):
+        context.codes.add(_key(code))
+    elif code in UNSTABLE_CALLS:
+        context.volatile.add(UNSTABLE_CALLS[code])
 
 
 def _key(code: CodeType) -> tuple[str, int, str]:

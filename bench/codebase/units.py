@@ -82,13 +82,15 @@ def parse(source: bytes) -> Module:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError) as error:
+        names: Counter[str] = Counter()
+        units = [_parted(node, name, names) for node, name in _definitions(tree, "")]
+        skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
+        classes = [
+            _unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")
+        ]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         return Module(digest(source), (), where)
-    names: Counter[str] = Counter()
-    units = [_parted(node, name, names) for node, name in _definitions(tree, "")]
-    skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
-    classes = [_unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")]
     return Module(skeleton, tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last))))
 
 

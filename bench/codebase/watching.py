@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from bench.codebase.present import IGNORED, file_value, listing_value
+from bench.codebase.present import IGNORED, file_value, listing_value, scan_value
 
 STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
 OUTSIDE = ("/proc/", "/sys/", "/dev/")
@@ -35,6 +35,12 @@ WAITING = tuple(
     for name in ("logging", "asyncio", "threading", "queue", "selectors", "subprocess", "concurrent")
 )
 """Parts of the standard library that read the clock to wait, or to stamp a line of a log."""
+READS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "os.listdir": ("listing", listing_value),
+    "os.scandir": ("scan", scan_value),
+    "ctypes.dlopen": ("file", file_value),
+}
+"""What an audit event reads, and how that is valued."""
 PROBES = ("stat", "lstat", "access", "readlink")
 
 
@@ -90,8 +96,8 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
         path, mode, flags = arguments
         _opened(listener, path, flags if isinstance(flags, int) else 0, mode)
-    elif event in ("os.listdir", "os.scandir"):
-        _told(listener, "listing", arguments[0] or ".", listing_value)
+    elif event in READS:
+        _told(listener, *READS[event], arguments[0] or ".")
     elif event in CHANGES:
         for path in arguments[:2] if arguments[-1] in (None, -1) else ():  # else it is relative to a descriptor
             _wrote(listener, path)
@@ -108,7 +114,7 @@ def _opened(listener: Listener, path: object, flags: int, mode: object) -> None:
         return
     writes = flags & (os.O_WRONLY | os.O_RDWR) or (isinstance(mode, str) and set(mode) & set("wax+"))
     if not writes or (flags & os.O_RDWR and not flags & os.O_TRUNC) or mode == "a":
-        _told(listener, "file", path, file_value)
+        _told(listener, "file", file_value, path)
     if writes:
         _wrote(listener, path)
 
@@ -119,24 +125,35 @@ def _wrote(listener: Listener, path: object) -> None:
             listener.wrote(os.path.abspath(os.fsdecode(path)))
 
 
-def _told(listener: Listener, kind: str, path: object, value: Callable[[str], str]) -> None:
+def _told(listener: Listener, kind: str, value: Callable[[str], str], path: object) -> None:
+    if isinstance(path, int) and kind != "file":
+        path = _path_of(path)
     if not isinstance(path, str | bytes | os.PathLike):
         return  # a descriptor: how it was opened was seen
     name = os.fsdecode(path)
-    if "__pycache__" in name or name.startswith(OUTSIDE) or not _asked_by_code(sys._getframe(1), name):
+    if "__pycache__" in name or name.startswith(OUTSIDE) or not _asked_by_code(sys._getframe(1), kind if kind == "listing" else name):
         return
     with unwatched():
         listener.read(kind, os.path.abspath(name), value)
 
 
+def _path_of(descriptor: int) -> str | None:
+    """The path that a descriptor was opened by; None where the system does not tell."""
+    try:
+        with unwatched():
+            return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return None
+
+
 def _asked_by_code(frame: FrameType | None, path: str) -> bool:
     """Whether the first frame outside of the standard library and of us is not pytest's.
 
-    What the import system reads of a module's source is versioned as a module.
+    What the import system reads of a module's source, and of the folders that it searches, is versioned as a module's name.
     """
     while frame is not None:
         file = frame.f_code.co_filename
-        if path.endswith(".py") and file.startswith("<frozen importlib"):
+        if path.endswith((".py", "listing")) and file.startswith("<frozen importlib"):
             return False
         if not file.startswith(STDLIB) or "site-packages" in file:
             inside = f"{os.sep}_pytest{os.sep}" in file or f"{os.sep}pluggy{os.sep}" in file
@@ -153,29 +170,51 @@ def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
     """What is wrapped: its owner, its name, and what stands there meanwhile."""
     for name in PROBES:
         yield os, name, _probe(getattr(os, name), listener)
+    yield os, "open", _opening(os.open, listener)
     environ = type(os.environ)
     for name in ("__getitem__", "__contains__", "__iter__", "__len__"):
         yield environ, name, _variable(getattr(environ, name), listener)
     for name in (*CLOCKS, *OF_NOW):
         yield time, name, _clock(getattr(time, name), OF_NOW.get(name), listener)
     yield os, "urandom", _chance(os.urandom, listener)
+    yield random, "_urandom", _chance(os.urandom, listener)  # the name under which `random` and `secrets` draw
     yield random.Random, "seed", _seed(random.Random.seed, listener)
     yield random, "seed", _seed_of_all(random.seed, listener)
 
 
 def _probe(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def probe(path: Any, *arguments: Any, **named: Any) -> Any:
-        if not getattr(_quiet, "on", False) and named.get("dir_fd") is None:
-            _told(listener, "file", path, file_value)
+        if not getattr(_quiet, "on", False):
+            _told(listener, "file", file_value, _beside(path, named.get("dir_fd"), listener))
         return original(path, *arguments, **named)
 
     return probe
 
 
+def _opening(original: Callable[..., int], listener: Listener) -> Callable[..., int]:
+    def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None and not getattr(_quiet, "on", False):  # the audit event does not tell it
+            _opened(listener, _beside(path, dir_fd, listener), flags, None)
+        return original(path, flags, mode, dir_fd=dir_fd)
+
+    return opened
+
+
+def _beside(path: Any, descriptor: int | None, listener: Listener) -> Any:
+    """A path that is relative to a folder's descriptor, where there is one."""
+    if descriptor is None:
+        return path
+    folder = _path_of(descriptor)
+    if folder is None:
+        listener.unstable("reads relative to a descriptor")
+        return path
+    return os.path.join(folder, os.fsdecode(path))
+
+
 def _variable(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def variable(self: Any, *name: Any) -> Any:
-        key = name[0] if name else "*"
-        if self is os.environ and isinstance(key, str) and key not in IGNORED and not getattr(_quiet, "on", False):
+        key = os.fsdecode(name[0]) if name and isinstance(name[0], str | bytes) else "*"
+        if key not in IGNORED and not getattr(_quiet, "on", False):
             listener.variable(key)
         return original(self, *name)
 
@@ -195,7 +234,8 @@ def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -
 
 def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[int], bytes]:
     def urandom(size: int, /) -> bytes:
-        listener.unstable("draws unseeded chance")
+        if not _importing_installed(sys._getframe(1)):
+            listener.unstable("draws unseeded chance")
         return original(size)
 
     return urandom
@@ -218,6 +258,21 @@ def _seed_of_all(original: Callable[..., None], listener: Listener) -> Callable[
         original(a, version)
 
     return seed
+
+
+def _importing_installed(frame: FrameType | None) -> bool:
+    """Whether an installed package seeds its generators while it is imported."""
+    inside = False
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if inside and file.startswith("<frozen importlib"):
+            return True
+        if "site-packages" in file:
+            inside = True
+        elif not file.startswith((*STDLIB, HERE)):
+            return False
+        frame = frame.f_back
+    return False
 
 
 def _named_by(frame: FrameType | None, file: str) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from bench.codebase.git import CodeError, Repository
-from bench.codebase.orders import compare_orders
+from bench.codebase.orders import compare_orders, with_known_sharing
+from bench.codebase.present import Present
 from bench.codebase.record import Execution
 from bench.codebase.store import ExecutionStore
 from bench.codebase.units import digest, parse
@@ -82,17 +83,10 @@ class Workspace:
         return step
 
     def drop_outdated_bytecode(self) -> None:
-        """Delete compiled files of the tree that are not newer than their source.
-
-        Python compares a compiled file with its source by size and whole seconds of time alone. After an edit within the second
-        it would therefore run the code from before the edit, and the result would be kept for the code after it.
-        """
+        """Delete compiled files of the tree that are not newer than their source; see `drop_outdated_bytecode`."""
         asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
         for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*asked).split(b"\0") if name}:
-            for compiled in (path.parent / "__pycache__").glob(f"{glob.escape(path.stem)}.*.pyc"):
-                with contextlib.suppress(OSError):  # the source is gone, or another process was first
-                    if compiled.stat().st_mtime_ns <= path.stat().st_mtime_ns:
-                        compiled.unlink()
+            drop_outdated_bytecode(path)
 
     def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
         """Return the versions that differ from the last one of the same artifact."""
@@ -140,4 +134,18 @@ class Workspace:
         """
         if reversed_:
             executions = compare_orders(self.store, layout, executions)
+        else:
+            executions = with_known_sharing(self.store, Present(self.root), executions)
         self.store.save(step, layout, executions)
+
+
+def drop_outdated_bytecode(source: Path) -> None:
+    """Delete compiled files of a source that are not newer than it.
+
+    Python compares a compiled file with its source by size and whole seconds of time alone. After an edit within the second it
+    would therefore run the code from before the edit, and the result would be kept for the code after it.
+    """
+    for compiled in (source.parent / "__pycache__").glob(f"{glob.escape(source.stem)}.*.pyc"):
+        with contextlib.suppress(OSError):  # the source is gone, or another process was first
+            if compiled.stat().st_mtime_ns <= source.stat().st_mtime_ns:
+                compiled.unlink()
