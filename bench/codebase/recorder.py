@@ -65,7 +65,7 @@ class Recorder:
             self.session.note("environment", variable, self.present.variable(variable))
         self._stack = [self.session]
         self._profiles: list[Profile | None] = []
-        self._threads: list[tuple[threading.Thread, Profile, dict[object, int]]] = []
+        self._threads: list[tuple[threading.Thread, Profile, dict[object, int], ExecutionContext]] = []
         self._by_name: dict[str, ExecutionContext] = {}
         self._by_path: dict[str, ExecutionContext] = {}
         self._seen: dict[str, str | None] = {}
@@ -163,7 +163,7 @@ class Recorder:
         sys.setprofile(None)
         self.current.codes.add(_key(frame.f_code))
         profile = Profile(subcalls=False)
-        self._threads.append((threading.current_thread(), profile, {}))
+        self._threads.append((threading.current_thread(), profile, {}, self.current))
         profile.enable()
 
     def _of_threads(self, context: ExecutionContext) -> None:
@@ -171,13 +171,13 @@ class Recorder:
         gc.disable()  # nothing may give the thread its turn while its calls are counted
         try:
             frames = sys._current_frames()
-            for thread, profile, seen in self._threads:
+            for thread, profile, seen, starter in self._threads:
                 for entry in profile.getstats():
                     key = _key(entry.code) if isinstance(entry.code, CodeType) else entry.code
                     if seen.get(key) != entry.callcount:
                         seen[key] = entry.callcount
                         _count(context, entry.code)
-                frame = frames.get(thread.ident or 0)
+                frame = frames.get(thread.ident or 0) if context is not self.session or context is starter else None
                 while frame is not None:  # the profiler counts a call when it returns, and a server's loop never does
                     context.codes.add(_key(frame.f_code))
                     frame = frame.f_back
@@ -354,18 +354,21 @@ class Recorder:
             used = self._by_name.get(member)
             if used is not None:
                 context.uses.add(used)
-            if used is not None or "." not in member or names[0] in self._by_name:
-                key = self._place_of(member)
-                if key not in self._names:
-                    self._names[key] = self.present.value("name", key)
-                context.note("name", key, self._names[key])
+            folders = self._folders_of(member.rpartition(".")[0])
+            if folders:
+                key = f"{member.rpartition('.')[2]} in {':'.join(folders)}"
+            elif used is not None or "." not in member or names[0] in self._by_name:
+                key = f"{member} in {':'.join(self._search)}"
+            else:
+                continue
+            if key not in self._names:
+                self._names[key] = self.present.value("name", key)
+            context.note("name", key, self._names[key])
 
-    def _place_of(self, name: str) -> str:
-        """A module's name, and the folders of the tree where Python looks for it."""
-        parent, _, last = name.rpartition(".")
-        folders = list(getattr(sys.modules.get(parent), "__path__", ())) if parent else []
-        inside = [path for folder in folders if (path := self._name_of_path(folder)) and not path.startswith(os.sep)]
-        return f"{last} in {':'.join(inside)}" if inside else f"{name} in {':'.join(self._search)}"
+    def _folders_of(self, package: str) -> list[str]:
+        """The folders of the tree where Python looks for the modules of a package."""
+        searched = getattr(sys.modules.get(package), "__path__", ())
+        return [path for folder in searched if (path := self._name_of_path(folder)) and not path.startswith(os.sep)]
 
     def _name_of_path(self, path: str) -> str | None:
         """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""

@@ -131,7 +131,11 @@ def _told(listener: Listener, kind: str, value: Callable[[str], str], path: obje
     if not isinstance(path, str | bytes | os.PathLike):
         return  # a descriptor: how it was opened was seen
     name = os.fsdecode(path)
-    if "__pycache__" in name or name.startswith(OUTSIDE) or not _asked_by_code(sys._getframe(1), kind if kind == "listing" else name):
+    if (
+        "__pycache__" in name
+        or name.startswith(OUTSIDE)
+        or not _asked_by_code(sys._getframe(1), kind if kind == "listing" else name)
+    ):
         return
     with unwatched():
         listener.read(kind, os.path.abspath(name), value)

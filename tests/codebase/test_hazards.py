@@ -53,10 +53,10 @@ CASES: dict[str, Case] = {
         "    def test_it(self): assert self.value\n    def test_next(self): assert self.value\n",
         _lib,
     ),
-    "endless_thread": (
+    "thread_that_never_ends": (
         "import threading\ndef test_it():\n    begun = threading.Event()\n"
         "    threading.Thread(target=lib.loop, args=(begun, threading.Event()), daemon=True).start()\n    begun.wait()\n",
-        lambda folder: write(folder, {"endless_thread_lib.py": LOOP.replace("9", "8")}),
+        lambda folder: write(folder, {"thread_that_never_ends_lib.py": LOOP.replace("9", "8")}),
     ),
     "sizes_by_scandir": ("def test_it(): assert [one.stat().st_size for one in os.scandir(HERE + '/data')]\n", _data),
     "beside_a_descriptor": (
@@ -84,7 +84,7 @@ CASES: dict[str, Case] = {
     ),
     "new_conftest": ("def test_it(): pass\n", lambda folder: write(folder, {"conftest.py": ""})),
     "environment_in_bytes": ("def test_it(): os.environb.get(b'SOME')\n", _nothing),
-    "unchanged": ("def test_it(): assert lib.made() and open(HERE + '/data/one.txt').read()\n", _nothing),
+    "calm": ("def test_it(): assert lib.made() and open(HERE + '/data/one.txt').read()\n", _nothing),
 }
 """A test, and a change of what it depends on. Each stands in a folder of its own, and all changes are made at once."""
 LOOP = "def loop(begun, end):\n    begun.set()\n    end.wait(9)\n"
@@ -93,10 +93,13 @@ LOOP = "def loop(begun, end):\n    begun.set()\n    end.wait(9)\n"
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], set[str]]:
     """The tests that ran again without a change, and the folders whose tests ran again with all changes."""
-    files = {}
+    files: dict[str, str] = {}
     for name, (test, _) in CASES.items():
         head = f"import os\nimport {name}_lib as lib\nHERE = os.path.dirname(__file__)\n"
-        files |= {f"{name}/test_{name}.py": head + test, f"{name}/{name}_lib.py": LOOP if name == "endless_thread" else LIB}
+        files |= {
+            f"{name}/test_{name}.py": head + test,
+            f"{name}/{name}_lib.py": LOOP if name == "thread_that_never_ends" else LIB,
+        }
         files |= {f"{name}/data/one.txt": "1", f"{name}/first/space/some.txt": ""}
     root = repository(tmp_path_factory.mktemp("cases"), files)
     impact(root)
@@ -113,7 +116,7 @@ def test_nothing_runs_again_without_a_change(again: tuple[list[str], set[str]]) 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_test_runs_again_after_a_change_of(name: str, again: tuple[list[str], set[str]]) -> None:
-    assert (name in again[1]) == (name != "unchanged")
+    assert (name in again[1]) == (name != "calm")
 
 
 @pytest.mark.parametrize(

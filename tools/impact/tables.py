@@ -24,23 +24,29 @@ def limit(count: int, of: int) -> str:
 def write_report(folder: Path) -> None:
     """Make `report.md` and its figure of the rows in a folder."""
     rows, costs = read(folder / "mutants.csv"), read(folder / "recording.csv")
-    (folder / "report.md").write_text(report(rows, costs), encoding="utf-8")
+    (folder / "report.md").write_text(report(rows, costs, read(folder / "unfollowed.csv")), encoding="utf-8")
     packages = dict.fromkeys(row["package"] for row in rows)
     shares = {selector: {name: share(rows, selector, name) for name in packages} for selector in SELECTORS}
     missed = {selector: {name: total(rows, "missed", selector, name) for name in packages} for selector in SELECTORS}
     draw(shares, missed, folder / "selection.png")
 
 
-def report(rows: Rows, costs: Rows) -> str:
+def report(rows: Rows, costs: Rows, unfollowed: Rows) -> str:
     """The report's text."""
-    head = ("# What selective re-execution misses", "", *(f"- {one}" for one in (*sentences(rows), slower(costs))), "")
+    head = (
+        "# What selective re-execution misses",
+        "",
+        *(f"- {one}" for one in (*sentences(rows), beyond(unfollowed), slower(costs))),
+        "",
+    )
     figure = ("![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", "")
     notes = (
         "Changed, missed, distorted and over-run count results of tests. Times are processor seconds of a shared machine.",
         "",
     )
+    kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
     recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
-    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *recorded))
+    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *kinds, *recorded))
 
 
 def share(rows: Rows, selector: str, package: str | None = None) -> float:
@@ -74,6 +80,23 @@ def sentences(rows: Rows) -> list[str]:
             f"{word} missed {missed} of {changed:,} changed results, in {struck} of {mutants} mutants ({most}), and {ran}."
         )
     return said
+
+
+def beyond(unfollowed: Rows) -> str:
+    """What was missed of what a selector by code coverage does not follow, in words."""
+    counts = [[total(unfollowed, key, selector) for key in ("missed", "changed")] for selector in SELECTORS]
+    (ours, changed), (theirs, _) = counts
+    return (
+        f"Of {changed} generated tests that a data file, an absent file, a variable, the order of tests or a dynamic import "
+        f"turned, `bench code` missed {ours} (at most {limit(ours, changed)}) and pytest-testmon {theirs}."
+    )
+
+
+def unfollowed_table(unfollowed: Rows) -> list[str]:
+    """A row for each kind of dependence and selector."""
+    title = ("Dependence", "Selector", "Changed", "Missed", "Over-run")
+    cells = [[row[key] for key in ("kind", "selector", "changed", "missed", "over_run")] for row in unfollowed]
+    return [_line(title), _line(["---"] * len(title)), *map(_line, cells)]
 
 
 def slower(costs: Rows) -> str:

@@ -1,0 +1,79 @@
+"""Repositories and tests that something is wrong with: one line each, and nothing lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repositories import MONEY, git, impact, repository, write
+
+from bench.codebase import Edit, ExecutionState
+from bench.codebase.git import CodeError
+
+
+def test_a_repository_within_the_tree_that_has_no_commit_is_told_in_one_line(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    git(root, "init", "-q", "inner")
+    write(root, {"inner/a.txt": "1"})
+    with pytest.raises(CodeError) as error:
+        ExecutionState.open(root).step("begin")
+    assert "\n" not in str(error.value)
+    assert "inner" in str(error.value)
+
+
+def test_the_files_of_a_submodule_are_followed(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", {"inside.py": "VALUE = 1\n"})
+    test = "import sys\nsys.path.append('sub')\nimport inside\ndef test_it(): assert inside.VALUE == 1\n"
+    root = repository(tmp_path / "outer", MONEY | {"test_sub.py": test})
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sub")
+    impact(root)
+    write(root, {"sub/inside.py": "VALUE = 2\n"})
+    assert impact(root)[:2] == (["test_sub.py::test_it FAILED"], 2)
+
+
+def test_a_repository_without_tests_and_one_that_does_not_parse_are_told_by_pytest(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"a.py": "A = 1\n"})
+    assert "bench: step 1: 0 tests run, 0 results kept" in impact(root)[2]
+    write(root, {"test_a.py": "def test_a(:\n"})
+    said = impact(root)[2]
+    assert "SyntaxError" in said
+    assert "INTERNALERROR" not in said
+
+
+def test_a_test_that_never_ends_is_ended_and_what_was_complete_is_kept(tmp_path: Path) -> None:
+    endless = "import threading\ndef test_endless():\n    while True:\n        threading.Event().wait(1)\n"
+    root = repository(tmp_path, MONEY | {"test_z.py": endless})
+    command = ("import sys; from bench.codebase import ExecutionState\n"
+               "ExecutionState.open(sys.argv[1]).run(['-q'], limit=25)")  # fmt: skip
+    done = subprocess.run((sys.executable, "-c", command, str(root)), capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("not done after 25 s, and ended; what was complete by then is kept")
+    kept = [execution.name for execution in ExecutionState.open(root).executions()]
+    assert kept == ["test_money.py::test_total", "test_names.py::test_greet"]
+
+
+def test_a_patch_that_does_not_apply_changes_no_file(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    state = ExecutionState.open(root)
+    state.step("begin")
+    edits = [
+        Edit.replace(root, "names.py", "hello", "bye"),
+        Edit.function(root, "money.py::total", "def total(amounts):\n    return 0"),
+    ]
+    patch = state.propose(edits)
+    write(root, {"money.py": MONEY["money.py"].replace("sum(amounts)", "max(amounts)")})
+    before = {path: (root / path).read_text() for path in MONEY}
+    with pytest.raises(CodeError, match=r"^patch 1 conflicts with money\.py as it is now; nothing was changed$"):
+        state.apply(patch)
+    assert {path: (root / path).read_text() for path in MONEY} == before
+    assert state.patch(1).status == "proposed"
+
+
+def test_two_sessions_on_one_state_keep_all_results(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    command = ("import sys; from bench.codebase import ExecutionState\n"
+               "sys.exit(ExecutionState.open(sys.argv[1]).run(['-q']))")  # fmt: skip
+    both = [subprocess.Popen((sys.executable, "-c", command, str(root)), stdout=subprocess.DEVNULL) for _ in "ab"]
+    assert [process.wait() for process in both] == [0, 0]
+    assert impact(root)[:2] == ([], 2)
