@@ -226,9 +226,9 @@ def studies(session: nox.Session) -> None:
 
 @nox.session
 def impact(session: nox.Session) -> None:
-    """What `bench code` and pytest-testmon miss, beside the full suites of five open packages, into reports/impact: hours.
+    """What `bench code` and pytest-testmon miss, beside the full suites of five open packages, into reports/impact.
 
-    A short form: nox -s impact -- --mutants 5
+    Five mutants of each package. A hundred in all: nox -s impact -- --full
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", "-e", ".")

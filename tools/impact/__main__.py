@@ -20,10 +20,7 @@ SHORT, FULL = 5, 20
 
 
 def main() -> None:
-    """Run the mutants of all packages and the generated cases, and write the rows and the report.
-
-    Without options it takes about ten minutes on an idle machine, with --full about ninety.
-    """
+    """Run the generated cases and the mutants of all packages, and write the rows and the report."""
     parser = argparse.ArgumentParser(prog="impact", description=__doc__)
     parser.add_argument("--full", action="store_true", help=f"{FULL} mutants of each package instead of {SHORT}")
     parser.add_argument("--mutants", type=int, help="mutants of each package")

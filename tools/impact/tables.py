@@ -62,7 +62,7 @@ def read(path: Path) -> Rows:
 
 def total(rows: Rows, key: str, selector: str, package: str | None = None) -> int:
     """The sum of a column over a selector's rows."""
-    return sum(int(row[key]) for row in rows if row["selector"] == selector and package in (None, row["package"]))
+    return sum(int(row[key]) for row in rows if row["selector"] == selector and (package is None or row["package"] == package))
 
 
 def sentences(rows: Rows) -> list[str]:
