@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from bench.codebase.present import AT_START
 from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
@@ -32,6 +33,8 @@ def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
     seconds = time.perf_counter() - began
     recorder.keep_outputs(context)
     context.note("file", path, recorder.present.value("file", path))
+    for variable in AT_START:
+        context.note("environment", variable, recorder.present.variable(variable))
     records, volatile = recorder.records_of(context)
     detail = f"{detail} {digest(printed.getvalue())}".strip()
     layout = " ".join((path, *arguments))

@@ -83,8 +83,10 @@ class Present:
         return ":".join(portions) or ABSENT
 
 
-FROM_OUTSIDE = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "TZ", "LANG", "LC_ALL")
-"""Variables that Python, pytest and the C library read where no code under record is seen to."""
+AT_START = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+"""Variables that say what a process of Python or pytest begins with."""
+FROM_OUTSIDE = ("TZ", "LANG", "LC_ALL")
+"""Variables that the C library reads where no code under record is seen to."""
 IGNORED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"})
 """Variables that differ from call to call and that pytest or the shell sets."""
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
+from bench.codebase.present import AT_START
 from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
@@ -81,6 +82,7 @@ class RecordingPlugin:
         left_out = {"-q", "-qq", "-v", "-vv", "-x", "--no-header", "bench.codebase.plugin", *asked}
         words = [word for word in arguments if word not in left_out and not word.startswith(OURS)]
         words += [f"in {os.path.relpath(folder, self.state.root)}"] if folder.resolve() != self.state.root else []
+        words += [f"{name}={os.environ[name]}" for name in AT_START if name in os.environ]
         return " ".join(words)
 
     def _depend_on(self, context: ExecutionContext, path: Path) -> None:
