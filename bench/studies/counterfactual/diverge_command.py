@@ -87,9 +87,9 @@ def diverge(
     limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
     whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say how far two models, prompts or patterns diverge on the same events.
+    """Say how far two models or patterns diverge.
 
-    Runs of every_judgment are compared state by state, others by the effects at the end. Either side needs two repetitions,
+    They are compared on the same events. Runs of every_judgment are compared state by state, others by the effects at the end. Either side needs two repetitions,
     since what it differs from itself is taken off.
 
     Exit codes: 0 within the limit, 1 beyond it, 2 it cannot be asked, 3 inconclusive.
