@@ -89,8 +89,8 @@ def diverge(
 ) -> None:
     """Say how far two models or patterns diverge.
 
-    They are compared on the same events. Runs of every_judgment are compared state by state, others by the effects at the end. Either side needs two repetitions,
-    since what it differs from itself is taken off.
+    They are compared on the same events: runs of every_judgment state by state, others by the effects at the end. Either side
+    needs two repetitions, since what it differs from itself is taken off.
 
     Exit codes: 0 within the limit, 1 beyond it, 2 it cannot be asked, 3 inconclusive.
 
