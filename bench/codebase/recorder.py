@@ -37,7 +37,7 @@ UNSTABLE_CALLS = {
     "<built-in method now>": "reads the clock",
     "<built-in method utcnow>": "reads the clock",
     "<built-in method today>": "reads the clock",
-    "<built-in method _posixsubprocess.fork_exec>": "starts a process (multiprocessing)",
+    "<built-in method _posixsubprocess.fork_exec>": "starts a process",
 }
 """Functions in C that no wrapper sees and no audit event tells of, as the profiler calls them."""
 INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
@@ -396,7 +396,7 @@ def _count(context: ExecutionContext, code: CodeType | str) -> None:
     """Add a call of a function that the profiler saw."""
     if isinstance(code, CodeType):
         context.codes.add(_key(code))
-    elif code in UNSTABLE_CALLS:
+    elif code in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[code]) for reason in context.volatile):
         context.volatile.add(UNSTABLE_CALLS[code])
 
 

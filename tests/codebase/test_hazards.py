@@ -160,7 +160,7 @@ def test_a_result_holds_for_its_configuration_and_its_folder_alone(tmp_path: Pat
         ("import secrets; assert secrets.token_hex()", "draws unseeded chance"),
         (
             "import multiprocessing as m; m.get_context('spawn').Process(target=print).start()",
-            "starts a process (multiprocessing)",
+            "starts a process",
         ),
         ("import datetime, threading as t; x = t.Thread(target=datetime.datetime.now); x.start(); x.join()", "reads the clock"),
     ],
