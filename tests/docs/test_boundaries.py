@@ -31,3 +31,11 @@ def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
 def test_every_figure_of_the_page_is_there() -> None:
     for figure in re.findall(r"\]\((\S+\.png)\)", PAGE.read_text(encoding="utf-8")):
         assert (PAGE.parent / figure).is_file()
+
+
+def test_the_hazards_that_the_page_counts_are_those_of_the_table() -> None:
+    table = ROOT / "reports" / "boundary_studies" / "tables" / "study-momentum-hazard.csv"
+    rows = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+    hazards = {row["Architecture"]: f"{row['Onsets']} of {row['Effects at risk']} (`{row['Architecture']}`)" for row in rows}
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert hazards["bare_agent"] in page and hazards["state_machine"] in page
