@@ -22,7 +22,7 @@ from bench.architectures.form import Form
 from bench.models.base import Request
 from bench.models.simulated import SimulatedModel
 from bench.scenario import Json, Scenario
-from bench.studies.counterfactual.mends import Agent, MendedPart, with_remedies
+from bench.studies.counterfactual.mends import MendedPart, RerunAgent, with_remedies
 from bench.worlds.patterns.state_machine import state_machine
 
 PACKAGE = "bench.worlds.patterns"
@@ -93,7 +93,7 @@ def parts_of(plants: Sequence[Plant]) -> frozenset[MendedPart]:
 
 
 @functools.cache
-def agent_with(plants: tuple[Plant, ...]) -> Agent:
+def agent_with(plants: tuple[Plant, ...]) -> RerunAgent:
     """Return the agent whose code has these edits."""
     edits = [plant for plant in plants if isinstance(plant, Edit)]
     name = f"edited_{abs(hash(plants)):x}"
@@ -114,7 +114,7 @@ def agent_with(plants: tuple[Plant, ...]) -> Agent:
         boundary: Any = importlib.import_module(f"{name}.parts.boundary")
     finally:
         sys.path.remove(str(folder))
-    return Agent(
+    return RerunAgent(
         functools.partial(machine.state_machine, form=FORM),
         lambda workbench: boundary.Boundary.of(workbench, FORM),
         functools.partial(state_machine, form=with_remedies(FORM)),

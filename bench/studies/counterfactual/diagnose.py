@@ -25,10 +25,10 @@ from bench.studies.counterfactual.mends import (
     NO_WORLD,
     OUTSIDE,
     PARTS,
-    Agent,
     MendedAgent,
     MendedPart,
     ReplySource,
+    RerunAgent,
     Start,
     WatchedModel,
 )
@@ -60,7 +60,7 @@ class FailedEntry:
         return f"{self.kind}: {self.what}"
 
 
-Entries = Mapping[FailedEntry, int]
+EntryCounts = Mapping[FailedEntry, int]
 """What went wrong, and how often."""
 
 
@@ -75,7 +75,7 @@ class Rerun:
     """
 
     result: TrialResult
-    entries: Entries
+    entries: EntryCounts
     sources: Counter[ReplySource]
     first_wrong: Start | None
     works_through: bool
@@ -150,7 +150,7 @@ def is_failed(record: TrialRecord) -> bool:
     return record.outcome not in UNJUDGED and (record.outcome != "solved" or bool(TrialFailure.of(record).damage))
 
 
-async def diagnose(original: Original, agent: Agent | None = None) -> Diagnosis:
+async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagnosis:
     """Diagnose a failed trial.
 
     Args:
@@ -168,7 +168,7 @@ async def diagnose(original: Original, agent: Agent | None = None) -> Diagnosis:
         if original.record.outcome in UNJUDGED:
             how = f"it ended in no grade ({original.record.reason})"
         raise ConfigError(f"trial {original.record.id}: {how}; name a trial that failed")
-    reruns = Reruns(original, agent or Agent.of(original.arm.matrix.arm(original.arm.spec)))
+    reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
     whole = await reruns.of(frozenset(), Start())
     if why := differs(original.record, whole.result.record):
         detail = f" ({whole.result.record.reason})" if whole.outcome == "error" else ""
@@ -207,7 +207,7 @@ def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
 class Reruns:
     """The reruns of one trial, none of which is made twice."""
 
-    def __init__(self, original: Original, agent: Agent):
+    def __init__(self, original: Original, agent: RerunAgent):
         self._original, self.agent = original, agent
         self.known: dict[tuple[MendedSet, Start, FaultPlan], Rerun] = {}
         self.sources: Counter[ReplySource] = Counter()
@@ -229,7 +229,7 @@ class Reruns:
         return self.known[key]
 
 
-async def rerun(arm: RerunArm, agent: Agent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
     """Run a trial under these faults, with some of the agent's parts mended from a start on."""
     spec, matrix = arm.spec, arm.matrix
     resolved = matrix.arm(spec)
@@ -242,7 +242,7 @@ async def rerun(arm: RerunArm, agent: Agent, parts: MendedSet, start: Start, pla
     return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.works_through)
 
 
-def _entries(result: TrialResult, environment: Any) -> Entries:
+def _entries(result: TrialResult, environment: Any) -> EntryCounts:
     entries: dict[FailedEntry, int] = {}
     if content := kept(result.record.events):
         with closing(World(environment, content=content_of(result.texts[content]))) as world:
@@ -255,7 +255,7 @@ def _entries(result: TrialResult, environment: Any) -> Entries:
     return entries
 
 
-def _not_asked(original: Original, agent: Agent, whole: Rerun) -> dict[MendedPart, str]:
+def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
     """Part -> why it cannot be mended."""
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
         return dict.fromkeys(PARTS[1:], NO_WORLD)

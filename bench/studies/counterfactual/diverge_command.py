@@ -23,8 +23,8 @@ from bench.worlds.runtime.events import WorldEnded
 if TYPE_CHECKING:
     from bench.studies.replay_divergence import Divergence
 
-Of = Literal["model", "architecture"]
-Event = tuple[str, str, str]
+DivergenceOf = Literal["model", "architecture"]
+EventPlace = tuple[str, str, str]
 """(instance, judgment, state) in the local form, (instance, plan, "") in the running one."""
 EXIT_CODES = {"within": 0, "beyond": 1, "inconclusive": 3}
 out = Terminal()
@@ -36,7 +36,7 @@ class DivergenceSide:
 
     name: str
     folder: Path
-    of: Of = "model"
+    of: DivergenceOf = "model"
     value: str = ""
 
     @property
@@ -80,7 +80,7 @@ def diverge(
     other: Annotated[
         str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
     ] = None,
-    of: Annotated[Of, typer.Option(help="In what the sides of A differ: model or architecture.")] = "model",
+    of: Annotated[DivergenceOf, typer.Option(help="In what the sides of A differ: model or architecture.")] = "model",
     between: Annotated[
         list[str] | None, typer.Option(help="One of the two sides of A, where it has more; given twice.")
     ] = None,
@@ -149,7 +149,7 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
     return [*lines, told[measured.verdict(limit)]]
 
 
-def _sides(run: Path, other: Path | None, of: Of, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
+def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
     if other:
         return DivergenceSide(run.name, run), DivergenceSide(other.name, other)
     known = list(dict.fromkeys(getattr(record, of) for record in read_trials(run)))
@@ -163,18 +163,18 @@ def _sides(run: Path, other: Path | None, of: Of, between: Sequence[str]) -> tup
     return first, second
 
 
-def _judged(side: DivergenceSide) -> dict[Event, list[object]]:
+def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """What was committed of each reply, by its recorded state."""
     from bench.studies.replay_divergence import committed  # noqa: PLC0415
 
-    events: dict[Event, list[object]] = {}
+    events: dict[EventPlace, list[object]] = {}
     for model, reply in banked(side.folder):
         if side.of == "model" and side.value in ("", model):
             events.setdefault((reply.instance, reply.judgment, reply.state), []).append(committed(reply, "none"))
     return events
 
 
-def _effects(side: DivergenceSide) -> dict[Event, list[object]]:
+def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """The effects of each trial, in order. Raises ResultsError where the trials have no world."""
     from bench.studies.replay_divergence import courses  # noqa: PLC0415
 
@@ -182,14 +182,14 @@ def _effects(side: DivergenceSide) -> dict[Event, list[object]]:
     if not any(of_kind(record.events, WorldEnded) for record in trials):
         raise ResultsError(f"{side.name}: its trials have no effects to compare; name a run of a pack with a world")
     by_trial: Mapping[str, tuple[str, ...]] = courses(side.folder)
-    events: dict[Event, list[object]] = {}
+    events: dict[EventPlace, list[object]] = {}
     for record in trials:
         where = f"{record.scenario}/{record.instance}"
         events.setdefault((where, record.plan, ""), []).append(by_trial[record.id])
     return events
 
 
-def _example(events: Sequence[object], places: Sequence[Event]) -> str:
+def _example(events: Sequence[object], places: Sequence[EventPlace]) -> str:
     """The first divergent effect of the first pair that differs, in words."""
     for event, (where, plan, _) in zip(events, places, strict=True):
         these, those = event.these[0], event.those[0]  # type: ignore[attr-defined]

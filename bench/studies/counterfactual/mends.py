@@ -53,7 +53,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Agent:
+class RerunAgent:
     """What is run again.
 
     work       the architecture
@@ -66,11 +66,11 @@ class Agent:
     remedied: Architecture | None = None
 
     @staticmethod
-    def of(arm: ResolvedArm) -> Agent:
+    def of(arm: ResolvedArm) -> RerunAgent:
         entry = arm.architecture
         form = entry.form or BARE
         remedied = load_architecture(entry.part, entry.parallel, with_remedies(form)) if entry.part.forms else None
-        return Agent(entry.work, lambda workbench: Boundary.of(workbench, form), remedied)
+        return RerunAgent(entry.work, lambda workbench: Boundary.of(workbench, form), remedied)
 
 
 def with_remedies(form: Form) -> Form:
@@ -88,7 +88,7 @@ class MendedAgent:
     works_through   whether it works through a boundary, whose parts can be exchanged
     """
 
-    agent: Agent
+    agent: RerunAgent
     parts: frozenset[MendedPart]
     start: Start
     in_world: bool
@@ -112,7 +112,7 @@ class MendedAgent:
 
         def part(name: MendedPart) -> Any:
             kept = getattr(its_own, name)
-            return _Exchange(kept, getattr(whole, name), lambda: self._has_begun(world)) if name in self.parts else kept
+            return _SwitchedPart(kept, getattr(whole, name), lambda: self._has_begun(world)) if name in self.parts else kept
 
         return Boundary(part("verifier"), part("signal"), part("commit"))
 
@@ -143,7 +143,7 @@ class MendedAgent:
         world.act = keyed  # type: ignore[method-assign]  # one trial's own, whose tools an outside agent calls by it
 
 
-class _Exchange:
+class _SwitchedPart:
     """One part until the trial has come to its start, and another from there on."""
 
     def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):

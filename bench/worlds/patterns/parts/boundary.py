@@ -22,7 +22,7 @@ CONTENT = ("check", "insufficient", "found_wrong")
 """Rejections that are no schema's."""
 
 
-class Verifier:
+class ProposalVerifier:
     """Holds a proposal against the boundary, as strong as its form says, and writes what passes to the state."""
 
     def __init__(self, workbench: Workbench, form: Form):
@@ -60,7 +60,7 @@ class Verifier:
         return ""
 
 
-class Signal:
+class RejectSignal:
     """Tells the proposer, and the steps that follow, what became of a proposal."""
 
     def __init__(self, form: Form):
@@ -77,7 +77,7 @@ class Signal:
         return "" if self._tells == "as_success" else why
 
 
-class Commit:
+class EffectCommit:
     """Says under which key, and on which versions, an effect is made."""
 
     def __init__(self, form: Form):
@@ -100,10 +100,10 @@ class Commit:
 
 @dataclass(frozen=True)
 class Boundary:
-    verifier: Verifier
-    signal: Signal
-    commit: Commit
+    verifier: ProposalVerifier
+    signal: RejectSignal
+    commit: EffectCommit
 
     @staticmethod
     def of(workbench: Workbench, form: Form) -> Boundary:
-        return Boundary(Verifier(workbench, form), Signal(form), Commit(form))
+        return Boundary(ProposalVerifier(workbench, form), RejectSignal(form), EffectCommit(form))

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bench.architectures.form import Form
 from bench.worlds.environment import Acted, Call, ProcedureStep
 from bench.worlds.environment.procedure import AGENT, COMPENSATION
-from bench.worlds.patterns.parts.boundary import Commit
+from bench.worlds.patterns.parts.boundary import EffectCommit
 from bench.worlds.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
@@ -23,7 +23,7 @@ LASTING_TRIES = 8
 
 
 class Calling:
-    def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: Commit):
+    def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
         self._world, self._form, self._memory, self._commit = world, form, memory, commit
 
     async def read(self, step: ProcedureStep, call: Call) -> Acted:
