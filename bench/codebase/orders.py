@@ -58,12 +58,14 @@ def with_known_sharing(store: ExecutionStore, present: Present, executions: Sequ
         "SELECT DISTINCT r.kind, r.name, f.kind, f.name FROM records r JOIN record_facts rf ON rf.record = r.id "
         "JOIN facts f ON f.id = rf.fact WHERE r.kind IN (?, ?)"
     )
-    own: dict[str, set[Fact]] = {}
+    by_name: dict[str, set[Fact]] = {}
     for record, name, kind, what in store.rows(query, "shared", BOTH):
-        (shared if record == "shared" else own).setdefault(name, set()).add(Fact(kind, what, present.value(kind, what)))
+        (shared if record == "shared" else by_name).setdefault(name, set()).add(Fact(kind, what, present.value(kind, what)))
     known = [
-        replace(one, records=(*one.records, Record(BOTH, one.name, frozenset(own[one.name])))) if one.name in own else one
-        for one in executions
+        replace(execution, records=(*execution.records, Record(BOTH, execution.name, frozenset(by_name[execution.name]))))
+        if execution.name in by_name
+        else execution
+        for execution in executions
     ]
     return [_with(execution, shared) for execution in known]
 
