@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.frames import Run
 from bench.analysis.statistics import amount_of, mean_of, share_of
-from bench.bounds import Listed
+from bench.bounds import BoundedTable, Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
 from bench.render.drawing import PALE, Picture, finish, panels
@@ -24,7 +24,7 @@ from bench.studies.patch_loop.loop import DISRUPTIONS, LoopResult, run_loop
 from bench.wording import first_violation
 
 REFERENCE = "rerun_everything"
-RetestResults = dict[str, dict[str, Listed[LoopResult]]]
+RetestResults = BoundedTable[str, BoundedTable[str, Listed[LoopResult]]]
 _KEPT = TypeAdapter(RetestResults)
 """Disruption -> arm -> what each case came to, in the order of the cases."""
 

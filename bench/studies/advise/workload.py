@@ -59,7 +59,7 @@ class WorkloadEntry(ConfigEntry):
     runtime: Runtime | None = None
     """Follows from the work, where it is not given."""
     work: WorkEntry
-    failures: dict[Annotated[str, Field(max_length=100)], Annotated[float, Field(ge=0)]] = Field(max_length=100)
+    failures: dict[Annotated[str, Field(max_length=100)], Annotated[float, Field(ge=0)]] = Field(max_length=100, fail_fast=True)
     """Name of a fault plan of the run -> how many such failures a run of the work has in the mean."""
     evidence: EvidenceEntry
     held_out: HeldOutEntry | None = None
