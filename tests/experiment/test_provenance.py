@@ -278,7 +278,9 @@ def test_an_architecture_that_another_module_made_is_known_by_both_modules(folde
 
 
 def test_our_own_architectures_have_a_digest_each_that_does_not_follow_the_package() -> None:
-    names = [f"bench.architectures.{name}:{name}" for name in ("monolithic", "static", "runtime_structured", "reflexion")]
+    names = [
+        f"bench.architectures.{name}:{name}" for name in ("monolithic", "static", "runtime_structured", "derived_subtasks")
+    ]
     digests = {digest_of(name) for name in names}
     assert len(digests) == len(names)
     assert {len(digest) for digest in digests} == {20}
