@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -71,6 +72,8 @@ class RecordingPlugin:
         self._hooked = True
         self._kept: list[str] = []
         self._bad: list[str] = []
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as below nohup; but an interrupted session keeps what has ended
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         self._stack = ExitStack()
         self._stack.enter_context(self._fixture_contexts())
         self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))

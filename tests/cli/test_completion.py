@@ -24,7 +24,8 @@ def test_a_word_that_is_begun_is_completed(tmp_path: Path, words: str, number: i
 
 
 def test_completion_is_installed_for_a_shell_by_one_command(tmp_path: Path) -> None:
-    code, out, err = bench_anew(tmp_path, "--install-completion", "bash", HOME=str(tmp_path))
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # typer looks for a shell among the processes above otherwise
+    code, out, err = bench_anew(tmp_path, "--install-completion", "bash", HOME=str(tmp_path), **named)
     assert (code, err) == (0, "") and "bash completion installed" in out
     installed = (tmp_path / ".bash_completions" / "bench.sh").read_text(encoding="utf-8")
     assert "_BENCH_COMPLETE=complete_bash" in installed
