@@ -24,8 +24,8 @@ from bench.studies.counterfactual.rerun import Original, RerunArm
 from bench.worlds.runtime.events import Stepped, ToolCalled
 from diagnosis.weaknesses import MISTAKEN, UNHEARD, Mistaken, Plant, agent_with, parts_of
 
-TRIALS = 4
-"""Of each weakness."""
+TRIALS = 20
+"""The most trials of a weakness."""
 PROVOKED = [
     {"point": "tool", "effect": "lost_ack", "tool": "*", "probability": 0.2},
     {"point": "tool", "effect": "second_writer", "tool": "*", "probability": 0.2},

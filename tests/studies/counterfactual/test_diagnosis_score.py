@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,13 @@ def test_each_edit_of_code_can_be_made(weakness: str) -> None:
 @pytest.mark.parametrize("weakness", [*SINGLE, *DOUBLE, *HARMLESS])
 def test_the_page_says_how_often_what_was_planted_is_named(weakness: str) -> None:
     assert row(matrix_of(), weakness, {**SINGLE, **DOUBLE, **HARMLESS}[weakness]) in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_sentence_above_the_table_adds_its_rows() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    def total(weaknesses: Iterable[str]) -> str:
+        cells = [re.search(rf"^\| {re.escape(name)} \|[^|]*\| (\d+) of (\d+) \|", page, re.MULTILINE) for name in weaknesses]
+        return f"{sum(int(cell[1]) for cell in cells if cell)} of {sum(int(cell[2]) for cell in cells if cell)}"
+
+    assert f"in {total(SINGLE)} trials, two are in {total(DOUBLE)}, and" in page
