@@ -118,14 +118,14 @@ def scan_value(path: str | Path) -> str:
     """The version of a folder as `os.scandir` tells it: its names, which of them are folders, and the sizes of the others."""
     try:
         with os.scandir(path) as entries:
-            told = sorted(
+            listed = sorted(
                 (entry.name, "folder" if entry.is_dir() else str(entry.stat(follow_symlinks=False).st_size))
                 for entry in entries
                 if entry.name not in LEFT
             )
     except OSError:
         return ABSENT
-    return digest("\0".join(f"{name}\0{what}" for name, what in told))
+    return digest("\0".join(f"{name}\0{what}" for name, what in listed))
 
 
 LEFT = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypothesis", ".mypy_cache", ".ruff_cache"})

@@ -112,9 +112,9 @@ class Line:
         return answer
 
     def tell(self, message: WorkerMessage) -> None:
-        told = asyncio.wrap_future(self._relay.tell.remote(self._trial, message).future())
-        self._told.add(told)
-        told.add_done_callback(self._told.discard)
+        sending = asyncio.wrap_future(self._relay.tell.remote(self._trial, message).future())
+        self._told.add(sending)
+        sending.add_done_callback(self._told.discard)
 
 
 _call: ContextVar[int] = ContextVar("call")

@@ -77,12 +77,12 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     """What the diagnoses rest on."""
     proved, explained = sum(each.is_proved for each in diagnoses), sum(each.is_explained for each in diagnoses)
     sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
-    told = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
+    whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
     mark = " (SIMULATED)" if sources["simulated"] else ""
     unjudged = sum(each.unjudged for each in diagnoses)
     missing = f"; {unjudged} reruns asked for a reply that the run lacks" if unjudged else ""
     reruns = sum(each.reruns for each in diagnoses)
-    return f"Proved: {proved} of {explained} explained; {reruns} reruns on {told or 'no'} replies{mark}{missing}."
+    return f"Proved: {proved} of {explained} explained; {reruns} reruns on {whose or 'no'} replies{mark}{missing}."
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
@@ -127,8 +127,8 @@ def verdict_of(entry: EntryDiagnosis) -> str:
 
 def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
     """Return all that diagnosing a run showed."""
-    told = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
-    return json.dumps(told, indent=2, ensure_ascii=False)
+    document = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
@@ -173,9 +173,9 @@ def _share(verdict: Mapping[str, int]) -> int:
 
 def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Trials to tell of, each with other parts to blame than those before it, as far as there are any."""
-    told = [each for each in diagnoses if not each.undiagnosable]
-    unlike = list({each.blamed: each for each in reversed(told)}.values())[::-1]
-    return [*unlike, *(each for each in told if each not in unlike)][:SHOWN]
+    diagnosable = [each for each in diagnoses if not each.undiagnosable]
+    unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]
+    return [*unlike, *(each for each in diagnosable if each not in unlike)][:SHOWN]
 
 
 def _trial_line(diagnosis: Diagnosis) -> str:

@@ -141,12 +141,12 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
         lines.append(f"  the first effect that differs is, in the mean, the {each.first:.1f}th; {measured.example}")
     tokens = " and ".join(f"{count:,.0f}" for count in measured.tokens)
     lines.append(f"  a trial takes {tokens} tokens")
-    told = {
+    sentences = {
         "within": f"Within the limit of {limit:.1%}.",
         "beyond": f"Beyond the limit of {limit:.1%}.",
         "inconclusive": f"Inconclusive against the limit of {limit:.1%}: more instances would tell.",
     }
-    return [*lines, told[measured.verdict(limit)]]
+    return [*lines, sentences[measured.verdict(limit)]]
 
 
 def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
@@ -209,7 +209,7 @@ def _share(value: float | None) -> str:
 
 def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, verdict: str) -> str:
     each = measured.divergence
-    told = {
+    document = {
         "sides": [side.name for side in sides],
         "form": each.form,
         **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
@@ -219,4 +219,4 @@ def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, 
         "limit": limit,
         "verdict": verdict,
     }
-    return json.dumps(told, indent=2, default=str)
+    return json.dumps(document, indent=2, default=str)
