@@ -134,6 +134,17 @@ def test_two_looks_at_the_incidents_are_told_as_two_with_their_test() -> None:
     assert said in RESULTS and f"(p = {counted[0][2]}" in RESULTS
 
 
+def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted() -> None:
+    asked: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
+    for archive in sorted((ROOT / "results").glob("*.zip")):
+        for response in read_responses(archive.with_suffix("")):
+            if response.reply is not None:
+                asked[response.reused].add((response.model, response.messages, response.reply))
+    different, elsewhere = asked[True] | asked[False], asked[True] - asked[False]
+    assert f"hold {len(different):,} different replies" in RESULTS
+    assert f"the first to ask for {len(elsewhere):,} of them" in RESULTS
+
+
 def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None:
     for row, name in {
         "0.5B: `humaneval_one_call`, 164 problems | 164": "humaneval_one_call-qwen2.5-coder-0.5b-instruct",
