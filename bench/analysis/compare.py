@@ -44,11 +44,11 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from bench.analysis import statistics
-from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of, require_receipts
+from bench.analysis.arms import Arm, Condition, arms_of, pairs_of, require_receipts
 from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.frames import Run
 from bench.analysis.metrics import LEAST_PRICED
-from bench.analysis.overlap import Overlap, overlap_of
+from bench.analysis.pairing import PairedRuns, paired_runs
 from bench.analysis.per_solved import PerSolved, per_solved
 from bench.analysis.statistics import Mean, Pair, RateDifference
 from bench.experiment.config import FAULT_FREE
@@ -154,18 +154,11 @@ class ArmComparison:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """`second`: the run that is judged, with only the trials that were compared.
+    """`runs`: the second is judged by the first, of each only the trials that were compared."""
 
-    left_out   what only one of them has
-    notes      what a reader must know beside
-    """
-
-    first: Run
-    second: Run
+    runs: PairedRuns
     margin: float
     arms: tuple[ArmComparison, ...]
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
 
     @property
     def verdict(self) -> ComparisonVerdict:
@@ -201,31 +194,22 @@ def compare(
     """
     for run in (first, second):
         require_receipts(run)
-    shared = overlap_of(first, second, whole)
-    before, after = (arms_of(_with_clock(run)) for run in (shared.first, shared.second))
-    pairs = [(arm, _counterpart(arm, after, shared)) for arms in before.values() for arm in arms.values()]
-    arms = tuple(
-        ArmComparison(
-            *(first.condition, other.condition, (first.architecture, other.architecture)),
-            rows=tuple(_rows(first, other, margin, criteria, _never_err(shared, first, other))),
-            dollars=(per_solved(first.trials, COLUMNS["cost"]), per_solved(other.trials, COLUMNS["cost"])),
-        )
-        for first, other in pairs
+    runs = paired_runs(first, second, whole)
+    before, after = (
+        arms_of(replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"])))
+        for run in (runs.first, runs.second)
     )
-    return Comparison(shared.first, shared.second, margin, arms, shared.left_out, shared.notes)
-
-
-def _never_err(shared: Overlap, first: Arm, second: Arm) -> bool:
-    return never_errs(shared.first, first.condition.model) and never_errs(shared.second, second.condition.model)
-
-
-def _with_clock(run: Run) -> Run:
-    return replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"]))
-
-
-def _counterpart(arm: Arm, others: Arms, shared: Overlap) -> Arm:
-    condition = replace(arm.condition, model=shared.counterpart("model", arm.condition.model))
-    return others[condition][shared.counterpart("architecture", arm.architecture)]
+    arms: list[ArmComparison] = []
+    for condition, named in before.items():
+        other = replace(condition, model=runs.counterpart("model", condition.model))
+        never_err = never_errs(runs.first, condition.model) and never_errs(runs.second, other.model)
+        for name, arm in named.items():
+            other_name = runs.counterpart("architecture", name)
+            pair = (arm, after[other][other_name])
+            rows = tuple(_rows(*pair, margin, criteria, never_err))
+            dollars = (per_solved(pair[0].trials, COLUMNS["cost"]), per_solved(pair[1].trials, COLUMNS["cost"]))
+            arms.append(ArmComparison(condition, other, (name, other_name), rows, dollars))
+    return Comparison(runs, margin, tuple(arms))
 
 
 def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion], never_err: bool) -> Iterator[ArmDifference]:

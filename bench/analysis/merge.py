@@ -1,39 +1,53 @@
-"""Several runs that met the same faults, each with architectures or models of its own, seen as one run."""
+"""Several runs that met the same faults, each with architectures or models of its own, seen as one run.
+
+What has one name in two of them and is not the same thing gets a name of its own, `NAME (run)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from bench.analysis.apart import apart, recorded_id
-from bench.analysis.arms import instances_of
 from bench.analysis.frames import Run, ranks
-from bench.analysis.shared import Labelled, Shared, differing_settings, labelled, shared_by
+from bench.analysis.pairing import (
+    Counterpart,
+    Labelled,
+    Shared,
+    TrialPlace,
+    differing_settings,
+    labelled,
+    places_of,
+    shared_by,
+)
 from bench.errors import ResultsError
+from bench.experiment.architecture_entry import ArchitectureEntry
+from bench.experiment.code import names_package
 from bench.experiment.config import StoredConfig
 from bench.experiment.manifest import Manifest, ManifestPack
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord
+from bench.registry import is_path
 
 Entry = TypeVar("Entry")
 OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "architecture", "plan")) | {
     *("scenarios", "architectures", "models", "plans")
 }
 """Keys of a config that are looked at one by one; where any other differs, the report says so."""
-ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
-"""That of the rows of a run."""
+TAKEN_OVER = ("cache", "cache_from")
+"""Settings of a model that say where its replies came from; the same model would have given them."""
+_KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
 def merge(runs: Sequence[Run]) -> Run:
     """One run that holds the trials of all under what they share, in the first one's order; a single run is itself.
 
     Its trials may be paired by (instance, repetition), for they met the same draws. What not all runs share is left out; what
-    has one name in two of them and is not one thing gets a name of its own (`bench.analysis.apart`); the notes say both. Raises
+    has one name in two of them and is not one thing gets a name of its own; the notes say both. Raises
     ResultsError, naming what differs, where nothing is shared.
     """
     if len(runs) == 1:
@@ -46,7 +60,7 @@ def merge(runs: Sequence[Run]) -> Run:
         if kept.trials.empty:
             others = " and ".join(other for other in by_label if other != label)
             raise ResultsError(f"{label} holds no trial of what it shares with {others}")
-        beside.append(apart(kept, beside, label))
+        beside.append(_apart(kept, beside, label))
     merged = _manifest(beside, shared)
     frames = {name: _joined(merged.config, [run.frames[name] for run in beside]) for name in runs[0].frames}
     return replace(
@@ -74,7 +88,7 @@ def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
     names = {trial: (architecture, model) for trial, architecture, model in trials}
     for label, part in parts.items():
         assert part.folder is not None
-        apart_here = {recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
+        apart_here = {_recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
         for record in part.records or read_trials(part.folder):
             trial = apart_here.get(record.id, record.id)
             if trial in names:
@@ -139,16 +153,111 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
 def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows in the order in which `load_run` puts those of one run."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
-    columns = {column: _placed(config, column, rows) for column in ORDER}
-    order = pd.DataFrame(columns, index=rows.index).sort_values(list(ORDER), kind="stable").index
-    return rows.loc[order].reset_index(drop=True)
+    by_name = {column: ranks(config, column) for column in ("scenario", "model", "plan", "architecture")}
+
+    def position(place: TrialPlace) -> list[Any]:
+        """A name's place in the config, else the value itself."""
+        values = place._asdict().items()
+        return [by_name[column].get(value, len(by_name[column])) if column in by_name else value for column, value in values]
+
+    positions = list(map(position, places_of(rows)))
+    return rows.iloc[sorted(range(len(rows)), key=positions.__getitem__)].reset_index(drop=True)
 
 
-def _placed(config: StoredConfig, column: str, rows: pd.DataFrame) -> list[Any]:
-    """By what rows are sorted: a name's place in the config, else the value itself."""
-    if column == "instance":
-        return instances_of(rows)
-    if column == "repetition":
-        return rows[column].tolist()
-    places = ranks(config, column)
-    return [places.get(name, len(places)) for name in rows[column]]
+# What has one name in two runs and is not the same thing
+
+
+def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
+    """The run as it may stand beside earlier ones.
+
+    A model of other settings than theirs gets a name of its own, and so does an architecture that is another one there, or of
+    which one and the same trial went otherwise there. A record that one of them holds as well, equal in everything, counts
+    once. The notes say so.
+    """
+    run = _renamed(run, "model", _other(run, earlier, "model", _settings), label)
+    known = {place: row for other in earlier for place, row in _measured(other).items()}
+    equal = {place: row == known[place] for place, row in _measured(run).items() if place in known}
+    otherwise = {place.architecture for place, is_equal in equal.items() if not is_equal}
+    another = _other(run, earlier, "architecture", _definition)
+    others = [name for name in run.names("architecture") if name in otherwise or name in another]
+    run = _without(run, {place for place in equal if place.architecture not in others}, label)
+    return _renamed(run, "architecture", others, label)
+
+
+def _recorded_id(trial: str) -> str:
+    """The id under which a trial is recorded, by the one it has here."""
+    return trial.partition(" ")[0]
+
+
+def _measured(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
+    """Each trial by where it stands: its id and all that was measured."""
+    rows = run.trials.astype(object).where(run.trials.notna(), None)
+    return dict(zip(places_of(run.trials), rows.itertuples(index=False, name=None), strict=True))
+
+
+def _other(run: Run, earlier: Sequence[Run], column: Counterpart, defined: Callable[[Run, str], object]) -> list[str]:
+    """The run's names that are defined otherwise in an earlier run."""
+    holders = {name: [other for other in earlier if name in other.names(column)] for name in run.names(column)}
+    return [name for name, others in holders.items() if any(defined(other, name) != defined(run, name) for other in others)]
+
+
+def _settings(run: Run, model: str) -> object:
+    return {key: value for key, value in run.parameters_of(model).shown.items() if key not in TAKEN_OVER}
+
+
+def _definition(run: Run, name: str) -> object:
+    """A variant's settings, and the digest of code that is none of ours, or of another package's: for ours the run's code is
+    said."""
+    variant = run.config.architecture.get(name, ArchitectureEntry(base=name))
+    digest = run.manifest.architectures.get(name, "")
+    return variant.model_dump(), digest if is_path(variant.base) or names_package(digest) else None
+
+
+def _without(run: Run, places: Set[TrialPlace], label: str) -> Run:
+    if not places:
+        return run
+    trials = set(run.trials.loc[[place in places for place in places_of(run.trials)], "trial"])
+    note = f"{len(trials)} trials of {label} stand in an earlier run as well, the same records: they count once."
+    kept = run.with_frames(lambda rows: rows.loc[~rows["trial"].isin(trials)])
+    return replace(kept, notes=(*run.notes, note))
+
+
+def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) -> Run:
+    """Under a name of their own also the trials have ids of their own, so that none is taken for another's."""
+    if not names:
+        return run
+    new = {name: f"{name} ({label})" for name in names}
+    moved = dict.fromkeys(run.trials.loc[run.trials[column].isin(names), "trial"])
+    ids = {trial: f"{_recorded_id(trial)} ({label})" for trial in moved}
+
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(trial=_mapped(rows["trial"], ids), **{column: _mapped(rows[column], new)})
+
+    note = f"What {label} measured under the name of {_KINDS[column]} of an earlier run stands as {', '.join(new.values())}."
+    rerun = frozenset(ids.get(trial, trial) for trial in run.rerun)
+    manifest = _with_names(run.manifest, column, new)
+    return replace(run.with_frames(change), manifest=manifest, rerun=rerun, notes=(*run.notes, note))
+
+
+def _mapped(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
+    return pd.Series([new.get(name, name) for name in names], index=names.index, dtype=names.dtype)
+
+
+def _with_names(manifest: Manifest, column: Counterpart, new: Mapping[str, str]) -> Manifest:
+    """The manifest, in which some models or architectures have new names."""
+
+    def named(table: Mapping[str, Entry]) -> dict[str, Entry]:
+        return {new.get(name, name): entry for name, entry in table.items()}
+
+    config = manifest.config
+    if column == "model":
+        config = config.model_copy(update={"models": tuple(new.get(name, name) for name in config.models)})
+        tables = {"models": named(manifest.models), "concurrency": named(manifest.concurrency)}
+        return manifest.model_copy(update={"config": config, **tables})
+    variants = {name: config.architecture.get(name, ArchitectureEntry(base=name)) for name in new}
+    updated = {
+        "architectures": tuple(new.get(name, name) for name in config.architectures),
+        "architecture": named(dict(config.architecture) | variants),
+    }
+    changed = {"config": config.model_copy(update=updated), "architectures": named(manifest.architectures)}
+    return manifest.model_copy(update=changed)

@@ -82,7 +82,7 @@ def compare(
         _compare_in(form, run_a, run_b, margin, whole, as_json)
     from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.analysis.overlap import only  # noqa: PLC0415
+    from bench.analysis.pairing import only  # noqa: PLC0415
     from bench.report import compare_table  # noqa: PLC0415
 
     if not (run_b or models or architectures):

@@ -39,8 +39,12 @@ def arms_table(comparison: Comparison) -> Table:
         columns=(*ARM, "Verdict", "Better in", "Worse in", "In doubt", *(DOLLARS if comparison.priced else ())),
         rows=tuple((*_place(comparison, arm), *_verdict_cells(arm, bool(comparison.priced))) for arm in comparison.arms),
         notes=(
-            *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
-            *comparison.notes,
+            *(
+                [f"compared on what they share; left out: {'; '.join(comparison.runs.left_out)}"]
+                if comparison.runs.left_out
+                else []
+            ),
+            *comparison.runs.notes,
             "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
             "of the whole trial, or its tokens where those are not known, and its seconds",
             "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it, or it costs "
@@ -74,11 +78,11 @@ def compare_table(comparison: Comparison) -> Table:
 
 
 def _title(comparison: Comparison) -> str:
-    return f"{comparison.second.name} (B) against {comparison.first.name} (A)"
+    return f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
 
 
 def _place(comparison: Comparison, arm: ArmComparison) -> tuple[str, str, str, str]:
-    models = (model_label(comparison.first, arm.first.model), model_label(comparison.second, arm.second.model))
+    models = (model_label(comparison.runs.first, arm.first.model), model_label(comparison.runs.second, arm.second.model))
     return (arm.first.scenario, _of_both(*models), arm.first.plan, _of_both(*arm.architectures))
 
 
@@ -133,12 +137,12 @@ def as_json(comparison: Comparison) -> str:
     """Numbers in their own units; null where there is none."""
     return json.dumps(
         {
-            "first": comparison.first.name,
-            "second": comparison.second.name,
+            "first": comparison.runs.first.name,
+            "second": comparison.runs.second.name,
             "verdict": comparison.verdict,
             "margin": comparison.margin,
-            "left_out": list(comparison.left_out),
-            "notes": list(comparison.notes),
+            "left_out": list(comparison.runs.left_out),
+            "notes": list(comparison.runs.notes),
             "arms": [{**_place_as_json(arm), "verdict": arm.verdict, **_dollars_as_json(arm)} for arm in comparison.arms],
             "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },

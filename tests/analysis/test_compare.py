@@ -227,7 +227,7 @@ def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(
     found = compared(tmp_path, runs(BEFORE), other, "tokens")
     assert (found.verdict, rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
-    assert f"two {column}s are compared: A {name}, B other" in found.notes
+    assert f"two {column}s are compared: A {name}, B other" in found.runs.notes
     assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(found).texts()[0])
 
 
@@ -336,7 +336,7 @@ def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(t
     found = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
     assert (rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == (6, 0)
     assert rows_of(found)[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
-    assert found.left_out == ("repetitions (8 | 6)",)
+    assert found.runs.left_out == ("repetitions (8 | 6)",)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
         compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
     found = compare(bench.load_run(one), bench.load_run(two), 0.05)
     assert {arm.first.plan for arm in found.arms} == {"none"}
-    assert found.left_out == ("the fault plan paper (its versions differ)",)
+    assert found.runs.left_out == ("the fault plan paper (its versions differ)",)
     edit_manifest(two, config=config, scenarios={"demo": {"asked": "another"}})
     with pytest.raises(ResultsError, match=r"share no trial: the pack demo \(its versions differ\)"):
         compare(bench.load_run(one), bench.load_run(two), 0.05)
@@ -382,7 +382,7 @@ def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) 
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
     config = config_in(two)
     edit_manifest(two, config={**config, "repair": "none"}, code={"digest": "newer"})
-    notes = compare(bench.load_run(one), bench.load_run(two), 0.05).notes
+    notes = compare(bench.load_run(one), bench.load_run(two), 0.05).runs.notes
     assert notes == ("part of what is compared: the config's repair", "part of what is compared: the code")
 
 

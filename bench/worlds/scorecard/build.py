@@ -13,7 +13,7 @@ import pandas as pd
 from bench.analysis.arms import UNUSABLE, instances_of, require_receipts
 from bench.analysis.frames import Run
 from bench.analysis.merge import merge
-from bench.analysis.shared import asked, plan_texts
+from bench.analysis.pairing import asked, plan_texts
 from bench.analysis.statistics import exact_share
 from bench.digests import digest_of
 from bench.errors import ResultsError
