@@ -56,9 +56,9 @@ def blocks_of(text: str) -> Iterator[Block]:
         line = lines[number]
         if fence := FENCE.match(line):
             end = lines.index("```", number + 1)
-            kind, said = mark.groups() if (mark := MARK.match(above)) else ("", "")
+            kind, argument = mark.groups() if (mark := MARK.match(above)) else ("", "")
             content = "".join(f"{inner}\n" for inner in lines[number + 1 : end])
-            yield Block(number + 2, fence[1], content, said * (kind == "file"), said * (kind == "not run"))
+            yield Block(number + 2, fence[1], content, argument * (kind == "file"), argument * (kind == "not run"))
             number, line = end, ""
         above = line or above * (not fence)
         number += 1

@@ -74,7 +74,7 @@ def main(names: Sequence[str]) -> None:
             if name in REPLAYED:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
-                shown = merge([bench.load_run(RESULTS / one) for one in recorded[name]])
+                shown = merge([bench.load_run(RESULTS / run) for run in recorded[name]])
             written = write_files(REPORTS / name, report_of(shown).files)
         print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
 

@@ -38,13 +38,13 @@ def updated(text: str) -> str:
 
 def _entry(document: str, section: str, numbers: list[str], reason: dict[str, Any]) -> list[str]:
     wrapped = textwrap.wrap(" ".join(numbers), 120, break_on_hyphens=False, break_long_words=False)
-    told = json.dumps(wrapped[0]) if len(wrapped) == 1 else '"""\n' + "\n".join(wrapped) + '"""'
+    text = json.dumps(wrapped[0]) if len(wrapped) == 1 else '"""\n' + "\n".join(wrapped) + '"""'
     held = ["held = [", *(f"  {json.dumps(test)}," for test in reason.get("held", ())), "]"]
     why = [f"why = {json.dumps(reason.get('why', ''), ensure_ascii=False)}"]
     return [
         f'[["{document}"]]',
         f"section = {json.dumps(section, ensure_ascii=False)}",
-        f"numbers = {told}",
+        f"numbers = {text}",
         *(held if "held" in reason else why),
     ]
 

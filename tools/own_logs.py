@@ -14,17 +14,21 @@ from bench.worlds.analysis.own_logs import LoggedTrial, logs_of
 def main(run: Path) -> int:
     kept = logs_of(run)
     arms: defaultdict[tuple[str, str], list[LoggedTrial]] = defaultdict(list)
-    for one in kept:
-        arms[one.architecture, one.plan].append(one)
+    for trial in kept:
+        arms[trial.architecture, trial.plan].append(trial)
     for (architecture, plan), trials in sorted(arms.items()):
         planned, delivered, none = (
-            sum(getattr(one, count) for one in trials) for count in ("planned", "delivered", "not_applicable")
+            sum(getattr(trial, count) for trial in trials) for count in ("planned", "delivered", "not_applicable")
         )
-        agree = sum(not one.differences for one in trials)
-        requests = sum(one.requests for one in trials)
-        said = f"{agree} of {len(trials)} trials agree on {requests:,} requests"
-        print(f"{architecture}/{plan}: {said}; kills planned {planned}, delivered {delivered}, not applicable {none}")
-    differences = [f"{one.architecture}/{one.plan} {one.instance}: {said}" for one in kept for said in one.differences]
+        agree = sum(not trial.differences for trial in trials)
+        requests = sum(trial.requests for trial in trials)
+        line = f"{agree} of {len(trials)} trials agree on {requests:,} requests"
+        print(f"{architecture}/{plan}: {line}; kills planned {planned}, delivered {delivered}, not applicable {none}")
+    differences = [
+        f"{trial.architecture}/{trial.plan} {trial.instance}: {difference}"
+        for trial in kept
+        for difference in trial.differences
+    ]
     print(*differences, sep="\n", end="\n" if differences else "")
     print(f"{len(kept)} trials with a log of their own, {len(differences)} differences")
     return 1 if differences or not kept else 0

@@ -32,20 +32,20 @@ def clustered(simulations: Simulations, designs: Sequence[tuple[int, int]] = DES
 
 def drawn(rng: np.random.Generator, shape: tuple[int, int, int], rate: float, alike: float) -> Values:
     """Which of the outputs held; the instances' own rates are of a beta distribution, or 0 and 1."""
-    own = shape[:2]
+    cells = shape[:2]
     if alike == 0.0:
-        chances = np.full(own, rate)
+        chances = np.full(cells, rate)
     elif alike == 1.0:
-        chances = (rng.random(own) < rate).astype(float)
+        chances = (rng.random(cells) < rate).astype(float)
     else:
         sharp = 1 / alike - 1
-        chances = rng.beta(rate * sharp, (1 - rate) * sharp, own)
+        chances = rng.beta(rate * sharp, (1 - rate) * sharp, cells)
     return np.asarray(rng.random(shape) < chances[:, :, None])
 
 
 def rates(held: Values, rate: float, world: str) -> Iterator[Result]:
     _, instances, each = held.shape
-    names = [str(one) for one in range(instances) for _ in range(each)]
+    names = [str(instance) for instance in range(instances) for _ in range(each)]
 
     @cache
     def by_instance(counts: tuple[int, ...]) -> Share:
@@ -56,22 +56,25 @@ def rates(held: Values, rate: float, world: str) -> Iterator[Result]:
         return share_of(sum(counts), len(names))
 
     for name, method in (("Wilson, by instance", by_instance), ("Wilson, each by itself", by_itself)):
-        found = [method(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
-        yield _result("rate by instance", world, instances, name, rate, found)
+        intervals = [method(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
+        yield _result("rate by instance", world, instances, name, rate, intervals)
 
 
 def differences(ones: Values, others: Values, truth: float, world: str) -> Result:
     _, instances, each = ones.shape
     pairs = [(str(instance), repetition) for instance in range(instances) for repetition in range(each)]
-    found = [
-        paired_rates(*(dict(zip(pairs, side.ravel().tolist(), strict=True)) for side in (one, other)))
-        for one, other in zip(ones, others, strict=True)
+    intervals = [
+        paired_rates(*(dict(zip(pairs, side.ravel().tolist(), strict=True)) for side in (left, right)))
+        for left, right in zip(ones, others, strict=True)
     ]
-    return _result("difference of rates by instance", world, instances, "Bonett-Price, by instance", truth, found)
+    return _result("difference of rates by instance", world, instances, "Bonett-Price, by instance", truth, intervals)
 
 
 def _result(
-    about: str, world: str, instances: int, method: str, truth: float, found: Sequence[Share | RateDifference]
+    about: str, world: str, instances: int, method: str, truth: float, intervals: Sequence[Share | RateDifference]
 ) -> Result:
-    hits = sum(one.low is not None and one.high is not None and one.low <= truth <= one.high for one in found)
-    return Result("coverage", about, world, True, instances, method, hits / len(found), len(found))
+    hits = sum(
+        interval.low is not None and interval.high is not None and interval.low <= truth <= interval.high
+        for interval in intervals
+    )
+    return Result("coverage", about, world, True, instances, method, hits / len(intervals), len(intervals))

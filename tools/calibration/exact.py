@@ -29,8 +29,8 @@ def wilson(n: int) -> Iterator[Result]:
     shares = [share_of(k, n) for k in range(n + 1)]
     conservative = [stats.binomtest(k, n).proportion_ci(0.95, method="exact") for k in range(n + 1)]
     ends = {
-        "Wilson": [(one.low, one.high) for one in shares],
-        "Clopper-Pearson": [(one.low, one.high) for one in conservative],
+        "Wilson": [(share.low, share.high) for share in shares],
+        "Clopper-Pearson": [(share.low, share.high) for share in conservative],
     }
     for name, intervals in ends.items():
         coverage = covered(np.array(intervals, dtype=float), n)
@@ -71,12 +71,12 @@ def discordant(n: int) -> Iterator[Result]:
 
 def _ends(gained: int, lost: int, n: int) -> tuple[float, float]:
     """Of the shipped interval."""
-    one = {("", pair): pair < gained for pair in range(n)}
-    other = {("", pair): gained <= pair < gained + lost for pair in range(n)}
-    found = paired_rates(one, other)
-    if found.low is None or found.high is None:
+    gains = {("", pair): pair < gained for pair in range(n)}
+    losses = {("", pair): gained <= pair < gained + lost for pair in range(n)}
+    difference = paired_rates(gains, losses)
+    if difference.low is None or difference.high is None:
         raise ValueError(f"{n} pairs give no interval")
-    return found.low, found.high
+    return difference.low, difference.high
 
 
 def _mcnemar(outcomes: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _mcnemar(outcomes: np.ndarray) -> np.ndarray:
 def unpaired(n: int) -> Iterator[Result]:
     """Fisher's test of two groups of n with the same rate."""
     shares = [share_of(k, n) for k in range(n + 1)]
-    refused = np.array([[(rates_differ(one, other) or 0.0) <= 0.05 for other in shares] for one in shares])
+    refused = np.array([[(rates_differ(share, other) or 0.0) <= 0.05 for other in shares] for share in shares])
     for rate in (0.1, 0.5):
         chances = stats.binom.pmf(np.arange(n + 1), n, rate)
         share = float(chances @ refused @ chances)

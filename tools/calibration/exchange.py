@@ -76,25 +76,29 @@ def verdicts_of_runs(results: Path, simulations: Simulations) -> Iterator[Verdic
 def verdicts(name: str, run: Run, simulations: Simulations, rng: np.random.Generator) -> Iterator[Verdicts]:
     """Of the comparisons that the run can judge, and of any of them at once."""
     published = _Comparisons.model_construct(**dict(load_published()))
-    own = {one.claim.id: one for one in judge_all(run, published)}
-    measured = {claim: one.measured.n for claim, one in own.items() if one.measured}
+    judged = {judgement.claim.id: judgement for judgement in judge_all(run, published)}
+    measured = {claim: judgement.measured.n for claim, judgement in judged.items() if judgement.measured}
     false = _counted(run, published, exchanged, simulations.exchanges, rng)
     there = _counted(run, published, resampled, simulations.redrawn, rng)
     for claim, pairs in measured.items():
-        reached = there[claim, _measured_side(own[claim])]
+        reached = there[claim, _measured_side(judged[claim])]
         counts = false[claim, 1] + false[claim, -1], simulations.exchanges, reached, simulations.redrawn
-        yield Verdicts(name, claim, pairs, own[claim].tested or "", *counts)
+        yield Verdicts(name, claim, pairs, judged[claim].tested or "", *counts)
     yield Verdicts(name, ANY, max(measured.values()), "", false[ANY, 0], simulations.exchanges)
 
 
 def _counted(run: Run, published: Published, again: Again, times: int, rng: np.random.Generator) -> Counter[tuple[str, int]]:
     """(claim, side) -> how often the verdict was on that side; (`ANY`, 0): how often there was one at all."""
-    found: Counter[tuple[str, int]] = Counter()
+    sides_drawn: Counter[tuple[str, int]] = Counter()
     for _ in range(times):
-        sides = {one.claim.id: _side(one) for one in judge_all(again(run, rng), published) if one.tested in ONE_SIDED}
-        found.update(sides.items())
-        found[ANY, 0] += bool(sides)
-    return found
+        sides = {
+            judgement.claim.id: _side(judgement)
+            for judgement in judge_all(again(run, rng), published)
+            if judgement.tested in ONE_SIDED
+        }
+        sides_drawn.update(sides.items())
+        sides_drawn[ANY, 0] += bool(sides)
+    return sides_drawn
 
 
 def _side(judgement: Judgement) -> int:
@@ -129,5 +133,5 @@ def _drawn(trials: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     by_unit = dict(list(trials.groupby(unit, sort=True)))
     known = list(by_unit)
     drawn = rng.integers(0, len(known), len(known))
-    parts = [by_unit[known[one]].assign(**{unit: known[place]}) for place, one in enumerate(drawn.tolist())]
+    parts = [by_unit[known[number]].assign(**{unit: known[place]}) for place, number in enumerate(drawn.tolist())]
     return pd.concat(parts)

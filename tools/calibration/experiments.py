@@ -76,22 +76,22 @@ class Result:
         return math.sqrt(self.share * (1 - self.share) / self.simulations) if self.simulations else 0.0
 
 
-def everything(found: Recorded, simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
+def everything(recorded: Recorded, simulations: Simulations, sizes: Sequence[int] = VARIANTS) -> Iterator[Result]:
     for n in sizes:
-        for number, world in enumerate((*worlds(found), *recovery_worlds())):
+        for number, world in enumerate((*worlds(recorded), *recovery_worlds())):
             yield from means(world, n, simulations, _rng(simulations, 1, n, number))
-        for number, pair in enumerate((*paired_worlds(found), *recovery_pairs())):
+        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs())):
             yield from differences(pair, n, simulations, _rng(simulations, 2, n, number))
-        for number, pair in enumerate((*paired_worlds(found), *recovery_pairs(), *solved_worlds())):
+        for number, pair in enumerate((*paired_worlds(recorded), *recovery_pairs(), *solved_worlds())):
             yield from ratios(pair, n, simulations, _rng(simulations, 3, n, number))
-        for number, pair in enumerate((*null_worlds(found), *recovery_nulls())):
+        for number, pair in enumerate((*null_worlds(recorded), *recovery_nulls())):
             yield from false_positives(pair, n, simulations, _rng(simulations, 4, n, number))
-        for number, world in enumerate(worlds(found)[:4]):
+        for number, world in enumerate(worlds(recorded)[:4]):
             yield from groups(world, n, simulations, _rng(simulations, 8, n, number))
-    yield from family(found, simulations, _rng(simulations, 5))
+    yield from family(recorded, simulations, _rng(simulations, 5))
     for tasks in TASKS:
         for spread in (0.3, 1.0):
-            yield from clusters(tasks, spread, found, simulations, _rng(simulations, 6, tasks))
+            yield from clusters(tasks, spread, recorded, simulations, _rng(simulations, 6, tasks))
     for n in (5, 10, 20):
         yield from pilots(n, simulations, _rng(simulations, 7, n))
 
@@ -106,41 +106,41 @@ def means(world: World, n: int, simulations: Simulations, rng: np.random.Generat
 
 
 def differences(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    one, other = world.draw(rng, simulations.plain, n)
+    left, right = world.draw(rng, simulations.plain, n)
     truth = world.means[0] - world.means[1]
-    usual = _widths(methods.student(one - other))
+    usual = _widths(methods.student(left - right))
     for name in ("Student t", "percentile", "BCa"):
-        ends = chunked(INTERVALS[name], (one - other)[: simulations.of(name)], name)
+        ends = chunked(INTERVALS[name], (left - right)[: simulations.of(name)], name)
         yield _covered("paired difference", world, n, name, ends, truth, usual)
 
 
 def ratios(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    one, other = world.draw(rng, simulations.plain, n)
+    left, right = world.draw(rng, simulations.plain, n)
     for name, interval in RATIOS.items():
-        ends = interval(one, other)
+        ends = interval(left, right)
         yield _covered("ratio of paired means", world, n, name, ends, world.means[0] / world.means[1])
 
 
 def false_positives(world: PairedWorld, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
-    one, other = world.draw(rng, simulations.plain, n)
+    left, right = world.draw(rng, simulations.plain, n)
     for name, test in TESTS.items():
-        p = chunked(test, (one - other)[: simulations.of(name)], name)
+        p = chunked(test, (left - right)[: simulations.of(name)], name)
         yield _found("paired test", world, n, name, p)
 
 
 def groups(world: World, n: int, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
     """Two groups of n from the same world, as the trials that were tried again and the rest may be."""
-    one, other = (world.draw(rng, simulations.plain, n) for _ in range(2))
-    yield _found("test of two groups", world, n, "Mann-Whitney", methods.mann_whitney(one, other))
+    left, right = (world.draw(rng, simulations.plain, n) for _ in range(2))
+    yield _found("test of two groups", world, n, "Mann-Whitney", methods.mann_whitney(left, right))
 
 
-def family(found: Recorded, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
+def family(recorded: Recorded, simulations: Simulations, rng: np.random.Generator) -> Iterator[Result]:
     """Any false finding among six comparisons of A/A arms: as they are, and by Holm."""
-    n, (world, *_) = 10, null_worlds(found)
+    n, (world, *_) = 10, null_worlds(recorded)
     tests = []
     for _ in range(FAMILY):
-        one, other = world.draw(rng, simulations.resampling, n)
-        tests.append(methods.sign_flip(one - other))
+        left, right = world.draw(rng, simulations.resampling, n)
+        tests.append(methods.sign_flip(left - right))
     ps = np.stack(tests, axis=1)
     adjusted = np.array([list(holm(dict(enumerate(row.tolist()))).values()) for row in ps])
     for name, least in (("each by itself", ps.min(axis=1)), ("Holm", adjusted.min(axis=1))):
@@ -148,13 +148,13 @@ def family(found: Recorded, simulations: Simulations, rng: np.random.Generator) 
 
 
 def clusters(
-    tasks: int, spread: float, found: Recorded, simulations: Simulations, rng: np.random.Generator
+    tasks: int, spread: float, recorded: Recorded, simulations: Simulations, rng: np.random.Generator
 ) -> Iterator[Result]:
     """Ten repetitions of each of so many tasks, whose own means are lognormal about what tasks at large have."""
     repetitions, experiments = 10, simulations.plain // 4
-    own = TOKENS * np.exp(rng.normal(size=(experiments, tasks, 1)) * spread - spread**2 / 2)
-    noise = rng.normal(size=(experiments, tasks, repetitions)) * found.widest - found.widest**2 / 2
-    values = own * np.exp(noise)
+    by_task = TOKENS * np.exp(rng.normal(size=(experiments, tasks, 1)) * spread - spread**2 / 2)
+    noise = rng.normal(size=(experiments, tasks, repetitions)) * recorded.widest - recorded.widest**2 / 2
+    values = by_task * np.exp(noise)
     world = World(f"tasks lognormal {spread:.1f}, 10 repetitions", spread < 1, TOKENS, lambda *_: values)
     units = {"a task a value": values.mean(axis=2), "a trial a value": values.reshape(experiments, -1)}
     for unit, each in units.items():

@@ -44,10 +44,10 @@ def breaking_even(n: int, missing: float, unlike: float, experiments: int, rng: 
         kept = rng.random(n) >= missing
         passes = _by_pair(size * (5000 + extra), kept), _by_pair(size * 5000, kept)
         rounds = _by_pair(size * ours, kept | True), _by_pair(size * theirs, kept | True)
-        found = break_even(passes, rounds)
-        if found and found.low is not None and found.high is not None:
+        estimate = break_even(passes, rounds)
+        if estimate and estimate.low is not None and estimate.high is not None:
             known += 1
-            hits += found.low <= truth <= found.high
+            hits += estimate.low <= truth <= estimate.high
     world = "unlike tasks" if unlike else f"{missing:.0%} of first passes missing" if missing else "all there"
     absent = 1 - known / experiments
     share = hits / known if known else float("nan")

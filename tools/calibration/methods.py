@@ -128,32 +128,32 @@ def _quantiles(ordered: Values, shares: Values) -> Values:
     left = np.floor(place).astype(int)
     right = np.minimum(left + 1, ordered.shape[1] - 1)
     rows = np.arange(len(ordered))
-    found = ordered[rows, left] + (place - left) * (ordered[rows, right] - ordered[rows, left])
-    return np.where(undefined, np.nan, found)
+    quantile = ordered[rows, left] + (place - left) * (ordered[rows, right] - ordered[rows, left])
+    return np.where(undefined, np.nan, quantile)
 
 
-def fieller(one: Values, other: Values) -> Ends:
-    """Of the ratio of the means of two paired arms; NaN, as there is none, where the other's mean cannot be told from 0."""
-    n = one.shape[1]
+def fieller(left: Values, right: Values) -> Ends:
+    """Of the ratio of the means of two paired arms; NaN, as there is none, where the right's mean cannot be told from 0."""
+    n = left.shape[1]
     t2 = stats.t.ppf(LEVEL, n - 1) ** 2 / n
-    above, below = one.mean(axis=1), other.mean(axis=1)
-    together = ((one - above[:, None]) * (other - below[:, None])).sum(axis=1) / (n - 1)
-    a = below**2 - t2 * other.var(axis=1, ddof=1)
+    above, below = left.mean(axis=1), right.mean(axis=1)
+    together = ((left - above[:, None]) * (right - below[:, None])).sum(axis=1) / (n - 1)
+    a = below**2 - t2 * right.var(axis=1, ddof=1)
     b = above * below - t2 * together
-    c = above**2 - t2 * one.var(axis=1, ddof=1)
+    c = above**2 - t2 * left.var(axis=1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(b**2 - a * c, 0.0))
         low, high = (b - root) / a, (b + root) / a
     return np.where(a > 0, low, np.nan), np.where(a > 0, high, np.nan)
 
 
-def ratio_of_logarithm(one: Values, other: Values) -> Ends:
+def ratio_of_logarithm(left: Values, right: Values) -> Ends:
     """Student's t of the ratio's logarithm, by the delta method; NaN, as there is none, where a mean is 0."""
-    n = one.shape[1]
+    n = left.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = one.mean(axis=1) / other.mean(axis=1)
-        rest = (one - ratio[:, None] * other).std(axis=1, ddof=1)
-        factor = np.exp(stats.t.ppf(LEVEL, n - 1) * rest / math.sqrt(n) / one.mean(axis=1))
+        ratio = left.mean(axis=1) / right.mean(axis=1)
+        rest = (left - ratio[:, None] * right).std(axis=1, ddof=1)
+        factor = np.exp(stats.t.ppf(LEVEL, n - 1) * rest / math.sqrt(n) / left.mean(axis=1))
         low, high = ratio / factor, ratio * factor
     return low, high
 
@@ -191,10 +191,10 @@ def wilcoxon(differences: Values) -> Values:
         return np.asarray(np.nan_to_num(stats.wilcoxon(differences, axis=1, method=method).pvalue, nan=1.0))
 
 
-def mann_whitney(one: Values, other: Values) -> Values:
+def mann_whitney(left: Values, right: Values) -> Values:
     """By its exact distribution in small groups, as the shipped function's permutations are."""
-    method = "exact" if one.shape[1] <= 10 else "asymptotic"
-    return np.asarray(stats.mannwhitneyu(one, other, axis=1, method=method).pvalue)
+    method = "exact" if left.shape[1] <= 10 else "asymptotic"
+    return np.asarray(stats.mannwhitneyu(left, right, axis=1, method=method).pvalue)
 
 
 INTERVALS: dict[str, Callable[[Values], Ends]] = {

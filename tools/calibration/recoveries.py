@@ -127,7 +127,7 @@ COURSES = (
 
 
 def recovery_worlds() -> list[World]:
-    return [World(one.name, one.recorded, one.arm.mean, _draw(one), one.measure) for one in COURSES]
+    return [World(course.name, course.recorded, course.arm.mean, _draw(course), course.measure) for course in COURSES]
 
 
 def _draw(course: Course) -> Callable[[np.random.Generator, int, int], Values]:
@@ -182,9 +182,9 @@ def solved_worlds() -> list[PairedWorld]:
     ]
 
 
-def _pair(measure: Measure, name: str, one: Arm, other: Arm, *, recorded: bool = True, unlike: float = 0.0) -> PairedWorld:
+def _pair(measure: Measure, name: str, left: Arm, right: Arm, *, recorded: bool = True, unlike: float = 0.0) -> PairedWorld:
     def draw(rng: np.random.Generator, experiments: int, n: int) -> tuple[Values, Values]:
         sizes = _sizes(rng, (experiments, n), unlike)
-        return one.spends(rng, sizes), other.spends(rng, sizes)
+        return left.spends(rng, sizes), right.spends(rng, sizes)
 
-    return PairedWorld(name, recorded, (one.mean, other.mean), draw, measure)
+    return PairedWorld(name, recorded, (left.mean, right.mean), draw, measure)

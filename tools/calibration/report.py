@@ -69,7 +69,7 @@ TITLES = {
 
 
 def write(
-    folder: Path, results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations
+    folder: Path, results: Sequence[Result], verdicts: Sequence[Verdicts], recorded: Recorded, simulations: Simulations
 ) -> None:
     """Writes README.md, worst.md, two CSVs and coverage.{png,svg}: the same bytes for the same results."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write(
     (folder / "calibration.csv").write_text(comma_separated(results), encoding="utf-8")
     (folder / "verdicts.csv").write_text(table_csv(verdicts_table(verdicts)), encoding="utf-8")
     (folder / "worst.md").write_text(markdown(worst_table(worst(results))), encoding="utf-8")
-    (folder / "README.md").write_text(page(results, verdicts, found, simulations, picture), encoding="utf-8")
+    (folder / "README.md").write_text(page(results, verdicts, recorded, simulations, picture), encoding="utf-8")
     (folder / f"{picture.name}.png").write_bytes(picture.png)
     (folder / f"{picture.name}.svg").write_bytes(picture.svg)
 
@@ -85,11 +85,11 @@ def write(
 def comma_separated(results: Iterable[Result]) -> str:
     """Every field, and the Monte-Carlo error of the share; what is without bound, or is none, is an empty field."""
     written = io.StringIO()
-    names = [one.name for one in fields(Result)]
+    names = [field.name for field in fields(Result)]
     writer = csv.DictWriter(written, [*names, "error"], lineterminator="\n")
     writer.writeheader()
-    for one in results:
-        row = asdict(one) | {"error": one.error}
+    for result in results:
+        row = asdict(result) | {"error": result.error}
         rounded = {name: _finite(value, 3 if name in ("width", "wide") else 6) for name, value in row.items()}
         writer.writerow(rounded)
     return written.getvalue()
@@ -117,36 +117,36 @@ def _finite(value: object, digits: int) -> object:
 def page(
     results: Sequence[Result],
     verdicts: Sequence[Verdicts],
-    found: Recorded,
+    recorded: Recorded,
     simulations: Simulations,
     picture: Picture,
 ) -> str:
     tables = [
         result_table(title, kind, about, measure, results)
         for (kind, about), title in TITLES.items()
-        for measure in dict.fromkeys(one.measure for one in results if (one.kind, one.about) == (kind, about))
+        for measure in dict.fromkeys(result.measure for result in results if (result.kind, result.about) == (kind, about))
     ]
     parts = [
-        _preface(results, verdicts, found, simulations),
+        _preface(results, verdicts, recorded, simulations),
         markdown(_chosen()),
         markdown(worst_table(worst(results))),
         f"![{picture.caption}]({picture.name}.png)\n",
         markdown(verdicts_table(verdicts)),
         *map(markdown, tables),
-        markdown(_widths([one for one in results if one.about == "mean" and one.method in WIDER])),
+        markdown(_widths([result for result in results if result.about == "mean" and result.method in WIDER])),
     ]
     return "\n".join(parts)
 
 
-def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], found: Recorded, simulations: Simulations) -> str:
+def _preface(results: Sequence[Result], verdicts: Sequence[Verdicts], recorded: Recorded, simulations: Simulations) -> str:
     return PREFACE.read_text(encoding="utf-8").format(
-        found=found,
+        found=recorded,
         simulations=simulations,
         mark=MARK.strip(),
         bearable=BEARABLE,
         false=FALSE,
         held=_Held(results),
-        upper=max((one.upper for one in verdicts), default=0.0),
+        upper=max((verdict.upper for verdict in verdicts), default=0.0),
     )
 
 
@@ -154,14 +154,14 @@ class _Held:
     """What the preface cites: `about|world|N|method`."""
 
     def __init__(self, results: Sequence[Result]):
-        self._shares = {f"{one.about}|{one.world}|{one.n}|{one.method}": one.share for one in results}
+        self._shares = {f"{result.about}|{result.world}|{result.n}|{result.method}": result.share for result in results}
 
     def __getitem__(self, key: str) -> str:
         return f"{self._shares[key]:.0%}" if key in self._shares else "–"
 
 
 def _chosen() -> Table:
-    rows = tuple((kind, one.name, one.reason) for kind, one in METHODS.items())
+    rows = tuple((kind, method.name, method.reason) for kind, method in METHODS.items())
     return Table("chosen", "Which method the suite takes", ("Of a", "Method", "Why"), rows)
 
 
@@ -169,11 +169,11 @@ def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
     """Rates of false verdicts with their interval, and how often the verdict is reached on the side that was measured."""
     rows = tuple(
         (
-            *(one.run, one.claim, one.pairs, one.verdict or "–"),
-            *(Rate(share_of(one.false, one.exchanges)), f"{one.upper:.1%}{MARK if one.upper > FALSE else ''}"),
-            Rate(share_of(one.reached, one.redrawn)) if one.redrawn else "–",
+            *(verdict.run, verdict.claim, verdict.pairs, verdict.verdict or "–"),
+            *(Rate(share_of(verdict.false, verdict.exchanges)), f"{verdict.upper:.1%}{MARK if verdict.upper > FALSE else ''}"),
+            Rate(share_of(verdict.reached, verdict.redrawn)) if verdict.redrawn else "–",
         )
-        for one in verdicts
+        for verdict in verdicts
     )
     return Table(
         "verdicts",
@@ -185,36 +185,38 @@ def verdicts_table(verdicts: Sequence[Verdicts]) -> Table:
 
 def result_table(title: str, kind: str, about: str, measure: str, results: Iterable[Result]) -> Table:
     """World and method down, N across."""
-    own = [one for one in results if (one.kind, one.about, one.measure) == (kind, about, measure)]
-    sizes = list(dict.fromkeys(one.n for one in own))
-    cells = {(_world(one), one.method, one.n): _share(one) for one in own}
-    lines = dict.fromkeys((_world(one), one.method) for one in own)
+    shown = [result for result in results if (result.kind, result.about, result.measure) == (kind, about, measure)]
+    sizes = list(dict.fromkeys(result.n for result in shown))
+    cells = {(_world(result), result.method, result.n): _share(result) for result in shown}
+    lines = dict.fromkeys((_world(result), result.method) for result in shown)
     rows = tuple((*line, *(cells.get((*line, n), "–") for n in sizes)) for line in lines)
     named = title.format(measure=NAMES.get(measure, measure))
     return Table(f"{about} {measure}", named, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
 
 
-def _world(one: Result) -> str:
+def _world(result: Result) -> str:
     # The worst rate is another one at each N: it goes into the cell.
-    name = one.world.split(": ")[0] if one.about == "rate" else one.world
-    return f"{name}, recorded" if one.recorded and one.measure else name
+    name = result.world.split(": ")[0] if result.about == "rate" else result.world
+    return f"{name}, recorded" if result.recorded and result.measure else name
 
 
-def _share(one: Result) -> str:
-    if math.isnan(one.share):
+def _share(result: Result) -> str:
+    if math.isnan(result.share):
         return "no interval"
-    bad = (one.kind == "coverage" and one.share < BEARABLE) or (one.kind == "false positives" and one.share > FALSE)
-    error = f" ± {100 * one.error:.1f}" if one.simulations else ""
-    where = f" at {one.world.split(': ')[1]}" if one.about == "rate" and ": " in one.world else ""
-    parts = [f"{share:.0%} {what}" for share, what in ((one.flat, "flat"), (one.absent, "none")) if share and share >= 0.005]
+    bad = (result.kind == "coverage" and result.share < BEARABLE) or (result.kind == "false positives" and result.share > FALSE)
+    error = f" ± {100 * result.error:.1f}" if result.simulations else ""
+    where = f" at {result.world.split(': ')[1]}" if result.about == "rate" and ": " in result.world else ""
+    parts = [
+        f"{share:.0%} {what}" for share, what in ((result.flat, "flat"), (result.absent, "none")) if share and share >= 0.005
+    ]
     beside = f", {', '.join(parts)}" if parts else ""
-    return f"{100 * one.share:.1f}%{error}{where}{MARK if bad else ''}{beside}"
+    return f"{100 * result.share:.1f}%{error}{where}{MARK if bad else ''}{beside}"
 
 
-def _widths(own: Sequence[Result]) -> Table:
-    sizes = list(dict.fromkeys(one.n for one in own))
-    cells = {(one.world, one.method, one.n): f"{_times(one.width)} ({_times(one.wide)})" for one in own}
-    lines = dict.fromkeys((one.world, one.method) for one in own)
+def _widths(results: Sequence[Result]) -> Table:
+    sizes = list(dict.fromkeys(result.n for result in results))
+    cells = {(result.world, result.method, result.n): f"{_times(result.width)} ({_times(result.wide)})" for result in results}
+    lines = dict.fromkeys((result.world, result.method) for result in results)
     rows = tuple((*line, *(cells[(*line, n)] for n in sizes)) for line in lines)
     title = "Width of an interval of a mean by that of Student's t: in the median (and exceeded by one in twenty)"
     return Table("width", title, ("World", "Method", *(f"N={n}" for n in sizes)), rows)
@@ -228,12 +230,12 @@ def _times(width: float | None) -> str:
 
 def figure(results: Iterable[Result]) -> Picture:
     """Coverage by N, a panel for each world within what was recorded."""
-    own = [one for one in results if one.about == "mean" and one.recorded]
-    names = list(dict.fromkeys((one.measure, one.world) for one in own))
+    shown = [result for result in results if result.about == "mean" and result.recorded]
+    names = list(dict.fromkeys((result.measure, result.world) for result in shown))
     with style():
         drawn, axes = panels(len(names), 4, 2.9, 2.3)
         for ax, (measure, name) in zip(axes, names, strict=True):
-            _panel(ax, measure, name, [one for one in own if (one.measure, one.world) == (measure, name)])
+            _panel(ax, measure, name, [result for result in shown if (result.measure, result.world) == (measure, name)])
         legend_below(drawn, axes[0], len(LOOKS))
         title = "How often a 95% interval of a mean holds the truth, by number of values (SIMULATED)"
         caption = (
@@ -242,15 +244,17 @@ def figure(results: Iterable[Result]) -> Picture:
         return finish(drawn, "coverage", title, caption)
 
 
-def _panel(ax: Axes, measure: str, name: str, own: Sequence[Result]) -> None:
+def _panel(ax: Axes, measure: str, name: str, results: Sequence[Result]) -> None:
     for method, (colour, marker) in LOOKS.items():
-        line = [one for one in own if one.method == method]
-        sizes, shares = [one.n for one in line], [100 * one.share for one in line]
-        ax.errorbar(sizes, shares, [200 * one.error for one in line], color=colour, marker=marker, ms=3.5, lw=1, label=method)
+        line = [result for result in results if result.method == method]
+        sizes, shares = [result.n for result in line], [100 * result.share for result in line]
+        ax.errorbar(
+            sizes, shares, [200 * result.error for result in line], color=colour, marker=marker, ms=3.5, lw=1, label=method
+        )
     ax.axhline(95, color=BLACK, lw=0.7, ls="--")
     ax.axhline(100 * BEARABLE, color=BLACK, lw=0.7, ls=":")
     ax.set(xscale="log", ylim=(30, 101), ylabel="coverage %", xlabel="N")
     panel_title(ax, name, NAMES.get(measure, measure))
-    sizes = sorted({one.n for one in own})
+    sizes = sorted({result.n for result in results})
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.minorticks_off()

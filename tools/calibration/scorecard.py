@@ -70,8 +70,8 @@ class Damage:
         """Effects beyond the control, and crashes: a row an experiment, a column an instance."""
         shape = (experiments, instances)
         crashes = rng.integers(CRASHES[0], CRASHES[1] + 1, shape)
-        own = np.exp(rng.normal(size=shape) * self.unlike - self.unlike**2 / 2)
-        return rng.poisson(self.rate * own * crashes) - rng.poisson(self.control, shape), crashes
+        by_instance = np.exp(rng.normal(size=shape) * self.unlike - self.unlike**2 / 2)
+        return rng.poisson(self.rate * by_instance * crashes) - rng.poisson(self.control, shape), crashes
 
 
 DAMAGES = (Damage(2.5, 0.2), Damage(0.5, 0.5), Damage(0.5, 0.5, 1.0), Damage(0.05, 0.5), Damage(0.05, 0.5, 1.0))
@@ -94,14 +94,14 @@ def of_scorecards(simulations: Simulations, sizes: Sequence[int] = INSTANCES) ->
 
 def share(held: Values, rate: float, world: str) -> Result:
     _, instances, each = held.shape
-    names = [str(one) for one in range(instances) for _ in range(each)]
+    names = [str(instance) for instance in range(instances) for _ in range(each)]
 
     @cache
     def interval(counts: tuple[int, ...]) -> Share:
         return exact_share_by_instance(names, [place < count for count in counts for place in range(each)])
 
-    found = [interval(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
-    return _result("share of trials", world, instances, "Clopper-Pearson, by instance", rate, found)
+    intervals = [interval(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
+    return _result("share of trials", world, instances, "Clopper-Pearson, by instance", rate, intervals)
 
 
 def passing(held: Values, k: int, truth: float, world: str) -> Result:
@@ -111,8 +111,8 @@ def passing(held: Values, k: int, truth: float, world: str) -> Result:
     def interval(counts: tuple[int, ...]) -> PassHat:
         return pass_hat(k, [(count, each) for count in counts])
 
-    found = [interval(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
-    return _result("pass^k", world, instances, "t of the logit, or exact", truth, found)
+    intervals = [interval(tuple(counts)) for counts in np.sort(held.sum(axis=2)).tolist()]
+    return _result("pass^k", world, instances, "t of the logit, or exact", truth, intervals)
 
 
 def mean_power(rate: float, alike: float, k: int) -> float:
@@ -127,10 +127,10 @@ def mean_power(rate: float, alike: float, k: int) -> float:
 
 def effects(world: Damage, experiments: int, instances: int, rng: np.random.Generator) -> Iterator[Result]:
     above, below = (values.tolist() for values in world.draw(rng, experiments, instances))
-    summed = [ratio_of_sums(one, by) for one, by in zip(above, below, strict=True)]
+    summed = [ratio_of_sums(numerator, by) for numerator, by in zip(above, below, strict=True)]
     yield _result("effects for a crash", world.name, instances, "Student t of the sums", world.truth, summed)
     if not world.control:
-        parted = [_ratio_of_means(one, by) for one, by in zip(above, below, strict=True)]
+        parted = [_ratio_of_means(numerator, by) for numerator, by in zip(above, below, strict=True)]
         yield _result("effects for a crash", world.name, instances, "t of the logarithm", world.truth, parted)
 
 
@@ -139,13 +139,13 @@ def _ratio_of_means(above: Sequence[float], below: Sequence[float]) -> Ratio:
 
 
 def _result(
-    about: str, world: str, instances: int, method: str, truth: float, found: Sequence[Share | Ratio | PassHat]
+    about: str, world: str, instances: int, method: str, truth: float, intervals: Sequence[Share | Ratio | PassHat]
 ) -> Result:
-    ends = [(one.low, one.high) for one in found if one.low is not None and one.high is not None]
+    ends = [(interval.low, interval.high) for interval in intervals if interval.low is not None and interval.high is not None]
     hits = sum(low <= truth + 1e-12 and truth - 1e-12 <= high for low, high in ends)
     held = hits / len(ends) if ends else math.nan
-    absent = 1 - len(ends) / len(found)
-    return Result("coverage", about, world, True, instances, method, held, len(found), absent=absent)
+    absent = 1 - len(ends) / len(intervals)
+    return Result("coverage", about, world, True, instances, method, held, len(intervals), absent=absent)
 
 
 def write(folder: Path, results: Sequence[Result], simulations: Simulations) -> None:

@@ -68,20 +68,20 @@ RECORDED = Recorded(spread=0.13788745688911544, widest=0.23592913343402858, reje
 2026-11-22 with version 0.1.0: two packs, three architectures. To the last digit: every simulated number follows from it."""
 
 
-def worlds(found: Recorded) -> list[World]:
+def worlds(recorded: Recorded) -> list[World]:
     """The tokens of one arm."""
     return [
-        *(_tokens(spread, 0.0, recorded=True) for spread in (found.spread, found.widest)),
-        _tokens(found.spread, found.failing, recorded=True),
-        _tokens(found.spread, 0.5, recorded=True),
-        *(_tokens(found.spread, failing, recorded=False) for failing in (0.2, 0.05)),
+        *(_tokens(spread, 0.0, recorded=True) for spread in (recorded.spread, recorded.widest)),
+        _tokens(recorded.spread, recorded.failing, recorded=True),
+        _tokens(recorded.spread, 0.5, recorded=True),
+        *(_tokens(recorded.spread, failing, recorded=False) for failing in (0.2, 0.05)),
         *(_tokens(spread, 0.0, recorded=False) for spread in (0.6, 1.0)),
     ]
 
 
-def paired_worlds(found: Recorded) -> list[PairedWorld]:
-    """Two arms that differ: what one spends less, in the mean, the other spends more."""
-    wide, narrow = found.widest, found.spread
+def paired_worlds(recorded: Recorded) -> list[PairedWorld]:
+    """Two arms that differ: what the left spends less, in the mean, the right spends more."""
+    wide, narrow = recorded.widest, recorded.spread
     return [
         _pair("lognormal, a fifth less", (wide, 0.0, 0.8), (wide, 0.0, 1.0), recorded=True),
         _pair("reruns against none", (narrow, 0.5, 1.0), (narrow, 0.0, 1.0), recorded=True),
@@ -91,9 +91,9 @@ def paired_worlds(found: Recorded) -> list[PairedWorld]:
     ]
 
 
-def null_worlds(found: Recorded) -> list[PairedWorld]:
+def null_worlds(recorded: Recorded) -> list[PairedWorld]:
     """Two arms whose means are equal: A/A, an architecture against itself, and two that differ in all but the mean."""
-    wide, narrow = found.widest, found.spread
+    wide, narrow = recorded.widest, recorded.spread
     alike = [(wide, 0.0, 1.0), (narrow, 0.5, 1.0), (narrow, 0.05, 1.0), (1.0, 0.0, 1.0)]
     names = ["A/A, lognormal", "A/A, reruns 0.5", "A/A, rare reruns (0.05)", "A/A, lognormal 1.0"]
     same = [_pair(name, arm, arm, recorded=True) for name, arm in zip(names, alike, strict=True)]
@@ -123,12 +123,12 @@ Arm = tuple[float, float, float]
 """Spread, chance to fail, tokens of an attempt by TOKENS."""
 
 
-def _pair(name: str, one: Arm, other: Arm, *, recorded: bool) -> PairedWorld:
+def _pair(name: str, left: Arm, right: Arm, *, recorded: bool) -> PairedWorld:
     def draw(rng: np.random.Generator, experiments: int, n: int) -> tuple[Values, Values]:
         seed = rng.normal(size=(experiments, n)) * math.sqrt(SHARED)
-        return _arm(rng, seed, one), _arm(rng, seed, other)
+        return _arm(rng, seed, left), _arm(rng, seed, right)
 
-    means = (TOKENS * one[2] * _attempts(one[1]), TOKENS * other[2] * _attempts(other[1]))
+    means = (TOKENS * left[2] * _attempts(left[1]), TOKENS * right[2] * _attempts(right[1]))
     return PairedWorld(name, recorded, means, draw)
 
 
@@ -141,7 +141,7 @@ def _spent(rng: np.random.Generator, seed: Values, spread: float, failing: float
     """Tokens of a trial, attempt by attempt. `seed` is what it has in common with its twin, of variance `shared`."""
     spent, goes_on = np.zeros(seed.shape), np.ones(seed.shape, dtype=bool)
     for _ in range(ATTEMPTS):
-        own = rng.normal(size=seed.shape) * math.sqrt(1 - shared)
-        spent += goes_on * TOKENS * np.exp(spread * (seed + own) - spread**2 / 2)
+        by_attempt = rng.normal(size=seed.shape) * math.sqrt(1 - shared)
+        spent += goes_on * TOKENS * np.exp(spread * (seed + by_attempt) - spread**2 / 2)
         goes_on &= rng.random(seed.shape) < failing
     return spent

@@ -46,31 +46,31 @@ class Worst:
 def worst(results: Iterable[Result]) -> list[Worst]:
     """Rounded to four digits."""
     shares: dict[tuple[str, int], dict[bool, list[float]]] = {}
-    for one in _shown(results):
-        about = SHOWN[one.about, one.method].format(measure=one.measure)
-        shares.setdefault((about, one.n), {}).setdefault(one.recorded, []).append(one.share)
-    found = []
-    for (about, n), own in sorted(shares.items()):
+    for result in _shown(results):
+        about = SHOWN[result.about, result.method].format(measure=result.measure)
+        shares.setdefault((about, result.n), {}).setdefault(result.recorded, []).append(result.share)
+    worst = []
+    for (about, n), by_kind in sorted(shares.items()):
         pick: Callable[[list[float]], float] = max if about == TEST else min
-        known = {recorded: round(pick(values), 4) for recorded, values in own.items()}
-        found.append(Worst(about, n, *(known.get(kind, known.get(not kind, 0.0)) for kind in (True, False))))
-    return found
+        known = {recorded: round(pick(values), 4) for recorded, values in by_kind.items()}
+        worst.append(Worst(about, n, *(known.get(kind, known.get(not kind, 0.0)) for kind in (True, False))))
+    return worst
 
 
-def to_csv(found: Iterable[Worst]) -> str:
+def to_csv(worst: Iterable[Worst]) -> str:
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
     writer.writerow(("about", "n", "recorded", "beyond"))
-    writer.writerows((one.about, one.n, one.recorded, one.beyond) for one in found)
+    writer.writerows((cell.about, cell.n, cell.recorded, cell.beyond) for cell in worst)
     return written.getvalue()
 
 
-def table(found: Sequence[Worst]) -> Table:
+def table(worst: Sequence[Worst]) -> Table:
     """About down, N across."""
-    sizes = sorted({one.n for one in found})
-    cells = {(one.about, one.n): _cell(one) for one in found}
+    sizes = sorted({cell.n for cell in worst})
+    cells = {(cell.about, cell.n): _cell(cell) for cell in worst}
     rows = tuple(
-        (_named(about), *(cells.get((about, n), "–") for n in sizes)) for about in dict.fromkeys(one.about for one in found)
+        (_named(about), *(cells.get((about, n), "–") for n in sizes)) for about in dict.fromkeys(cell.about for cell in worst)
     )
     title = "How often a 95% interval holds the truth (SIMULATED)"
     notes = (
@@ -85,15 +85,15 @@ def _named(about: str) -> str:
     return f"{kind} of {NAMES[measure]}" if measure in NAMES else about
 
 
-def _cell(one: Worst) -> str:
-    beyond = f" / {one.beyond:.1%}" if one.beyond != one.recorded else ""
-    return f"{one.recorded:.1%}{beyond}"
+def _cell(worst: Worst) -> str:
+    beyond = f" / {worst.beyond:.1%}" if worst.beyond != worst.recorded else ""
+    return f"{worst.recorded:.1%}{beyond}"
 
 
 def _shown(results: Iterable[Result]) -> Iterator[Result]:
-    for one in results:
-        of_another_kind = one.about == "mean" and (one.measure == "score") != (one.method == "t of the logit")
-        of_all_rates = one.about == "rate" and one.world.startswith("mean")
-        finds_nothing = one.about == "paired test" and one.n < FEWEST
-        if (one.about, one.method) in SHOWN and not (of_another_kind or of_all_rates or finds_nothing):
-            yield one
+    for result in results:
+        of_another_kind = result.about == "mean" and (result.measure == "score") != (result.method == "t of the logit")
+        of_all_rates = result.about == "rate" and result.world.startswith("mean")
+        finds_nothing = result.about == "paired test" and result.n < FEWEST
+        if (result.about, result.method) in SHOWN and not (of_another_kind or of_all_rates or finds_nothing):
+            yield result

@@ -50,7 +50,7 @@ def measured(matrix: Matrix, folder: Path) -> Iterator[Path]:
 
 
 def _trials(matrix: Matrix, architecture: str, repetition: int) -> pd.DataFrame:
-    specs = [one for one in matrix.specs if (one.architecture, one.repetition) == (architecture, repetition)]
+    specs = [spec for spec in matrix.specs if (spec.architecture, spec.repetition) == (architecture, repetition)]
     part = replace(matrix, specs=tuple(specs))
     with tempfile.TemporaryDirectory() as name:
         return lived(part, Path(name) / "run").trials[KEPT]

@@ -52,14 +52,14 @@ def claims(folder: Path, published: Published) -> Table:
     rows = rows_of(folder, name_of(published))
     if len(rows) != len(published.claims):
         raise ValueError(f"{len(rows)} of {len(published.claims)} claims of {published.paper.source} were measured")
-    verdicts = [next(one for one in VERDICTS if row["Verdict"].partition(" (")[0] == one) for row in rows]
-    told = [tally(label, verdicts) for label in dict.fromkeys(row["Model"] for row in rows)]
+    verdicts = [next(verdict for verdict in VERDICTS if row["Verdict"].partition(" (")[0] == verdict) for row in rows]
+    tallies = [tally(label, verdicts) for label in dict.fromkeys(row["Model"] for row in rows)]
     return Table(
         name_of(published),
         title_of(published),
         COLUMNS,
         tuple(_verdict(row) for row in rows),
-        (*notes_on(published), *told, *noted(_share(row) for row in rows)),
+        (*notes_on(published), *tallies, *noted(_share(row) for row in rows)),
     )
 
 

@@ -48,7 +48,7 @@ def killed(matrix: Matrix, architecture: str, kills: int) -> Killed:
 
 def in_order(matrix: Matrix, architecture: str) -> Sequence[TrialSpec]:
     """Its trials with a crash, each point as often as each other."""
-    specs = [one for one in matrix.specs if one.architecture == architecture and one.plan.name != FAULT_FREE]
+    specs = [spec for spec in matrix.specs if spec.architecture == architecture and spec.plan.name != FAULT_FREE]
     return random.Random(14).sample(specs, len(specs))
 
 
@@ -64,14 +64,14 @@ def all_killed(matrix: Matrix, kills: int) -> Iterator[Killed]:
         yield killed(matrix, architecture, kills)
 
 
-def write_kills(file: Path, found: Iterable[Killed]) -> None:
+def write_kills(file: Path, kills: Iterable[Killed]) -> None:
     """One row each, written as it is there; the file has its name once it is whole."""
     new = file.with_suffix(".new")
     with new.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, [one.name for one in fields(Killed)], lineterminator="\n")
+        writer = csv.DictWriter(out, [field.name for field in fields(Killed)], lineterminator="\n")
         writer.writeheader()
-        for one in found:
-            writer.writerow(asdict(one))
+        for kill in kills:
+            writer.writerow(asdict(kill))
             out.flush()
     new.replace(file)
 

@@ -37,33 +37,33 @@ def write(folder: Path, run: Run, kills: Sequence[Killed], sagas: Run) -> None:
 
 def page(folder: Path) -> str:
     """The page, of what the CSVs of this folder hold."""
-    found = kept.crashed(folder)
+    arms = kept.crashed(folder)
     [figure] = sorted(folder.glob("*.png"))
-    _, caption = titled(found, found[0].model)
+    _, caption = titled(arms, arms[0].model)
     shown = f"![{caption}]({figure.name})\n\n{caption}\n"
     signalled = [
         Killed(row["Architecture"], int(row["SIGKILLs"]), int(row["Trials"]), int(row[f"{SIGNALLED[3]} k"]))
         for row in kept.rows_of(folder, "kills")
     ]
     [counted] = kept.rows_of(folder, "checks")
-    told = (table_of(found), together(found), _checks([int(counted[name]) for name in CHECKED]), by_signal(signalled))
-    verdicts = [kept.claims(folder, one) for one in judged_in(folder)]
-    return "\n".join([PREFACE.read_text(encoding="utf-8"), shown, *map(markdown, (*told, *verdicts))])
+    tables = (table_of(arms), together(arms), _checks([int(counted[name]) for name in CHECKED]), by_signal(signalled))
+    verdicts = [kept.claims(folder, published) for published in judged_in(folder)]
+    return "\n".join([PREFACE.read_text(encoding="utf-8"), shown, *map(markdown, (*tables, *verdicts))])
 
 
 def judged_in(folder: Path) -> list[Published]:
-    return [one for one in load_others() if (folder / f"{name_of(one)}.csv").exists()]
+    return [published for published in load_others() if (folder / f"{name_of(published)}.csv").exists()]
 
 
-def together(found: Sequence[CrashedArm]) -> Table:
+def together(arms: Sequence[CrashedArm]) -> Table:
     """All patterns of a form together."""
     rows: list[tuple[Cell, ...]] = []
     for form, remedied in (("bare", False), ("with remedies", True)):
-        own = [one for one in found if one.architecture.endswith("_remedied") is remedied]
-        for point in dict.fromkeys(one.point for one in own):
-            here = [one for one in own if one.point == point]
-            crashes = sum(one.crashes for one in here)
-            damaged = [sum(share.k for share in kinds) for kinds in zip(*(one.shares.values() for one in here), strict=True)]
+        chosen = [arm for arm in arms if arm.architecture.endswith("_remedied") is remedied]
+        for point in dict.fromkeys(arm.point for arm in chosen):
+            here = [arm for arm in chosen if arm.point == point]
+            crashes = sum(arm.crashes for arm in here)
+            damaged = [sum(share.k for share in kinds) for kinds in zip(*(arm.shares.values() for arm in here), strict=True)]
             rows.append((form, point, crashes, *(Rate(exact_share(k, crashes)) for k in damaged)))
     return Table(
         "together",
@@ -90,7 +90,7 @@ def _checks(counts: Sequence[int]) -> Table:
 
 def by_signal(kills: Sequence[Killed]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (one.architecture, one.kills, one.trials, Rate(exact_share(one.agree, one.trials))) for one in kills
+        (kill.architecture, kill.kills, kill.trials, Rate(exact_share(kill.agree, kill.trials))) for kill in kills
     ]
-    said = "the same: the world's tables, its damage, the number of lives and the grade"
-    return Table("kills", "Real SIGKILLs of a real process", SIGNALLED, tuple(rows), (said,))
+    note = "the same: the world's tables, its damage, the number of lives and the grade"
+    return Table("kills", "Real SIGKILLs of a real process", SIGNALLED, tuple(rows), (note,))

@@ -24,18 +24,18 @@ def main(words: list[str], take_over: bool) -> int:
     """Return 1 where something differs that is not taken over."""
     kept = read() if FILE.exists() else {}
     made = items(committed_runs())
-    found = [f"{name}: is gone" for name in sorted(kept.keys() - made.keys())]
-    for name in found if take_over else ():
+    mismatches = [f"{name}: is gone" for name in sorted(kept.keys() - made.keys())]
+    for name in mismatches if take_over else ():
         del kept[name.removesuffix(": is gone")]
     for name, make in made.items():
         if any(word in name for word in words) or not words:
             now = make()
-            found += [f"{name}: {line}" for line in (differences(kept[name], now) if name in kept else ["is new"])]
+            mismatches += [f"{name}: {line}" for line in (differences(kept[name], now) if name in kept else ["is new"])]
             kept[name] = now.kept
-    print("\n".join(found) or "nothing differs")
+    print("\n".join(mismatches) or "nothing differs")
     if take_over:
         write(kept)
-    return int(bool(found) and not take_over)
+    return int(bool(mismatches) and not take_over)
 
 
 if __name__ == "__main__":

@@ -94,10 +94,10 @@ def planned(experiment: Matrix, trial: TrialSpec) -> list[tuple[object, ...]]:
     """Return every fault that the schedule of a trial can plan, each with the next number that its generator draws."""
     schedule = FaultSchedule(trial.plan, key_of(experiment.config.seed, trial), lambda _: None)
     subtasks = [subtask.name for subtask in experiment.scenarios[trial.scenario_key].task.subtasks]
-    found = [*_in_calls(schedule, trial, subtasks, experiment.config.max_attempts), *_in_world(schedule, trial)]
+    faults = [*_in_calls(schedule, trial, subtasks, experiment.config.max_attempts), *_in_world(schedule, trial)]
     return [
         (fault.point, fault.effect, due.subtask, due.attempt, due.sample, due.key, due.draw.random(), _fields_of(fault))
-        for due in found
+        for due in faults
         for fault in [due.fault]
     ]
 
@@ -120,7 +120,7 @@ def _in_world(schedule: FaultSchedule, trial: TrialSpec) -> Iterator[Any]:
             target = WORLD_TARGET if fault.subtask == EVERY else fault.subtask
             for key in WORLD_KEYS:
                 for try_ in WORLD_TRIES:
-                    due = schedule.due_in_world((fault.point,), target, key, try_, lambda one, it=fault: one is it)  # type: ignore[misc]
+                    due = schedule.due_in_world((fault.point,), target, key, try_, lambda candidate, it=fault: candidate is it)  # type: ignore[misc]
                     yield from [due] if due else []
 
 

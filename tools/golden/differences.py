@@ -52,10 +52,12 @@ def _of_aspect(where: str, before: str, after: str, trials: Sequence[str]) -> It
         yield f"{where} is told of {len(after) // WIDTH} trials, and was told of {len(before) // WIDTH}"
         return
     ends = range(WIDTH, len(before) + 1, WIDTH)
-    found = [trial for trial, end in zip(trials, ends, strict=False) if before[end - WIDTH : end] != after[end - WIDTH : end]]
-    if found:
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        yield f"{where} differs in {len(found)} of {len(trials)} trials: {'; '.join(found[:SHOWN])}{more}"
+    differing = [
+        trial for trial, end in zip(trials, ends, strict=False) if before[end - WIDTH : end] != after[end - WIDTH : end]
+    ]
+    if differing:
+        more = f" and {len(differing) - SHOWN} more" if len(differing) > SHOWN else ""
+        yield f"{where} differs in {len(differing)} of {len(trials)} trials: {'; '.join(differing[:SHOWN])}{more}"
 
 
 def _of_frames(kept: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

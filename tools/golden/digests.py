@@ -100,15 +100,15 @@ def digest(text: str, size: int) -> str:
 
 def _texts_of(frames: Mapping[str, pd.DataFrame]) -> Texts:
     """Return the values of the frames that have rows, in the golden file's words, by trial."""
-    found = {}
+    digests = {}
     for frame_name, frame in frames.items():
         if len(frame):
             known = frame.rename(columns=COLUMNS)
             ordered = known.sort_values([column for column in (*CELL, *IN_CELL) if column in known], kind="stable")
-            found[FRAMES.get(frame_name, frame_name)] = {
+            digests[FRAMES.get(frame_name, frame_name)] = {
                 str(name): _texts(values, str(name)) for name, values in ordered.items()
             }
-    return found
+    return digests
 
 
 def _texts(values: Iterable[Any], column: str) -> list[str]:
@@ -138,9 +138,9 @@ def _keys(columns: Mapping[str, Sequence[str]]) -> list[Key]:
 
 def _by_trial(texts: Texts, parts: Mapping[str, Sequence[str]], trials: Iterable[Key]) -> dict[Key, str]:
     """Return what these columns say of each trial; "" where they say nothing."""
-    found: dict[Key, list[str]] = {trial: [] for trial in trials}
+    rows_of: dict[Key, list[str]] = {trial: [] for trial in trials}
     for frame, columns in parts.items():
         if of := texts.get(frame):
             for key, row in zip(_keys(of), _rows(of, columns), strict=True):
-                found.setdefault(key, []).extend(["\0".join(row)] if any(row) else [])
-    return {trial: "\n".join(rows) for trial, rows in found.items()}
+                rows_of.setdefault(key, []).extend(["\0".join(row)] if any(row) else [])
+    return {trial: "\n".join(rows) for trial, rows in rows_of.items()}

@@ -52,13 +52,13 @@ def seconds(run: Callable[[int], SandboxResult], answers: int, pause: float) -> 
 def main(answers: int) -> None:
     """Print median and quartiles of both, in milliseconds."""
     for words, pause in PAUSES.items():
-        found: dict[str, list[float]] = {"started": [], "kept ready": []}
+        by_start: dict[str, list[float]] = {"started": [], "kept ready": []}
         for _ in range(ROUNDS):
             launching.launcher().rest()
-            found["started"] += seconds(started, answers // ROUNDS, pause)
-            found["kept ready"] += seconds(kept, answers // ROUNDS, pause)
-        for name, taken in found.items():
-            low, middle, high = (1000 * one for one in statistics.quantiles(taken, n=4))
+            by_start["started"] += seconds(started, answers // ROUNDS, pause)
+            by_start["kept ready"] += seconds(kept, answers // ROUNDS, pause)
+        for name, taken in by_start.items():
+            low, middle, high = (1000 * quantile for quantile in statistics.quantiles(taken, n=4))
             print(f"{words}, {name}: {middle:.1f} ms an answer (quartiles {low:.1f} and {high:.1f}), N = {len(taken)}")
 
 

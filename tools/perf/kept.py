@@ -34,24 +34,24 @@ def commit() -> str:
     return subprocess.run(words, cwd=TABLE.parent.parent, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def row(own: overhead.Overhead, times: dict[str, float]) -> str:
+def row(cost: overhead.Overhead, times: dict[str, float]) -> str:
     cells = (
         f"{datetime.now(UTC):%Y-%m-%d}",
         commit(),
         platform.python_version(),
-        f"{own.own:.2f}",
-        f"{own.ratio:.2f}",
+        f"{cost.own:.2f}",
+        f"{cost.ratio:.2f}",
         *(f"{times[stage]:.2f}" for stage in ("frames", "tables", "page")),
     )
     return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
-    found = row(overhead.main(overhead.ROUNDS), report.main(report.ROUNDS))
+    line = row(overhead.main(overhead.ROUNDS), report.main(report.ROUNDS))
     rows = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else HEAD.splitlines()
     TABLE.parent.mkdir(exist_ok=True)
-    TABLE.write_text("\n".join([*rows, found]) + "\n", encoding="utf-8")
-    print(found)
+    TABLE.write_text("\n".join([*rows, line]) + "\n", encoding="utf-8")
+    print(line)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class TimedChecks:
         self.spent = 0.0
 
     def within(self, scenario: Scenario) -> Scenario:
-        subtasks = tuple(replace(one, checks=tuple(map(self._timed, one.checks))) for one in scenario.task.subtasks)
+        subtasks = tuple(replace(subtask, checks=tuple(map(self._timed, subtask.checks))) for subtask in scenario.task.subtasks)
         return replace(scenario, task=replace(scenario.task, subtasks=subtasks))
 
     def _timed(self, check: Check) -> Check:
@@ -195,11 +195,11 @@ def measured(rounds: int) -> Overhead:
 
 
 def main(rounds: int) -> Overhead:
-    found = measured(rounds)
+    costs = measured(rounds)
     print(f"milliseconds of the processor per model call, the least of {rounds} rounds of {LARGE} x {CALLS} calls")
-    print(f"bench {found.own:.3f}; no prompt counted before: {found.cold:.3f}; Inspect AI, mock model: {found.inspect:.3f}")
-    print(f"bench / Inspect AI: {found.ratio:.2f}; ours holds the responses and the records being written, Inspect's its log")
-    return found
+    print(f"bench {costs.own:.3f}; no prompt counted before: {costs.cold:.3f}; Inspect AI, mock model: {costs.inspect:.3f}")
+    print(f"bench / Inspect AI: {costs.ratio:.2f}; ours holds the responses and the records being written, Inspect's its log")
+    return costs
 
 
 if __name__ == "__main__":

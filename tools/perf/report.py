@@ -109,15 +109,15 @@ def main(rounds: int) -> dict[str, float]:
     here = str(Path(__file__).resolve())
     results = f"results/{RUN}"
     commands = {stage: (here, stage, results) for stage in STAGES} | {"page": ("-m", "bench", "report", RUN)}
-    found: dict[str, list[Cost]] = {stage: [] for stage in commands}
+    by_stage: dict[str, list[Cost]] = {stage: [] for stage in commands}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_run(folder)
         for _ in range(rounds):
             for stage, command in commands.items():
-                found[stage].append(cost_of(*command, folder=folder))
+                by_stage[stage].append(cost_of(*command, folder=folder))
         size = (folder / results / "trials.jsonl").stat().st_size / 2**20
-    least = {stage: least_of(costs) for stage, costs in found.items()}
+    least = {stage: least_of(costs) for stage, costs in by_stage.items()}
     print(f"{TRIALS:,} trials, {size:.0f} MiB of records; the least of {rounds} processes each")
     print(f"{'':36} {'CPU s':>8} {'wall s':>8} {'peak MiB':>9} {'CPU, times pandas':>18}")
     for stage, cost in least.items():

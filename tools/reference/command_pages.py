@@ -33,10 +33,10 @@ def _in_group(name: str, group: Any) -> Iterator[tuple[str, Any]]:
 def _section(name: str, command: Any) -> str:
     context = command.context_class(command, info_name=name)
     usage = " ".join((name, *command.collect_usage_pieces(context)))
-    rows = [_row(*record) for one in command.get_params(context) if (record := one.get_help_record(context))]
+    rows = [_row(*record) for parameter in command.get_params(context) if (record := parameter.get_help_record(context))]
     head = "| argument or option | what it means |\n| --- | --- |"
     return "\n\n".join((f"## `{name}`", command.help, f"```text\n{usage}\n```", "\n".join((head, *rows))))
 
 
-def _row(said: str, means: str) -> str:
-    return f"| `{said.strip()}` | {' '.join(means.split())} |".replace("`*", "`")
+def _row(names: str, means: str) -> str:
+    return f"| `{names.strip()}` | {' '.join(means.split())} |".replace("`*", "`")

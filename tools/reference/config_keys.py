@@ -126,7 +126,7 @@ def _kind(value: Schema) -> str:
     if value.get("type") == "array":
         return f"list: {_kind(value['items'])}"
     word = WORDS.get(value.get("type", "object"), "table")
-    limits = [f"{said} {value[key]:g}" for key, said in LIMITS if key in value]
+    limits = [f"{words} {value[key]:g}" for key, words in LIMITS if key in value]
     return " ".join((word, *limits))
 
 

@@ -82,4 +82,4 @@ def _literal(code: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"(?<=\w)_(?!\w)|[|`]|(?<![\w*])\*(?=[\s,.;)]|$)", lambda found: f"\\{found[0]}", text)
+    return re.sub(r"(?<=\w)_(?!\w)|[|`]|(?<![\w*])\*(?=[\s,.;)]|$)", lambda match: f"\\{match[0]}", text)

@@ -16,7 +16,7 @@ RELATIVE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
 
 def filled(text: str) -> str:
     """The text of a page with its generated parts."""
-    return GENERATED.sub(lambda found: importlib.import_module(f"reference.{found[1]}").page(), text)
+    return GENERATED.sub(lambda match: importlib.import_module(f"reference.{match[1]}").page(), text)
 
 
 def inside(text: str, page: Path, pages: Path) -> str:

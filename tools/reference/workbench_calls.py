@@ -28,10 +28,10 @@ def _signature(name: str, member: object) -> str:
     if isinstance(member, property):
         return name
     function = inspect.unwrap(member)  # type: ignore[arg-type]  # a method
-    said = str(inspect.signature(function)).replace("(self, ", "(").replace("(self)", "()").replace("'", "")
+    signature = str(inspect.signature(function)).replace("(self, ", "(").replace("(self)", "()").replace("'", "")
     awaited = "await " if inspect.iscoroutinefunction(function) else ""
-    said = re.sub(r"<function (\w+) at [^>]*>", r"\1", re.sub(r"bench[.a-z_]*[.]", "", said))
-    return f"{awaited}{name}{said}".replace("|", "\\|")
+    signature = re.sub(r"<function (\w+) at [^>]*>", r"\1", re.sub(r"bench[.a-z_]*[.]", "", signature))
+    return f"{awaited}{name}{signature}".replace("|", "\\|")
 
 
 def _first_sentence(member: object) -> str:

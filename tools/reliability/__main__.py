@@ -32,18 +32,18 @@ def machine() -> str:
 
 def note(folder: Path, part: str) -> None:
     """Keep on what this part was made."""
-    others = [one for one in read(folder, Made) if one.part != part]
+    others = [made for made in read(folder, Made) if made.part != part]
     write(folder, Made, [*others, Made(part, machine(), round(os.getloadavg()[0], 1))])
 
 
 def try_anew(folder: Path, names: Sequence[str]) -> None:
     """Try the promises of these names; what is kept of the others stays."""
-    found = {one.promise: one for one in read(folder, Tried) if one.promise in NAMES}
-    most = {(one.place, one.what): one for one in read(folder, Measured)} if len(names) < len(NAMES) else {}
+    tried_by_name = {tried.promise: tried for tried in read(folder, Tried) if tried.promise in NAMES}
+    most = {(measured.place, measured.what): measured for measured in read(folder, Measured)} if len(names) < len(NAMES) else {}
     for tried, measures in all_tried(names):
-        found[tried.promise] = tried
-        most |= {(one.place, one.what): one for one in measures}
-    write(folder, Tried, [found[name] for name in NAMES if name in found])
+        tried_by_name[tried.promise] = tried
+        most |= {(measured.place, measured.what): measured for measured in measures}
+    write(folder, Tried, [tried_by_name[name] for name in NAMES if name in tried_by_name])
     write(folder, Measured, list(most.values()))
 
 

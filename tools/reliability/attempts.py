@@ -149,8 +149,8 @@ def tried(bodies: Sequence[str], target: Target) -> dict[str, str]:
 
 def absent(what: str) -> bool:
     """Whether it says that a file is not there: on this machine, or in a wall that shows few of its files."""
-    found, _, name = what.partition("nothing there: ")
-    return not found and bool(name) and (bool(backend()) or not os.path.lexists(name))
+    before, _, name = what.partition("nothing there: ")
+    return not before and bool(name) and (bool(backend()) or not os.path.lexists(name))
 
 
 def attacked(attack: str, target: Target) -> SandboxResult:

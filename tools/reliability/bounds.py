@@ -53,8 +53,8 @@ def _first_child(process: int) -> int:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         with suppress(OSError):
-            if found := Path(f"/proc/{process}/task/{process}/children").read_text().split():
-                return int(found[0])
+            if children := Path(f"/proc/{process}/task/{process}/children").read_text().split():
+                return int(children[0])
         time.sleep(0.01)
     raise TimeoutError(f"process {process} starts none")
 

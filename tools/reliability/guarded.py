@@ -13,8 +13,8 @@ from reliability.normal_user import as_nobody, interpreter
 def all_guarded() -> list[Guarded]:
     """One for each user, class of attacks and removal."""
     return [
-        Guarded(one.user, one.removed, one.attacks, one.tried, one.held, "; ".join(one.through))
-        for one in (*rows(), *_rows_as_nobody())
+        Guarded(guarded.user, guarded.removed, guarded.attacks, guarded.tried, guarded.held, "; ".join(guarded.through))
+        for guarded in (*rows(), *_rows_as_nobody())
     ]
 
 
@@ -25,5 +25,5 @@ def _rows_as_nobody() -> Iterator[Row]:
     if ran.returncode:
         raise RuntimeError(f"as a normal user the attacks were not tried to their end: {ran.stderr.strip()[-500:]}")
     for line in ran.stdout.splitlines():
-        found = json.loads(line)
-        yield Row(**{**found, "through": tuple(found["through"])})
+        row = json.loads(line)
+        yield Row(**{**row, "through": tuple(row["through"])})

@@ -148,15 +148,15 @@ def _sleeps(attack: str) -> Attempt:
     return lambda _: not forged(attack, Limits(wall_seconds=4.0, idle_seconds=0.2)).timed_out
 
 
-def table(found: Iterable[Row]) -> str:
+def table(rows: Iterable[Row]) -> str:
     """Removals down, classes across; a cell is how many held of how many."""
     by: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in found:
+    for row in rows:
         by.setdefault((row.user, row.removed), {})[row.attacks] = row
-    kinds = list(dict.fromkeys(kind for one in by.values() for kind in one))
+    kinds = list(dict.fromkeys(kind for cells in by.values() for kind in cells))
     lines = [["as", "left out", *kinds], ["---"] * (len(kinds) + 2)]
-    for (user, removed), one in by.items():
-        lines.append([user, removed, *(_cell(one.get(kind)) for kind in kinds)])
+    for (user, removed), cells in by.items():
+        lines.append([user, removed, *(_cell(cells.get(kind)) for kind in kinds)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -170,14 +170,14 @@ def main(words: list[str]) -> None:
     """Print the rows as JSON lines (`--json`), or the table and what got through."""
     if "--as-nobody" in words:
         sys.exit(as_nobody("-m", "reliability.guards", *(word for word in words if word != "--as-nobody")).returncode)
-    found = list[Row]()
+    guarded = list[Row]()
     for row in rows():
-        found.append(row)
+        guarded.append(row)
         if "--json" in words:
             print(json.dumps(asdict(row)), flush=True)
     if "--json" not in words:
-        print(table(found))
-        for row in found:
+        print(table(guarded))
+        for row in guarded:
             for name in row.through:
                 print(f"{row.user}, without {row.removed}: {row.attacks}: {name!r}")
 

@@ -84,7 +84,7 @@ Row = TypeVar("Row", Tried, Measured, Taken, Guarded, Made)
 def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f"{kind.__name__.lower()}.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [one.name for one in fields(kind)], lineterminator="\n")
+        writer = csv.DictWriter(file, [field.name for field in fields(kind)], lineterminator="\n")
         writer.writeheader()
         for row in rows:
             writer.writerow(

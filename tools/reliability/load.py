@@ -133,18 +133,18 @@ def _run(command: Sequence[str], folder: str) -> tuple[int, float, float | None]
 
 def _peak(process: int) -> float | None:
     try:
-        told = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     except OSError:
         return None
-    lines = (line.split() for line in told.splitlines() if line.startswith("VmHWM"))
+    lines = (line.split() for line in status.splitlines() if line.startswith("VmHWM"))
     return next((int(kibibytes) / 1024 for _, kibibytes, _ in lines), None)
 
 
 def _log(url: str) -> list[tuple[float, float]]:
     """What the endpoint answered since it was asked last."""
     with urlopen(Request(f"{url}/log", method="DELETE")) as answer:
-        said: dict[str, Any] = json.load(answer)
-    return [(began, ended) for began, ended in said["spans"]]
+        body: dict[str, Any] = json.load(answer)
+    return [(began, ended) for began, ended in body["spans"]]
 
 
 def _wall(spans: Sequence[tuple[float, float]], cell: Cell) -> float:

@@ -23,23 +23,25 @@ HEADINGS: Mapping[str, str] = {"processor": "Processor s", "peak": "Peak MiB", "
 def measured_in(cases: Iterable[ElementTree.Element]) -> list[Measured]:
     """The most of each place, in the order in which they came."""
     most = dict[tuple[str, str], Measured]()
-    for one in (found for case in cases for found in _of(case)):
-        before = most.get(key := (one.place, one.what))
-        most[key] = one if before is None else Measured(*key, before.tries + one.tries, max(before.most, one.most))
+    for measured in (measured for case in cases for measured in _of(case)):
+        before = most.get(key := (measured.place, measured.what))
+        most[key] = (
+            measured if before is None else Measured(*key, before.tries + measured.tries, max(before.most, measured.most))
+        )
     return list(most.values())
 
 
 def _of(case: ElementTree.Element) -> Iterator[Measured]:
-    said = {str(one.get("name")): str(one.get("value")) for one in case.iter("property")}
+    properties = {str(entry.get("name")): str(entry.get("value")) for entry in case.iter("property")}
     name = str(case.get("name"))
-    place = said.get("place") or name.partition("[")[2].removesuffix("]") or name
+    place = properties.get("place") or name.partition("[")[2].removesuffix("]") or name
     for what in PROMISED:
-        if what in said:
-            yield Measured(place, what, int(said.get("tries", "1")), float(said[what]))
+        if what in properties:
+            yield Measured(place, what, int(properties.get("tries", "1")), float(properties[what]))
 
 
 def missed(measured: Iterable[Measured]) -> Iterator[str]:
     """A line for each that is above what is promised."""
-    for one in measured:
-        if one.most > PROMISED[one.what]:
-            yield f"{one.place}: {one.most:.2f} {UNITS[one.what]}, and {PROMISED[one.what]:g} are promised."
+    for row in measured:
+        if row.most > PROMISED[row.what]:
+            yield f"{row.place}: {row.most:.2f} {UNITS[row.what]}, and {PROMISED[row.what]:g} are promised."

@@ -17,21 +17,21 @@ CAN_START = "import os, sys; sys.exit(not os.access(sys.executable, os.X_OK))"
 def interpreter() -> str:
     """One that another user can run; "" where there is none, or no `setpriv`, or where we are not root."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    found = [os.path.realpath(sys.executable), shutil.which(version, path="/usr/local/bin:/usr/bin") or "none"]
+    interpreters = [os.path.realpath(sys.executable), shutil.which(version, path="/usr/local/bin:/usr/bin") or "none"]
     possible = os.geteuid() == 0 and shutil.which(BECOME[0])
-    return next((one for one in found if possible and _ends_well([*BECOME, one, "-c", CAN_START])), "")
+    return next((path for path in interpreters if possible and _ends_well([*BECOME, path, "-c", CAN_START])), "")
 
 
 def as_nobody(*arguments: str, capture: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run `python ARGUMENTS` in the checkout, with a home of its own. Raises RuntimeError where `interpreter` finds none."""
-    if not (found := interpreter()):
+    if not (python := interpreter()):
         raise RuntimeError("no setpriv, or no interpreter that another user can run; or we are not root")
     home = Path(tempfile.mkdtemp(dir="/tmp"))
     home.chmod(0o777)
-    path = os.pathsep.join(["tools", "tests", ".", *(one for one in sys.path if one.endswith("-packages"))])
+    path = os.pathsep.join(["tools", "tests", ".", *(path for path in sys.path if path.endswith("-packages"))])
     env = {"HOME": str(home), "TMPDIR": str(home), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": path, "PATH": os.defpath}
     try:
-        command = [*BECOME, found, *arguments]
+        command = [*BECOME, python, *arguments]
         return subprocess.run(command, check=False, capture_output=capture, text=True, env={**env, **variables}, cwd=ROOT)
     finally:
         shutil.rmtree(home, ignore_errors=True)

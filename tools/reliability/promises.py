@@ -196,14 +196,14 @@ def tried(promise: Promise) -> tuple[Tried, list[Measured]]:
     tests = [test for test in promise.tests if (ROOT / test.partition("::")[0]).exists()]
     forms = "not slow" if promise.long else "not slow and not endurance"
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder) / "told.xml"
-        counted = (f"--junitxml={told}", "-o", "junit_family=xunit1", "--hypothesis-show-statistics")
+        junit = Path(folder) / "told.xml"
+        counted = (f"--junitxml={junit}", "-o", "junit_family=xunit1", "--hypothesis-show-statistics")
         command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", forms, *counted]
         done = subprocess.run([*command, *tests], cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):  # of tests, some may have failed
             raise SystemExit(f"{promise.name}: pytest said: {done.stdout[-500:]}{done.stderr[-500:]}")
-        cases = list(ElementTree.parse(told).iter("testcase"))
-    examples = [tuple(map(int, found)) for found in EXAMPLES.findall(done.stdout)]
+        cases = list(ElementTree.parse(junit).iter("testcase"))
+    examples = [tuple(map(int, numbers)) for numbers in EXAMPLES.findall(done.stdout)]
     skipped = Counter(skip.get("message", "") for case in cases if (skip := case.find("skipped")) is not None)
     ran = [case for case in cases if case.find("skipped") is None]
     further = sum(passing + failing for passing, failing in examples) - done.stdout.count(PROPERTY)
@@ -213,8 +213,8 @@ def tried(promise: Promise) -> tuple[Tried, list[Measured]]:
 
 
 def _tries(case: ElementTree.Element) -> int:
-    said = (one.get("value", "1") for one in case.iter("property") if one.get("name") == "tries")
-    return int(next(said, "1"))
+    values = (entry.get("value", "1") for entry in case.iter("property") if entry.get("name") == "tries")
+    return int(next(values, "1"))
 
 
 def all_tried(names: Container[str]) -> Iterator[tuple[Tried, list[Measured]]]:

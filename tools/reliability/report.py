@@ -43,9 +43,9 @@ def page(folder: Path) -> str:
 
 
 def _machines(made: Iterable[Made]) -> Iterator[str]:
-    for one in made:
-        load = "" if one.load is None else f", load average {one.load:g} at the end"
-        yield f"- {one.part}: {one.machine}{load}"
+    for row in made:
+        load = "" if row.load is None else f", load average {row.load:g} at the end"
+        yield f"- {row.part}: {row.machine}{load}"
 
 
 def upper(failures: int, tries: int) -> float:
@@ -54,13 +54,13 @@ def upper(failures: int, tries: int) -> float:
 
 
 def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
-    found = {one.promise: (one.tries, one.failures) for one in tried}
-    ours = [one for one in taken if one.who == OURS]
-    found[LOAD.name] = sum(one.calls for one in ours), sum(one.errors for one in ours)
+    counts = {row.promise: (row.tries, row.failures) for row in tried}
+    ours = [load for load in taken if load.who == OURS]
+    counts[LOAD.name] = sum(load.calls for load in ours), sum(load.errors for load in ours)
     rows = tuple(
-        (one.name, one.promised, one.tried, tries, failures, Number(upper(failures, tries), 2, percent=True))
-        for one in (*PROMISES, LOAD)
-        for tries, failures in [found.get(one.name, (0, 0))]
+        (promise.name, promise.promised, promise.tried, tries, failures, Number(upper(failures, tries), 2, percent=True))
+        for promise in (*PROMISES, LOAD)
+        for tries, failures in [counts.get(promise.name, (0, 0))]
         if tries
     )
     return Table(
@@ -78,8 +78,8 @@ def promises_table(tried: Iterable[Tried], taken: Iterable[Taken]) -> Table:
 
 def measured_table(measured: Sequence[Measured]) -> Table:
     """A row for each place, a column for each thing that is measured, with what is promised of it."""
-    cells = {(one.place, one.what): one.most for one in measured}
-    tries = {one.place: one.tries for one in measured}
+    cells = {(row.place, row.what): row.most for row in measured}
+    tries = {row.place: row.tries for row in measured}
     return Table(
         "measured",
         "What the worst that was tried took, beside what is promised",
@@ -109,7 +109,7 @@ def _measure(most: float | None, what: str) -> Cell:
 
 def load_table(taken: Sequence[Taken]) -> Table:
     """Medians over the repeats."""
-    places = dict.fromkeys((one.seconds, one.in_flight) for one in taken)
+    places = dict.fromkeys((load.seconds, load.in_flight) for load in taken)
     return Table(
         "load",
         "Load: wall time by the ideal, beside bare clients in the same run",
@@ -118,7 +118,7 @@ def load_table(taken: Sequence[Taken]) -> Table:
             *(f"Bare {name}" for name in CLIENTS),
             *("Recorded by the endpoint's s", "Client's share", "Processor ms a call", "Peak MiB", "Errors", "Load average"),
         ),
-        tuple(_row(*place, [one for one in taken if (one.seconds, one.in_flight) == place]) for place in places),
+        tuple(_row(*place, [load for load in taken if (load.seconds, load.in_flight) == place]) for place in places),
         (
             "wall: from the first request's arrival to the last reply, by the endpoint; ideal: calls × seconds / in flight",
             "medians over the repeats; ours and the bare clients in turns; the processor's time holds the start of Python",
@@ -130,27 +130,27 @@ def load_table(taken: Sequence[Taken]) -> Table:
 
 
 def _row(seconds: float, in_flight: int, taken: Sequence[Taken]) -> tuple[Cell, ...]:
-    ours = [one for one in taken if one.who == OURS]
-    walls = sorted(one.wall for one in ours)
-    bare = (Number(median(one.wall for one in taken if one.who == name), 2) for name in CLIENTS)
+    ours = [load for load in taken if load.who == OURS]
+    walls = sorted(load.wall for load in ours)
+    bare = (Number(median(load.wall for load in taken if load.who == name), 2) for name in CLIENTS)
     return (
         *(Number(seconds, 1), in_flight, ours[0].calls, len(ours)),
         *(Number(median(walls), 2), Number(walls[0], 2), Number(walls[-1], 2), Number(AIMS.get((seconds, in_flight)), 2)),
         *bare,
-        Number(median(one.recorded or 0.0 for one in ours), 3),
-        Number(median(one.client or 0.0 for one in ours), 1, percent=True),
-        Number(1e3 * median(one.processor for one in ours), 2),
-        Number(max((one.peak for one in ours if one.peak), default=None)),
-        sum(one.errors for one in ours),
-        Number(median(one.load for one in ours), 1),
+        Number(median(load.recorded or 0.0 for load in ours), 3),
+        Number(median(load.client or 0.0 for load in ours), 1, percent=True),
+        Number(1e3 * median(load.processor for load in ours), 2),
+        Number(max((load.peak for load in ours if load.peak), default=None)),
+        sum(load.errors for load in ours),
+        Number(median(load.load for load in ours), 1),
     )
 
 
 def guards_table(guarded: Sequence[Guarded]) -> Table:
     """A row for each user and removal, a column for each class of attacks."""
-    classes = tuple(dict.fromkeys(one.attacks for one in guarded))
-    rows = dict.fromkeys((one.user, one.removed) for one in guarded)
-    cells = {(one.user, one.removed, one.attacks): one for one in guarded}
+    classes = tuple(dict.fromkeys(row.attacks for row in guarded))
+    rows = dict.fromkeys((row.user, row.removed) for row in guarded)
+    cells = {(row.user, row.removed, row.attacks): row for row in guarded}
     return Table(
         "guards",
         "The sandbox with each guard taken away in turn: attacks that it held, of those tried",
@@ -165,9 +165,9 @@ def guards_table(guarded: Sequence[Guarded]) -> Table:
 
 
 def _guarded_row(user: str, removed: str, classes: Sequence[Guarded | None]) -> tuple[Cell, ...]:
-    tried, held = (sum(getattr(one, name) for one in classes if one) for name in ("tried", "held"))
+    tried, held = (sum(getattr(cell, name) for cell in classes if cell) for name in ("tried", "held"))
     share = Number(upper(tried - held, tried), 1, percent=True)
-    return user, removed, _share(held, tried), share, *(_share(one.held, one.tried) if one else "" for one in classes)
+    return user, removed, _share(held, tried), share, *(_share(cell.held, cell.tried) if cell else "" for cell in classes)
 
 
 def _share(held: int, tried: int) -> str:
@@ -176,18 +176,18 @@ def _share(held: int, tried: int) -> str:
 
 def _missed(taken: Sequence[Taken]) -> Iterator[str]:
     for (seconds, in_flight), aim in AIMS.items():
-        walls = [one.wall for one in taken if (one.seconds, one.in_flight, one.who) == (seconds, in_flight, OURS)]
+        walls = [load.wall for load in taken if (load.seconds, load.in_flight, load.who) == (seconds, in_flight, OURS)]
         if walls and median(walls) > aim:
             yield f"With {in_flight} calls in flight, answered after {seconds:g} s, the wall time was above the aim of {aim:g}."
 
 
 def _through(guarded: Iterable[Guarded]) -> Iterator[str]:
-    for one in guarded:
-        if one.through and one.removed == "nothing":
-            yield f"With every guard in force, as {one.user}, what got through: {one.through}."
+    for row in guarded:
+        if row.through and row.removed == "nothing":
+            yield f"With every guard in force, as {row.user}, what got through: {row.through}."
     if not guarded:
         yield "What the sandbox holds with each guard taken away was not tried in this run."
 
 
 def _untried(tried: Iterable[Tried]) -> Iterator[str]:
-    yield from (f"Not tried on this machine, of {one.promise}: {one.skipped}." for one in tried if one.skipped)
+    yield from (f"Not tried on this machine, of {row.promise}: {row.skipped}." for row in tried if row.skipped)

@@ -85,8 +85,8 @@ def completion(text: str) -> bytes:
     """The whole response, head and body."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
-    said = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
-    return response(json.dumps(said).encode())
+    body = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+    return response(json.dumps(body).encode())
 
 
 async def serve(seconds: float, replies: dict[str, str]) -> None:
