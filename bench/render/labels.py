@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.answers.formats import DEFAULT
-from bench.render.table import Cell, TableColumn
+from bench.render.table import TableColumn
 
 
 def model_label(run: Run, model: str) -> str:
@@ -28,21 +28,21 @@ def model_label(run: Run, model: str) -> str:
 
 MOST_NAMED = 4
 """Of many names, those that a sentence lists."""
-ARM = ("Scenario", "Model", "Fault plan", "Architecture")
-"""The columns of a table with a row for each arm that say which."""
 
 
-def arm_cells(run: Run, arm: Arm) -> tuple[Cell, ...]:
-    """Under ARM."""
-    return tuple(column.cell(arm) for column in arm_columns(run))
+def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
+    """The columns that say where something was measured."""
+    return (
+        TableColumn("Scenario", lambda condition: condition.scenario),
+        TableColumn("Model", lambda condition: model_label(run, condition.model)),
+        TableColumn("Fault plan", lambda condition: condition.plan),
+    )
 
 
 def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
-    """The columns ARM, where the rows are arms."""
+    """The columns that say which arm a row is of."""
     return (
-        TableColumn("Scenario", lambda arm: arm.condition.scenario),
-        TableColumn("Model", lambda arm: model_label(run, arm.condition.model)),
-        TableColumn("Fault plan", lambda arm: arm.condition.plan),
+        *(column.of(lambda arm: arm.condition) for column in condition_columns(run)),
         TableColumn("Architecture", lambda arm: arm.architecture),
     )
 

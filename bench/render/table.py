@@ -18,6 +18,7 @@ from bench.analysis.statistics import Mean, RateDifference, Share
 from bench.render.escaping import escape_csv, escape_markdown
 
 Item = TypeVar("Item")
+Whole = TypeVar("Whole")
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 TOO_FEW, TOO_WIDE = "(too few to say)", 20
 """What stands for the interval of an amount that ends beyond so many times the amount: it is exact, and says nothing."""
@@ -390,6 +391,17 @@ class TableColumn(Generic[Item]):
 
     title: str
     cell: Callable[[Item], Cell]
+
+    def of(self, read: Callable[[Whole], Item]) -> TableColumn[Whole]:
+        """Return the column for rows that are made of something that the item is a part of.
+
+        Args:
+            read: (what a row is made of) -> the item.
+
+        Returns:
+            A column with the same title.
+        """
+        return TableColumn(self.title, lambda whole: self.cell(read(whole)))
 
 
 def table_of(

@@ -15,8 +15,8 @@ from bench.analysis.frames import Run
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table
+from bench.render.labels import condition_columns, model_label, slug
+from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
 from bench.report.failure_tables import NOT_MEASURED
 from bench.report.table_part import TablePart
 
@@ -28,20 +28,27 @@ FEWEST = 5
 def break_even_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
     """None where no two architectures have first passes without faults, and rounds with them."""
     rivals = list(chain.from_iterable(rivals_of(arms, published).values()))
-    table = Table(
-        name="break_even",
-        title="Break-even: from how many failures a trial on an architecture is cheaper than another",
-        columns=(
-            *("Scenario", "Model", "Fault plan", "Architecture", "Against"),
-            *("First pass", "First pass, other's", "Pairs of passes"),
-            *("First round", "First round, other's", "Pairs of rounds"),
-            *("Cheaper from failures a trial", "Low", "High", "By the paper's figures"),
-            *("Rejections a trial", "Rejections a trial, other's"),
+    columns = (
+        *(column.of(lambda pair: pair.condition) for column in condition_columns(run)),
+        TableColumn[Rivals]("Architecture", lambda pair: pair.name),
+        TableColumn[Rivals]("Against", lambda pair: pair.other),
+        TableColumn[Rivals]("First pass", lambda pair: _bounded(pair.passes.ours)),
+        TableColumn[Rivals]("First pass, other's", lambda pair: _bounded(pair.passes.theirs)),
+        TableColumn[Rivals]("Pairs of passes", lambda pair: pair.passes.ours.n),
+        TableColumn[Rivals]("First round", lambda pair: _bounded(pair.rounds.ours)),
+        TableColumn[Rivals]("First round, other's", lambda pair: _bounded(pair.rounds.theirs)),
+        TableColumn[Rivals]("Pairs of rounds", lambda pair: pair.rounds.ours.n),
+        TableColumn[Rivals](
+            "Cheaper from failures a trial", lambda pair: _rate(pair.break_even.rate) if pair.break_even else NOT_MEASURED
         ),
-        rows=tuple(_row(run, pair) for pair in rivals),
-        notes=(*_NOTES, *_few(rivals)),
+        TableColumn[Rivals]("Low", lambda pair: _ends(pair.break_even)[0]),
+        TableColumn[Rivals]("High", lambda pair: _ends(pair.break_even)[1]),
+        TableColumn[Rivals]("By the paper's figures", lambda pair: _rate(pair.published.rate) if pair.published else "–"),
+        TableColumn[Rivals]("Rejections a trial", lambda pair: Estimate(pair.rejections[0], 1, with_n=True)),
+        TableColumn[Rivals]("Rejections a trial, other's", lambda pair: Estimate(pair.rejections[1], 1, with_n=True)),
     )
-    return [table] if rivals else []
+    title = "Break-even: from how many failures a trial on an architecture is cheaper than another"
+    return [table_of("break_even", title, columns, rivals, (*_NOTES, *_few(rivals)))] if rivals else []
 
 
 _NOTES = (
@@ -70,25 +77,17 @@ def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
         )
 
 
-def _row(run: Run, pair: Rivals) -> tuple[Cell, ...]:
-    place = (pair.condition.scenario, model_label(run, pair.condition.model), pair.condition.plan)
-    sides = [(_bounded(both.ours), _bounded(both.theirs), both.ours.n) for both in (pair.passes, pair.rounds)]
-    paper = _rate(pair.published.rate) if pair.published else "–"
-    rejections = [Estimate(mean, 1, with_n=True) for mean in pair.rejections]
-    return (*place, pair.name, pair.other, *sides[0], *sides[1], *_break_even(pair.break_even), paper, *rejections)
-
-
 def _bounded(mean: Mean) -> BoundedNumber:
     return BoundedNumber(mean.mean, mean.low, mean.high)
 
 
-def _break_even(estimate: BreakEven | None) -> tuple[Cell, Cell, Cell]:
+def _ends(estimate: BreakEven | None) -> tuple[Cell, Cell]:
     if estimate is None:
-        return NOT_MEASURED, "–", "–"
+        return "–", "–"
     if estimate.low is None or estimate.high is None:
-        return _rate(estimate.rate), Number(None), Number(None)
+        return Number(None), Number(None)
     is_bounded = math.isfinite(estimate.high) or math.isinf(estimate.low)
-    return _rate(estimate.rate), _rate(estimate.low), _rate(estimate.high) if is_bounded else UNBOUNDED
+    return _rate(estimate.low), _rate(estimate.high) if is_bounded else UNBOUNDED
 
 
 def _rate(rate: float) -> Cell:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from bench.analysis.compare import EQUAL, ArmComparison, ArmDifference, Comparison
 from bench.analysis.metrics import COST, LATENCY, TOKENS
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import ARM, model_label
+from bench.render.labels import model_label
 from bench.render.limits import coverage_said, noted
-from bench.render.table import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, Table, text_of
+from bench.render.table import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, Table, TableColumn, table_of, text_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {
@@ -33,62 +34,93 @@ _NAMES = {"price": "price of a failure", "first_round": "first round", "cost": "
 
 def arms_table(comparison: Comparison) -> Table:
     """The verdict on each arm, and by what."""
-    return Table(
-        name="verdicts",
-        title=_title(comparison),
-        columns=(*ARM, "Verdict", "Better in", "Worse in", "In doubt", *(DOLLARS if comparison.priced else ())),
-        rows=tuple((*_place(comparison, arm), *_verdict_cells(arm, bool(comparison.priced))) for arm in comparison.arms),
-        notes=(
-            *(
-                [f"compared on what they share; left out: {'; '.join(comparison.runs.left_out)}"]
-                if comparison.runs.left_out
-                else []
-            ),
-            *comparison.runs.notes,
-            "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
-            "of the whole trial, or its tokens where those are not known, and its seconds",
-            "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it, or it costs "
-            "fewer dollars and solves no fewer; better: worse by none, better by one, nothing in doubt before it; no worse: by "
-            "all; inconclusive: all else",
-            *(["$ for a solved task: all that the arm's trials cost, by those solved"] if comparison.priced else []),
+    columns = (
+        *_columns(comparison),
+        TableColumn[ArmComparison]("Verdict", lambda arm: arm.verdict),
+        *(
+            TableColumn[ArmComparison](title, lambda arm, finding=finding: _named(arm, finding))  # type: ignore[misc]
+            for title, finding in (("Better in", "better"), ("Worse in", "worse"), ("In doubt", "inconclusive"))
+        ),
+        *(
+            TableColumn[ArmComparison](title, lambda arm, side=side: Spent(arm.dollars[side], COST.digits))  # type: ignore[misc]
+            for side, title in enumerate(DOLLARS if comparison.priced else ())
         ),
     )
+    left_out = comparison.runs.left_out
+    notes = (
+        *([f"compared on what they share; left out: {'; '.join(left_out)}"] if left_out else []),
+        *comparison.runs.notes,
+        "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
+        "of the whole trial, or its tokens where those are not known, and its seconds",
+        "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it, or it costs "
+        "fewer dollars and solves no fewer; better: worse by none, better by one, nothing in doubt before it; no worse: by "
+        "all; inconclusive: all else",
+        *(["$ for a solved task: all that the arm's trials cost, by those solved"] if comparison.priced else []),
+    )
+    return table_of("verdicts", _title(comparison), columns, comparison.arms, notes)
+
+
+class Measured(NamedTuple):
+    """An arm by one criterion."""
+
+    arm: ArmComparison
+    by: ArmDifference
 
 
 def compare_table(comparison: Comparison) -> Table:
     """Differences are the second run's less the first's."""
-    rows = [(arm, row) for arm in comparison.arms for row in arm.rows]
-    spreads = [row.difference for _, row in rows if isinstance(row.difference, Mean) and row.reason != EQUAL]
+
+    def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[Measured]:
+        return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
+
+    def needed(row: Measured) -> Cell:
+        return "–" if row.by.finding != "inconclusive" else NOTHING if row.by.needed is None else row.by.needed
+
+    columns = (
+        *(column.of(lambda row: row.arm) for column in _columns(comparison)),
+        TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
+        number("A", lambda row: row.before),
+        number("B", lambda row: row.after),
+        TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber(*_difference(row.by), *_FORMS[row.by.criterion])),
+        number("Margin", lambda row: row.margin),
+        TableColumn[Measured]("Pairs", lambda row: row.by.pairs),
+        TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),
+        TableColumn[Measured]("Finding", lambda row: row.by.finding),
+        TableColumn[Measured]("Reason", lambda row: row.by.reason),
+        TableColumn[Measured]("To decide", needed),
+    )
+    rows = [Measured(arm, row) for arm in comparison.arms for row in arm.rows]
+    spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
     margin = f"{100 * comparison.margin:g}"
-    return Table(
-        name="compare",
-        title=f"{_title(comparison)}, measure by measure",
-        columns=(*ARM, "Measure", "A", "B", "B − A, paired", "Margin", "Pairs", "Unpaired", "Finding", "Reason", "To decide"),
-        rows=tuple(_row(comparison, arm, row) for arm, row in rows),
-        notes=(
-            f"worse: the 95% interval lies beyond the margin, {margin}% of A's mean (of solved: {margin} points); no worse: it "
-            "lies within; better: it lies beyond the margin on the other side",
-            "price of a failure, first round: in tokens, over pairs in which both have one",
-            "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
-            "to decide: the pairs that would, were the difference the one found, with a power of 80%",
-            *noted(spreads),
-            *filter(None, [coverage_said(spreads)]),
-        ),
+    notes = (
+        f"worse: the 95% interval lies beyond the margin, {margin}% of A's mean (of solved: {margin} points); no worse: it "
+        "lies within; better: it lies beyond the margin on the other side",
+        "price of a failure, first round: in tokens, over pairs in which both have one",
+        "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
+        "to decide: the pairs that would, were the difference the one found, with a power of 80%",
+        *noted(spreads),
+        *filter(None, [coverage_said(spreads)]),
+    )
+    return table_of("compare", f"{_title(comparison)}, measure by measure", columns, rows, notes)
+
+
+def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
+    """The columns that say which arm a row is of."""
+    first, second = comparison.runs.first, comparison.runs.second
+
+    def models(arm: ArmComparison) -> str:
+        return _of_both(model_label(first, arm.first.model), model_label(second, arm.second.model))
+
+    return (
+        TableColumn("Scenario", lambda arm: arm.first.scenario),
+        TableColumn("Model", models),
+        TableColumn("Fault plan", lambda arm: arm.first.plan),
+        TableColumn("Architecture", lambda arm: _of_both(*arm.architectures)),
     )
 
 
 def _title(comparison: Comparison) -> str:
     return f"{comparison.runs.second.name} (B) against {comparison.runs.first.name} (A)"
-
-
-def _place(comparison: Comparison, arm: ArmComparison) -> tuple[str, str, str, str]:
-    models = (model_label(comparison.runs.first, arm.first.model), model_label(comparison.runs.second, arm.second.model))
-    return (arm.first.scenario, _of_both(*models), arm.first.plan, _of_both(*arm.architectures))
-
-
-def _verdict_cells(arm: ArmComparison, priced: bool) -> tuple[Cell, ...]:
-    named = (_named(arm, finding) for finding in ("better", "worse", "inconclusive"))
-    return (arm.verdict, *named, *((Spent(amount, COST.digits) for amount in arm.dollars) if priced else ()))
 
 
 def dollars_line(comparison: Comparison) -> str:
@@ -109,19 +141,6 @@ def _briefly(arm: ArmComparison) -> str:
 
 def _named(arm: ArmComparison, finding: Any) -> str:
     return ", ".join(_NAMES.get(criterion, criterion) for criterion in arm.criteria(finding)) or "–"
-
-
-def _row(comparison: Comparison, arm: ArmComparison, row: ArmDifference) -> tuple[Cell, ...]:
-    digits, percent = _FORMS[row.criterion]
-    values = (
-        Number(row.before, digits, percent),
-        Number(row.after, digits, percent),
-        BoundedNumber(*_difference(row), digits, percent),
-        Number(row.margin, digits, percent),
-    )
-    needed: Cell = "–" if row.finding != "inconclusive" else NOTHING if row.needed is None else row.needed
-    measure = _NAMES.get(row.criterion, row.criterion)
-    return (*_place(comparison, arm), measure, *values, row.pairs, row.unpaired, row.finding, row.reason, needed)
 
 
 def _of_both(first: str, second: str) -> str:

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.analysis.arms import Arms, Condition, control_of, tokens_over
+from bench.analysis.arms import Arm, Arms, Condition, control_of, tokens_over
 from bench.analysis.frames import Run
-from bench.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, costs
+from bench.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, costs
 from bench.render.labels import condition_label, slug
-from bench.render.table import Cell, Estimate, Rate, Table
+from bench.render.table import Estimate, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
-
-UNSOLVED = (("Wrong", "wrong"), ("Gave up", "gave_up"), ("Errors", "error"))
 
 
 def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
     """A row for each measure, and a column for each architecture."""
     simulated = " (SIMULATED)" if run.is_simulated(condition.model) else ""
-    return Table(
+    architectures = (
+        TableColumn[TableColumn[Arm]](f"{name}{simulated}", lambda measure, arm=arm: measure.cell(arm))  # type: ignore[misc]
+        for name, arm in arms[condition].items()
+    )
+    return table_of(
         name=slug("comparison", condition.scenario, condition.model, condition.plan),
         title=condition_label(run, condition),
-        columns=("Measure", *(f"{name}{simulated}" for name in arms[condition])),
-        rows=tuple(_rows(arms, condition)),
-        notes=tuple(_notes(run, arms, condition)),
+        columns=(TableColumn[TableColumn[Arm]]("Measure", lambda measure: measure.title), *architectures),
+        items=_measures(arms, condition),
+        notes=_notes(run, arms, condition),
     )
 
 
-def _rows(arms: Arms, condition: Condition) -> Iterator[tuple[Cell, ...]]:
-    named = arms[condition].values()
-    yield "Trials, errors left out", *(len(arm.usable) for arm in named)
-    for metric in costs():
-        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in named)
-    yield SOLVED.title, *(Rate(arm.solved()) for arm in named)
-    for title, outcome in UNSOLVED:
-        yield title, *(arm.count(outcome) for arm in named)
-    for metric in (SCORE, RETRY_TOKENS):
-        yield metric.title, *(Estimate(arm.mean(metric.name), metric.digits) for arm in named)
-    if any(control_of(arms, arm) for arm in named):
-        yield "Paired excess tokens", *(Estimate(tokens_over(control_of(arms, arm), arm), with_n=True) for arm in named)
+def _measures(arms: Arms, condition: Condition) -> Iterator[TableColumn[Arm]]:
+    def mean(metric: Metric) -> TableColumn[Arm]:
+        return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits))
+
+    yield TableColumn("Trials, errors left out", lambda arm: len(arm.usable))
+    yield from map(mean, costs())
+    yield TableColumn(SOLVED.title, lambda arm: Rate(arm.solved()))
+    yield TableColumn("Wrong", lambda arm: arm.count("wrong"))
+    yield TableColumn("Gave up", lambda arm: arm.count("gave_up"))
+    yield TableColumn("Errors", lambda arm: arm.count("error"))
+    yield from map(mean, (SCORE, RETRY_TOKENS))
+    if any(control_of(arms, arm) for arm in arms[condition].values()):
+        excess = "Paired excess tokens"
+        yield TableColumn(excess, lambda arm: Estimate(tokens_over(control_of(arms, arm), arm), with_n=True))
 
 
 def _notes(run: Run, arms: Arms, condition: Condition) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -15,8 +16,9 @@ from bench.analysis.faults import IMPACTS
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
 from bench.analysis.published import PublishedFigures, PublishedMean
+from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import ARM, arm_cells, arm_columns, each_arm, model_label
+from bench.render.labels import arm_columns, condition_columns, each_arm
 from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
@@ -159,49 +161,78 @@ DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS
 
 def differences(run: Run, arms: Arms) -> Table:
     """Each architecture against each other, pair by pair, in what a failure costs and in the first pass."""
-    rows: list[tuple[Cell, ...]] = []
-    for condition, named in arms.items():
-        place = (condition.scenario, model_label(run, condition.model), condition.plan)
-        measures = [measure for measure in DIFFERENCES if measure in FIRST_PASS or condition.plan != FAULT_FREE]
-        for first, second in combinations(named.values(), 2):
-            name = f"{second.architecture} − {first.architecture}"
-            rows += [(*place, name, measure.title, *_difference(first, second, measure)) for measure in measures]
-    return Table(
-        name="failure_differences",
-        title="Paired differences in what a failure costs",
-        columns=(*ARM[:3], "Difference", "Measure", "N", "Mean"),
-        rows=tuple(rows),
-        notes=(
-            "over the N pairs of which both have the measure; mean ± sd of the differences [95% interval of their mean]",
-            f"a price is compared from {LEAST_PRICED} pairs on",
-        ),
+
+    def difference(row: ArmsByMeasure) -> Mean:
+        return row.second.less(row.first, row.measure.name).difference
+
+    def shown(row: ArmsByMeasure) -> Cell:
+        mean = difference(row)
+        enough = row.measure not in PRICE or mean.n >= LEAST_PRICED
+        return Estimate(mean, row.measure.digits) if enough else NOT_MEASURED
+
+    columns = (
+        *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
+        TableColumn[ArmsByMeasure]("Difference", lambda row: f"{row.second.architecture} − {row.first.architecture}"),
+        TableColumn[ArmsByMeasure]("Measure", lambda row: row.measure.title),
+        TableColumn[ArmsByMeasure]("N", lambda row: difference(row).n),
+        TableColumn[ArmsByMeasure]("Mean", shown),
     )
+    rows = [
+        ArmsByMeasure(first, second, measure)
+        for condition, named in arms.items()
+        for first, second in combinations(named.values(), 2)
+        for measure in DIFFERENCES
+        if measure in FIRST_PASS or condition.plan != FAULT_FREE
+    ]
+    notes = (
+        "over the N pairs of which both have the measure; mean ± sd of the differences [95% interval of their mean]",
+        f"a price is compared from {LEAST_PRICED} pairs on",
+    )
+    return table_of("failure_differences", "Paired differences in what a failure costs", columns, rows, notes)
 
 
-def _difference(first: Arm, second: Arm, measure: Metric) -> tuple[Cell, Cell]:
-    mean = second.less(first, measure.name).difference
-    enough = measure not in PRICE or mean.n >= LEAST_PRICED
-    return mean.n, Estimate(mean, measure.digits) if enough else NOT_MEASURED
+class ArmsByMeasure(NamedTuple):
+    """Two arms, and what they are compared by."""
+
+    first: Arm
+    second: Arm
+    measure: Metric
+
+
+class SpentOnSubtask(NamedTuple):
+    """What the trials of an arm took for a subtask; `share`: of the arm's tokens."""
+
+    arm: Arm
+    subtask: str
+    calls: int
+    tokens: int
+    share: float
+    retry: int
 
 
 def by_subtask(run: Run, arms: Arms) -> Table:
     """Where in the task an arm's tokens went: sums over its trials."""
-    rows: list[tuple[Cell, ...]] = []
-    for arm in each_arm(arms):
-        calls = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
-        tokens = calls["tokens_in"] + calls["tokens_out"]
-        whole = max(int(tokens.sum()), 1)
-        for subtask in dict.fromkeys(calls["subtask"].tolist()):
-            mine = calls["subtask"].eq(subtask)
-            total, retry = int(tokens[mine].sum()), int(tokens[mine & calls["is_retry"]].sum())
-            rows.append((*arm_cells(run, arm), subtask, int(mine.sum()), total, f"{total / whole:.1%}", retry))
-    return Table(
-        name="subtasks",
-        title="Tokens by subtask",
-        columns=(*ARM, "Subtask", "Calls", "Tokens", "Of the arm's tokens", "Retry tokens"),
-        rows=tuple(rows),
-        notes=("sums over all trials of the arm, those that ended in an error among them; all: one call does all subtasks",),
+    columns = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[SpentOnSubtask]("Subtask", lambda row: row.subtask),
+        TableColumn[SpentOnSubtask]("Calls", lambda row: row.calls),
+        TableColumn[SpentOnSubtask]("Tokens", lambda row: row.tokens),
+        TableColumn[SpentOnSubtask]("Of the arm's tokens", lambda row: f"{row.share:.1%}"),
+        TableColumn[SpentOnSubtask]("Retry tokens", lambda row: row.retry),
     )
+    notes = ("sums over all trials of the arm, those that ended in an error among them; all: one call does all subtasks",)
+    spent = (row for arm in each_arm(arms) for row in _spent_by(run, arm))
+    return table_of("subtasks", "Tokens by subtask", columns, spent, notes)
+
+
+def _spent_by(run: Run, arm: Arm) -> Iterator[SpentOnSubtask]:
+    calls = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
+    tokens = calls["tokens_in"] + calls["tokens_out"]
+    whole = max(int(tokens.sum()), 1)
+    for subtask in dict.fromkeys(calls["subtask"].tolist()):
+        mine = calls["subtask"].eq(subtask)
+        total, retry = int(tokens[mine].sum()), int(tokens[mine & calls["is_retry"]].sum())
+        yield SpentOnSubtask(arm, subtask, int(mine.sum()), total, total / whole, retry)
 
 
 PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms, of.published), "failure"),)

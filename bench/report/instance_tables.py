@@ -13,7 +13,7 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import CONFIDENCE, Pair, PairedTest, TwoByTwo
 from bench.analysis.statistics.mcnemar import TEN_POINTS
 from bench.analysis.statistics.power import POWER
-from bench.render.labels import model_label, slug
+from bench.render.labels import condition_columns, model_label, slug
 from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
@@ -35,9 +35,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
     adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
     rows = [SolvedPair(*pair, test, adjusted[place]) for place, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
     columns = (
-        TableColumn[SolvedPair]("Scenario", lambda row: row.first.condition.scenario),
-        TableColumn[SolvedPair]("Model", lambda row: model_label(run, row.first.condition.model)),
-        TableColumn[SolvedPair]("Fault plan", lambda row: row.first.condition.plan),
+        *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
         TableColumn[SolvedPair]("A", lambda row: row.first.architecture),
         TableColumn[SolvedPair]("B", lambda row: row.second.architecture),
         TableColumn[SolvedPair]("Instances", lambda row: len({instance for instance, _ in row.solved[0]})),
@@ -112,12 +110,18 @@ def by_instance(run: Run, arms: Arms) -> Iterator[Table]:
 
 
 def _by_instance(run: Run, place: Condition, arms: Arms, instances: list[str]) -> Table:
-    each = [(f"{name}, {condition.plan}", _cells(arm)) for condition, named in arms.items() for name, arm in named.items()]
-    return Table(
+    def became(name: str, arm: Arm) -> TableColumn[str]:
+        cells = _cells(arm)
+        return TableColumn(f"{name}, {arm.condition.plan}", lambda instance: cells.get(instance, "–"))
+
+    return table_of(
         name=slug("instances", place.scenario, place.model),
         title=f"Instance by instance: {place.scenario}, {model_label(run, place.model)}",
-        columns=("Instance", *(name for name, _ in each)),
-        rows=tuple((instance, *(cells.get(instance, "–") for _, cells in each)) for instance in instances),
+        columns=(
+            TableColumn[str]("Instance", lambda instance: instance),
+            *(became(name, arm) for named in arms.values() for name, arm in named.items()),
+        ),
+        items=instances,
         notes=(
             "solved k of n trials, and their tokens in all; by architecture and fault plan; trials that ended in an error are "
             "left out",

@@ -12,7 +12,7 @@ from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.analysis.per_solved import PerSolved, per_solved
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import model_label
-from bench.render.table import BoundedNumber, Cell, Estimate, Rate, Spent, Table
+from bench.render.table import BoundedNumber, Cell, Estimate, Rate, Spent, Table, TableColumn, table_of
 
 
 @dataclass(frozen=True)
@@ -161,25 +161,30 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
 
     ordered = sorted(arms, key=order)
     count = f"{len(arms)} arms on the same {len(basis.asked)} instances" if len(basis.asked) > 1 else f"{len(arms)} arms"
-    columns = ("Place", "Architecture", "Model", "Run", "Solved", "Less the first, paired")
-    costs = ("Tokens for a solved task", "Dollars for a solved task")
-    return Table(
-        name="leaderboard",
-        title=f"{title}: {count}{', SIMULATED' if basis.simulated else ''}",
-        columns=(*columns, *costs, *(() if arms[0].plan == FAULT_FREE else ("Price of a failure, tokens",))),
-        rows=tuple(_row(ordered, arm) for arm in ordered),
-    )
+    first = ordered[0]
 
+    def place(arm: ArmOfRun) -> int:
+        """An arm is placed behind those alone that are known to solve more."""
+        gaps = [arm.arm.solved_less(other.arm) for other in ordered]
+        return 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
 
-def _row(ordered: Sequence[ArmOfRun], arm: ArmOfRun) -> tuple[Cell, ...]:
-    """An arm is placed behind those alone that are known to solve more."""
-    gaps = [arm.arm.solved_less(other.arm) for other in ordered]
-    place = 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
-    price = arm.arm.mean(PRICE.tokens.name)
-    return (
-        *(place, arm.arm.architecture, arm.label, arm.name, Rate(arm.arm.solved())),
-        "–" if arm is ordered[0] else BoundedNumber(gaps[0].difference, gaps[0].low, gaps[0].high, 1, percent=True),
-        Spent(arm.tokens),
-        Spent(arm.dollars, 5),
-        *([] if arm.plan == FAULT_FREE else [Estimate(price) if price.n >= LEAST_PRICED else "not measured"]),
+    def less(arm: ArmOfRun) -> Cell:
+        gap = arm.arm.solved_less(first.arm)
+        return "–" if arm is first else BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True)
+
+    def price(arm: ArmOfRun) -> Cell:
+        mean = arm.arm.mean(PRICE.tokens.name)
+        return Estimate(mean) if mean.n >= LEAST_PRICED else "not measured"
+
+    columns = (
+        TableColumn[ArmOfRun]("Place", place),
+        TableColumn[ArmOfRun]("Architecture", lambda arm: arm.arm.architecture),
+        TableColumn[ArmOfRun]("Model", lambda arm: arm.label),
+        TableColumn[ArmOfRun]("Run", lambda arm: arm.name),
+        TableColumn[ArmOfRun]("Solved", lambda arm: Rate(arm.arm.solved())),
+        TableColumn[ArmOfRun]("Less the first, paired", less),
+        TableColumn[ArmOfRun]("Tokens for a solved task", lambda arm: Spent(arm.tokens)),
+        TableColumn[ArmOfRun]("Dollars for a solved task", lambda arm: Spent(arm.dollars, 5)),
+        *([] if first.plan == FAULT_FREE else [TableColumn[ArmOfRun]("Price of a failure, tokens", price)]),
     )
+    return table_of("leaderboard", f"{title}: {count}{', SIMULATED' if basis.simulated else ''}", columns, ordered)

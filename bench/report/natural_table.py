@@ -7,7 +7,7 @@ from bench.analysis.natural import Rejections, natural_failures
 from bench.analysis.published import PublishedFigures
 from bench.analysis.replies import KINDS, MALFORMED
 from bench.render.labels import model_label
-from bench.render.table import Cell, Number, Rate, Table
+from bench.render.table import Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.runtime.verification import ViolationKind
 
@@ -28,31 +28,32 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 def natural_table(run: Run, published: PublishedFigures) -> Table:
     """How often replies were rejected that no fault had touched, by subtask and kind."""
     rejections = list(natural_failures(run))
-    return Table(
-        name="natural_failures",
-        title="Failures that nobody planned, by distinct reply",
-        columns=("Scenario", "Model", "Subtask", "Trials that came so far", "Kind", "Rejected", "Counts as", "Paper"),
-        rows=tuple(_row(run, each, published) for each in rejections),
-        notes=(
-            "a reply is counted once, however many subtasks it held and architectures and plans were given it; replies that "
-            "carried a fault, and what was made from those, are left out",
-            "a rejected reply is of one kind, the first in this order: " + ", ".join(WORDS[kind,] for kind in KINDS),
-            "closed vocabulary: its form is right, but a field holds a word outside the list that it may take; content: a "
-            "check or a later validation refused it; insufficient: right so far as it goes; of a schema's violations a record "
-            "keeps the first three",
-            "counts as: so many independent replies, which is their number by the design effect; replies of one repetition, or "
-            "of one instance where there are several, are a cluster, and where none or all were rejected a cluster counts "
-            "once; the interval is Wilson's of that number, and wider by t's quantiles where the clusters are few",
-            *_survivors(rejections),
-            *_sources(run, published),
+    columns = (
+        TableColumn[Rejections]("Scenario", lambda each: each.scenario),
+        TableColumn[Rejections]("Model", lambda each: model_label(run, each.model)),
+        TableColumn[Rejections]("Subtask", lambda each: each.subtask or EVERY_CALL),
+        TableColumn[Rejections](
+            "Trials that came so far", lambda each: "{} of {}".format(*each.reached) if each.reached else "–"
         ),
+        TableColumn[Rejections]("Kind", lambda each: WORDS[each.kinds]),
+        TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
+        TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
+        TableColumn[Rejections]("Paper", lambda each: _paper(each, published)),
     )
-
-
-def _row(run: Run, each: Rejections, published: PublishedFigures) -> tuple[Cell, ...]:
-    came = "–" if each.reached is None else "{} of {}".format(*each.reached)
-    place = (each.scenario, model_label(run, each.model), each.subtask or EVERY_CALL, came)
-    return *place, WORDS[each.kinds], Rate(each.share), Number(each.counts_as, 1), _paper(each, published)
+    notes = (
+        "a reply is counted once, however many subtasks it held and architectures and plans were given it; replies that "
+        "carried a fault, and what was made from those, are left out",
+        "a rejected reply is of one kind, the first in this order: " + ", ".join(WORDS[kind,] for kind in KINDS),
+        "closed vocabulary: its form is right, but a field holds a word outside the list that it may take; content: a "
+        "check or a later validation refused it; insufficient: right so far as it goes; of a schema's violations a record "
+        "keeps the first three",
+        "counts as: so many independent replies, which is their number by the design effect; replies of one repetition, or "
+        "of one instance where there are several, are a cluster, and where none or all were rejected a cluster counts "
+        "once; the interval is Wilson's of that number, and wider by t's quantiles where the clusters are few",
+        *_survivors(rejections),
+        *_sources(run, published),
+    )
+    return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
 
 
 def _paper(each: Rejections, published: PublishedFigures) -> str:

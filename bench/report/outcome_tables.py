@@ -4,18 +4,21 @@ that differ from the rest."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, combinations
+from typing import NamedTuple
 
 import pandas as pd
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
-from bench.analysis.looks import looks
+from bench.analysis.looks import TwoLooks, looks
 from bench.analysis.metrics import LATENCY, TOKENS, Metric
-from bench.analysis.statistics import Denominators, Share
-from bench.render.labels import ARM, arm_cells, arm_columns, condition_label, each_arm, model_label
-from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.analysis.statistics import Denominators, Groups, Share
+from bench.render.labels import arm_columns, condition_label, each_arm, model_label
+from bench.render.table import Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 RERUN_BY = (TOKENS, LATENCY)
@@ -83,40 +86,48 @@ def _shown(arm: Arm) -> str:
 
 def reruns(run: Run, arms: Arms) -> list[Table]:
     """Within each arm, the trials that were run again after an error against the rest; no table where there are none."""
-    rows = tuple(row for named in arms.values() for arm in named.values() for row in _rows(run, arm))
     if not run.rerun:
         return []
-    columns = (*ARM, "Run again", "Rest")
-    measured = (name for measure in RERUN_BY for name in (f"{measure.title}: p", f"{measure.title}: Cliff's delta"))
-    return [
-        Table(
-            name="reruns",
-            title="Trials run again after an error, against the rest",
-            columns=(*columns, *measured, "Solved: p"),
-            rows=rows,
-            notes=(
-                f"{len(run.rerun)} trials were run again; arms in which both kinds of trial were graded are shown",
-                "if they differ, the errors did not strike at random, and means that leave errors out are biased",
-                "p: Mann-Whitney's by permutation, Fisher's for solved, each by itself; delta: the chance that a trial run "
-                "again lies above one of the rest, less the chance that it lies below",
-            ),
-        )
-    ]
+    columns = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[RunAgain]("Run again", lambda row: len(row.again)),
+        TableColumn[RunAgain]("Rest", lambda row: len(row.rest)),
+        *chain.from_iterable(map(_tested, RERUN_BY)),
+        TableColumn[RunAgain](
+            "Solved: p", lambda row: Number(statistics.rates_differ(_solved(row.again), _solved(row.rest)), 3)
+        ),
+    )
+    notes = (
+        f"{len(run.rerun)} trials were run again; arms in which both kinds of trial were graded are shown",
+        "if they differ, the errors did not strike at random, and means that leave errors out are biased",
+        "p: Mann-Whitney's by permutation, Fisher's for solved, each by itself; delta: the chance that a trial run "
+        "again lies above one of the rest, less the chance that it lies below",
+    )
+    both = [row for row in (_run_again(run, arm) for arm in each_arm(arms)) if len(row.again) and len(row.rest)]
+    return [table_of("reruns", "Trials run again after an error, against the rest", columns, both, notes)]
 
 
-def _rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
+@dataclass(frozen=True, eq=False)
+class RunAgain:
+    """The usable trials of an arm: those that were run again after an error, and the rest."""
+
+    arm: Arm
+    again: pd.DataFrame
+    rest: pd.DataFrame
+
+
+def _run_again(run: Run, arm: Arm) -> RunAgain:
     again = arm.usable["trial"].isin(run.rerun)
-    some, rest = arm.usable[again], arm.usable[~again]
-    if some.empty or rest.empty:
-        return
-    tested = (cell for measure in RERUN_BY for cell in _tested(some, rest, measure))
-    solved = Number(statistics.rates_differ(_solved(some), _solved(rest)), 3)
-    yield (*arm_cells(run, arm), len(some), len(rest), *tested, solved)
+    return RunAgain(arm, arm.usable[again], arm.usable[~again])
 
 
-def _tested(some: pd.DataFrame, rest: pd.DataFrame, measure: Metric) -> tuple[Cell, Cell]:
-    test = statistics.groups_differ(some[measure.name].tolist(), rest[measure.name].tolist())
-    return Number(test.p, 3), Number(test.delta, 2)
+def _tested(measure: Metric) -> Iterator[TableColumn[RunAgain]]:
+    @cache
+    def test(row: RunAgain) -> Groups:
+        return statistics.groups_differ(row.again[measure.name].tolist(), row.rest[measure.name].tolist())
+
+    yield TableColumn(f"{measure.title}: p", lambda row: Number(test(row).p, 3))
+    yield TableColumn(f"{measure.title}: Cliff's delta", lambda row: Number(test(row).delta, 2))
 
 
 def _solved(trials: pd.DataFrame) -> Share:
@@ -125,18 +136,14 @@ def _solved(trials: pd.DataFrame) -> Share:
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
     """What was solved of the instances that an earlier run had asked, beside those asked later; where there are both."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            look.condition.scenario,
-            model_label(run, look.condition.model),
-            name,
-            Rate(share),
-            Rate(look.later[name]),
-            Number(look.p, 3),
-        )
-        for look in looks(run, arms)
-        for name, share in look.first.items()
-    ]
+    columns = (
+        TableColumn[ArmLooks]("Scenario", lambda row: row.looks.condition.scenario),
+        TableColumn[ArmLooks]("Model", lambda row: model_label(run, row.looks.condition.model)),
+        TableColumn[ArmLooks]("Architecture", lambda row: row.architecture),
+        TableColumn[ArmLooks]("Solved, taken over", lambda row: Rate(row.looks.first[row.architecture])),
+        TableColumn[ArmLooks]("Solved, asked later", lambda row: Rate(row.looks.later[row.architecture])),
+        TableColumn[ArmLooks]("p of the two looks", lambda row: Number(row.looks.p, 3)),
+    )
     notes = (
         "a run that takes over an earlier one's replies is two samples: what was looked at first, and what was added after; of "
         "trials without a fault, k/N with its 95% interval",
@@ -144,8 +151,15 @@ def two_looks(run: Run, arms: Arms) -> list[Table]:
         "small, the two are not one population, and a share of both together is of that mixture alone",
     )
     title = "Two looks: instances that were taken over, and those asked for later"
-    columns = ("Scenario", "Model", "Architecture", "Solved, taken over", "Solved, asked later", "p of the two looks")
-    return [Table("looks", title, columns, tuple(rows), notes)] if rows else []
+    rows = [ArmLooks(look, name) for look in looks(run, arms) for name in look.first]
+    return [table_of("looks", title, columns, rows, notes)] if rows else []
+
+
+class ArmLooks(NamedTuple):
+    """An architecture, and what all of its condition solved in both looks."""
+
+    looks: TwoLooks
+    architecture: str
 
 
 PARTS = (

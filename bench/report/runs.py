@@ -16,7 +16,7 @@ from bench.errors import ResultsError
 from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import each_arm
-from bench.render.table import BoundedNumber, Cell, Estimate, Linked, Rate, Table, TableColumn, table_of
+from bench.render.table import BoundedNumber, Estimate, Linked, Rate, Table, TableColumn, table_of
 from bench.report.claims_part import CLAIMS
 from bench.report.html import rendered, source
 from bench.report.leaderboard import ArmOfRun, boards_of
@@ -190,18 +190,28 @@ def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
             if arm.plan == FAULT_FREE
         ]
         arms.sort(key=lambda arm: (arm.arm.condition.scenario, arm.arm.architecture))
-        rows = tuple(_step(before, arm) for before, arm in pairwise([None, *arms]) if arm)
         times = len({arm.name for arm in arms})
         if times > 1:
-            yield Table("history", f"The config {config}, run {times} times, without faults", HISTORY, rows)
+            title = f"The config {config}, run {times} times, without faults"
+            yield table_of("history", title, HISTORY, ((before, arm) for before, arm in pairwise([None, *arms]) if arm))
 
 
-HISTORY = ("Pack", "Architecture", "Started (UTC)", "Run", "Model", "Solved", "Tokens a trial", "Changed since the row above")
+def _changed(row: Step) -> str:
+    before, arm = row
+    if not before or before.run is arm.run or before.arm.architecture != arm.arm.architecture:
+        return "–"
+    return ", ".join(name for name, value in arm.made_by.items() if value != before.made_by[name]) or "nothing"
 
 
-def _step(before: ArmOfRun | None, row: ArmOfRun) -> tuple[Cell, ...]:
-    arm, changed = row.arm, "–"
-    if before and before.run is not row.run and before.arm.architecture == arm.architecture:
-        changed = ", ".join(name for name, value in row.made_by.items() if value != before.made_by[name]) or "nothing"
-    place = (arm.condition.scenario, arm.architecture, row.started, row.name, row.label)
-    return (*place, Rate(arm.solved()), Estimate(arm.mean(TOKENS.name)), changed)
+Step = tuple[ArmOfRun | None, ArmOfRun]
+"""An arm, and the arm in the row above it."""
+HISTORY = (
+    TableColumn[Step]("Pack", lambda row: row[1].arm.condition.scenario),
+    TableColumn[Step]("Architecture", lambda row: row[1].arm.architecture),
+    TableColumn[Step]("Started (UTC)", lambda row: row[1].started),
+    TableColumn[Step]("Run", lambda row: row[1].name),
+    TableColumn[Step]("Model", lambda row: row[1].label),
+    TableColumn[Step]("Solved", lambda row: Rate(row[1].arm.solved())),
+    TableColumn[Step]("Tokens a trial", lambda row: Estimate(row[1].arm.mean(TOKENS.name))),
+    TableColumn[Step]("Changed since the row above", _changed),
+)

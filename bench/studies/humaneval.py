@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -31,8 +32,8 @@ from bench.render.drawing import (
     finish,
     legend_of,
 )
-from bench.render.labels import ARM, arm_cells, each_arm, model_label, slug
-from bench.render.table import Cell, Rate, Table
+from bench.render.labels import arm_columns, each_arm, model_label, slug
+from bench.render.table import Rate, Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 PROBLEMS = 164
@@ -154,29 +155,34 @@ NOTES = (
 
 def tables(run: Run) -> Iterator[Table]:
     solvings = solving(run)
-    columns = (*ARM, "Problems", "Solved", "Published", *(name.capitalize() for name in CATEGORIES), "Errors")
-    yield Table(
-        "study-humaneval",
-        "HumanEval: solved, and why not",
-        columns,
-        tuple(_row(run, solved_arm) for solved_arm in solvings),
-        NOTES,
+
+    def ended(category: str) -> TableColumn[Solving]:
+        return TableColumn(category.capitalize(), lambda solving: str(solving.counts[category]))
+
+    columns = (
+        *(column.of(lambda solving: solving.arm) for column in arm_columns(run)),
+        TableColumn[Solving]("Problems", lambda solving: str(solving.arm.trials["instance"].nunique())),
+        TableColumn[Solving]("Solved", lambda solving: Rate(solving.arm.solved())),
+        TableColumn[Solving]("Published", lambda solving: _published(run, solving)),
+        *map(ended, CATEGORIES),
+        TableColumn[Solving]("Errors", lambda solving: str(solving.arm.count("error"))),
     )
-    if named := tuple(row for solved_arm in solvings for row in _named(run, solved_arm)):
-        yield Table("study-humaneval-problems", "HumanEval: each problem that was not solved", (*ARM, "Why", "Problems"), named)
+    yield table_of("study-humaneval", "HumanEval: solved, and why not", columns, solvings, NOTES)
+    whys = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[Unsolved]("Why", lambda row: row.why),
+        TableColumn[Unsolved]("Problems", lambda row: row.problems),
+    )
+    if named := [row for solved_arm in solvings for row in _named(solved_arm)]:
+        yield table_of("study-humaneval-problems", "HumanEval: each problem that was not solved", whys, named)
 
 
-def _row(run: Run, solved_arm: Solving) -> tuple[Cell, ...]:
-    problems = str(solved_arm.arm.trials["instance"].nunique())
-    counts = (str(solved_arm.counts[name]) for name in CATEGORIES)
-    return (
-        *arm_cells(run, solved_arm.arm),
-        problems,
-        Rate(solved_arm.arm.solved()),
-        _published(run, solved_arm),
-        *counts,
-        str(solved_arm.arm.count("error")),
-    )
+class Unsolved(NamedTuple):
+    """Problems that were not solved in an arm, all for the same reason."""
+
+    arm: Arm
+    why: str
+    problems: str
 
 
 def _published(run: Run, solved_arm: Solving) -> str:
@@ -192,13 +198,13 @@ def _published(run: Run, solved_arm: Solving) -> str:
     return f"{known.rate:.1%}, {theirs} of the same {PROBLEMS}: {differ}"
 
 
-def _named(run: Run, solved_arm: Solving) -> Iterator[tuple[Cell, ...]]:
+def _named(solved_arm: Solving) -> Iterator[Unsolved]:
     for category in CATEGORIES:
         if problems := solved_arm.problems(category):
-            yield (*arm_cells(run, solved_arm.arm), category, ", ".join(problems))
+            yield Unsolved(solved_arm.arm, category, ", ".join(problems))
     errors = solved_arm.arm.trials[solved_arm.arm.trials["outcome"].eq("error")]
     for instance, reason in zip(errors["instance"].tolist(), errors["reason"].tolist(), strict=True):
-        yield (*arm_cells(run, solved_arm.arm), f"error: {reason}", instance)
+        yield Unsolved(solved_arm.arm, f"error: {reason}", instance)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

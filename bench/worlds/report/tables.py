@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
-from bench.render.labels import ARM, arm_cells, arm_columns, each_arm
-from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.render.labels import arm_columns, each_arm
+from bench.render.table import Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.worlds.environment.damage import DAMAGES
 
@@ -82,18 +83,34 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
 
 def refusals(run: Run, arms: Arms) -> list[Table]:
     """Why calls were refused or failed, the most frequent first."""
-    rows = tuple(row for arm in _with_world(arms) for row in _refusals(run, arm))
-    columns = (*ARM, "Tool", "Outcome", "Why", "Calls")
-    return [Table("world_refusals", "Calls that were refused or failed", columns, rows)] if rows else []
+    columns = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[TurnedCalls]("Tool", lambda row: row.tool),
+        TableColumn[TurnedCalls]("Outcome", lambda row: row.outcome),
+        TableColumn[TurnedCalls]("Why", lambda row: row.why),
+        TableColumn[TurnedCalls]("Calls", lambda row: row.calls),
+    )
+    rows = [row for arm in _with_world(arms) for row in _refusals(run, arm)]
+    return [table_of("world_refusals", "Calls that were refused or failed", columns, rows)] if rows else []
 
 
-def _refusals(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
+class TurnedCalls(NamedTuple):
+    """Calls of a tool in an arm that came to nothing for the same reason."""
+
+    arm: Arm
+    tool: str
+    outcome: str
+    why: str
+    calls: int
+
+
+def _refusals(run: Run, arm: Arm) -> Iterator[TurnedCalls]:
     made = _calls_of(run, arm)
     turned = made[made["outcome"].isin(("refused", "failed"))]
     why = turned["code"].mask(turned["code"].eq(""), "not told")
     counts = Counter(zip(turned["tool"], turned["outcome"], why, strict=True))
     for told, calls in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield (*arm_cells(run, arm), *told, calls)
+        yield TurnedCalls(arm, *told, calls)
 
 
 def _lived(arm: Arm) -> pd.DataFrame:

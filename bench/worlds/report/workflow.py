@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import pandas as pd
 
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.statistics import share_by_instance
-from bench.render.labels import ARM, arm_cells, arm_columns, each_arm
+from bench.render.labels import arm_columns, each_arm
 from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
@@ -71,17 +71,33 @@ def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:
 
 
 def _steps(run: Run, arms: list[Arm]) -> Table:
-    rows = tuple(row for arm in arms for row in _step_rows(run, arm))
-    columns = (*ARM, "Step", "Done, of those that began", "Attempts", "Why not")
+    columns = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[TriedStep]("Step", lambda row: row.name),
+        TableColumn[TriedStep]("Done, of those that began", lambda row: _share(row.tries, row.tries["done"])),
+        TableColumn[TriedStep]("Attempts", lambda row: Number(_mean(row.tries["attempts"]), 2)),
+        TableColumn[TriedStep]("Why not", _why_not),
+    )
+    rows = (
+        TriedStep(arm, str(name), tries)
+        for arm in arms
+        for name, tries in _steps_of(run, arm).groupby("step", sort=False, observed=True)
+    )
     notes = ("a step that nothing began is not counted; attempts are the mean by step, and reasons say how often",)
-    return Table("world_steps", "Steps: how often each is done, and why not", columns, rows, notes)
+    return table_of("world_steps", "Steps: how often each is done, and why not", columns, rows, notes)
 
 
-def _step_rows(run: Run, arm: Arm) -> Iterator[tuple[Cell, ...]]:
-    for name, group in _steps_of(run, arm).groupby("step", sort=False, observed=True):
-        reasons = Counter(group.loc[group["why"].ne(""), "why"]).most_common(MOST_REASONS)
-        why = ", ".join(f"{reason} {times}" for reason, times in reasons)
-        yield *arm_cells(run, arm), str(name), _share(group, group["done"]), Number(_mean(group["attempts"]), 2), why or "–"
+class TriedStep(NamedTuple):
+    """A step of an arm's trials, with a row for each trial that began it."""
+
+    arm: Arm
+    name: str
+    tries: pd.DataFrame
+
+
+def _why_not(step: TriedStep) -> str:
+    reasons = Counter(step.tries.loc[step.tries["why"].ne(""), "why"]).most_common(MOST_REASONS)
+    return ", ".join(f"{reason} {times}" for reason, times in reasons) or "–"
 
 
 PARTS = (TablePart("world_workflow", lambda of: workflow_tables(of.run, of.arms), "world", concerns=("steps",)),)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bench.render.labels import ARM, arm_cells, each_arm
-from bench.render.table import Cell, Table
+from bench.render.labels import arm_columns, each_arm
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.results import Results
 from bench.report.table_part import TablePart
 
 
 def heard(of: Results) -> Table:
-    rows: list[tuple[Cell, ...]] = [(*arm_cells(of.run, arm), int(arm.trials["calls"].sum())) for arm in each_arm(of.arms)]
-    return Table("heard", "What was heard", (*ARM, "Replies"), tuple(rows), ("counted by a parrot",))
+    columns = (*arm_columns(of.run), TableColumn("Replies", lambda arm: int(arm.trials["calls"].sum())))
+    return table_of("heard", "What was heard", columns, each_arm(of.arms), ("counted by a parrot",))
 
 
 PART = TablePart("heard", heard, "faults", concerns=("calls",))
