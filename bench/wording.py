@@ -66,11 +66,7 @@ def first_violation(error: ValidationError, kind: str = "") -> Violation:
     """The first thing that is wrong; of this kind, where there is one."""
     details = first_of(error, error.error_count())
     detail = next((detail for detail in details if detail["type"] == kind), details[0])
-    return Violation(_place(detail), detail["type"], _words(detail))
-
-
-def _place(detail: ErrorDetails) -> str:
-    return ".".join(str(step) for step in detail["loc"])
+    return Violation(".".join(str(step) for step in detail["loc"]), detail["type"], _words(detail))
 
 
 def _words(detail: ErrorDetails) -> str:

@@ -16,7 +16,7 @@ def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
     def place(of: tuple[str, LiveSeconds]) -> list[int]:
         model, arm = of
         names = (arm.scenario, model, arm.plan, arm.architecture)
-        return [_rank(name, order) for name, order in zip(names, orders, strict=True)]
+        return [(order.index(name) if name in order else len(order)) for name, order in zip(names, orders, strict=True)]
 
     return sorted(lived, key=place)
 
@@ -32,11 +32,6 @@ def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
 def _recorded(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
     for model, history in run.manifest.recordings.items():
         yield from ((model, seconds) for seconds in history.live_seconds)
-
-
-def _rank(name: str, order: Sequence[str]) -> int:
-    """What the run itself has no trial of stands last."""
-    return order.index(name) if name in order else len(order)
 
 
 def shares_by(lived: Sequence[tuple[str, LiveSeconds]]) -> Mapping[str, tuple[float, float]]:

@@ -35,7 +35,7 @@ def graded(scenario: Scenario, given: Any) -> Grade:
     Raises what the grader raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
     """
     try:
-        return _graded(scenario, given)
+        return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
     except SandboxBroken:
         raise
     except Exception as error:
@@ -43,10 +43,6 @@ def graded(scenario: Scenario, given: Any) -> Grade:
             raise
         message = f"{type(error).__name__}: {error}"
         return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, LONGEST)}")
-
-
-def _graded(scenario: Scenario, given: Any) -> Grade:
-    return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:

@@ -80,7 +80,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     kept = _Kept(key)
     message = _said_in(choice, kept)
     usage = _usage_in(document, choice, message.wrote_something)
-    word = _finish_word(choice)
+    word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
     event = finish_event(word) if word else "answer"
     if message.refusal or event == "refusal":
         return Reply(message.refusal or message.text, "content_filter", usage, extra=message.extra)
@@ -219,11 +219,6 @@ def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage 
         return Reply(text, "length" if kept.is_cut else "stop", usage, extra=message.extra)
     detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
     raise FAILURES[event](detail, partial=message.partial, counted=_counted(usage))
-
-
-def _finish_word(choice: Mapping[str, Any]) -> str:
-    """How it ended, in the provider's word; "" where no text says it. A gateway may tell only how it ended behind it."""
-    return next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
 
 
 def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:

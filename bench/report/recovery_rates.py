@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from bench.analysis.arms import Arm, Arms
+from bench.analysis.arms import Arms
 from bench.analysis.frames import Run
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
@@ -15,7 +15,7 @@ from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
 from bench.render.labels import arm_columns, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of
+from bench.render.table import BoundedNumber, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 
@@ -28,7 +28,7 @@ def recovery_tables(run: Run, arms: Arms) -> list[Table]:
 
 def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
     return (
-        *(TableColumn(column.title, _of_arm(column)) for column in arm_columns(run)),
+        *(column.of(lambda rate: rate.arm) for column in arm_columns(run)),
         TableColumn("Pairs", lambda rate: rate.outcomes.pairs),
         TableColumn("Solved by both", lambda rate: rate.outcomes.both),
         TableColumn("By the control alone", lambda rate: rate.outcomes.first),
@@ -40,10 +40,6 @@ def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
         TableColumn("Silent corruption", lambda rate: Rate(rate.corrupted)),
         TableColumn("Silently wrong after repair", lambda rate: Rate(rate.repaired)),
     )
-
-
-def _of_arm(column: TableColumn[Arm]) -> Callable[[RecoveryRate], Cell]:
-    return lambda rate: column.cell(rate.arm)
 
 
 def _net_change(rate: RecoveryRate) -> BoundedNumber:

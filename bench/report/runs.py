@@ -90,13 +90,8 @@ def _listed(run: Run, report: str) -> ListedRun:
     require_receipts(run)
     arms = arms_of(run)
     verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
-    light = _without_other_frames(run)
+    light = run.having({name: pd.DataFrame() for name in run.frames if name != "trials"})
     return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts, report)
-
-
-def _without_other_frames(run: Run) -> Run:
-    """The run with its trials alone: no row needs more, and a folder of many runs is to fit into memory."""
-    return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"})
 
 
 def index_page(index: Index) -> str:

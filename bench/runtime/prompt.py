@@ -80,7 +80,7 @@ def prompt_of(
     apart = is_fenced(subtasks, answer_format)
     return Prompt(
         role=task.role,
-        rule=_fenced_rule(subtasks) if apart else ANSWER_RULE,
+        rule=(CODE_RULE if is_all_code(answer_schema(subtasks)) else FENCED_RULE) if apart else ANSWER_RULE,
         tasks="\n\n".join(_instructions(subtask, step, len(subtasks)) for step, subtask in enumerate(subtasks, 1)),
         inputs=inputs,
         form=f"# Form of the answer\n{fenced_form(subtasks) if apart else form(subtasks)}",
@@ -98,10 +98,6 @@ def render(
 ) -> tuple[Message, Message]:
     """The messages of that prompt."""
     return prompt_of(task, subtasks, inputs, rejected, repair, answer_format).messages
-
-
-def _fenced_rule(subtasks: Sequence[Subtask]) -> str:
-    return CODE_RULE if is_all_code(answer_schema(subtasks)) else FENCED_RULE
 
 
 def _instructions(subtask: Subtask, step: int, of: int) -> str:
