@@ -67,25 +67,8 @@ OURS = (
     ),
 )
 ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS")
-COMMAND = ArchitecturePart(
-    "command",
-    "bench.worlds.driver.architecture:of_command",
-    through=("bench.worlds.driver.supervisor",),
-    acts_in="world",
-    makes_own_calls=True,
-    answer_formats=IN_WORDS,
-    is_outside=True,
-)
-"""What every agent is that is a command."""
-SERVED = ArchitecturePart(
-    "served",
-    through=("bench.serve.trial_server",),
-    acts_in="either",
-    makes_own_calls=True,
-    answer_formats=IN_WORDS,
-    is_outside=True,
-)
-"""What every system is that is served its trials."""
+OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
+"""What every agent is that is a `command`, and every system that is `served` its trials: the wings that run them say so."""
 
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from bench.architectures.registry import COMMAND
+from bench.architectures.registry import OUTSIDE
 from bench.experiment.cost import Tariff
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -68,7 +68,7 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
 
 
 def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
-    return matrix.arm(spec).architecture.part is COMMAND
+    return matrix.arm(spec).architecture.part is OUTSIDE["command"]
 
 
 def _arm(record: TrialRecord) -> tuple[str, str, str, str]:

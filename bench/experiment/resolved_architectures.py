@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from bench.architectures.part import Architecture
 from bench.architectures.policy import LearnedPolicy, read_policy
-from bench.architectures.registry import ARCHITECTURES, COMMAND, SERVED, architecture_named, load_architecture
+from bench.architectures.registry import ARCHITECTURES, OUTSIDE, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.architecture_entry import TIME_LIMIT, ArchitectureEntry
 from bench.experiment.arm import ResolvedArchitecture
@@ -35,12 +34,23 @@ def resolve_architectures(
         variant = plain if name in served else config.architecture.get(name, plain)
         settings = Settings(variant.max_attempts or config.max_attempts, variant.repair or config.repair)
         versions: Mapping[str, str] = {}
-        part, work, policy = SERVED, served.get(name), policies.get(name)
+        work, policy = served.get(name), policies.get(name)
         if work:
-            digest = codebase.of_part(SERVED, module_of(work))
+            part = OUTSIDE["served"]
+            digest = codebase.of_part(part, module_of(work))
         elif variant.command:
-            part, work = COMMAND, (command := _command(name, variant))
-            digest, versions = f"{command.digest}+{codebase.of_part(COMMAND)}", command.versions
+            part = OUTSIDE["command"]
+            work = command = attribute_at(part.path)(  # aiohttp is slow to import, and few run commands
+                variant.command,
+                variant.folder,
+                variant.env,
+                f"architecture.{name}",
+                files=variant.files,
+                packages=variant.packages,
+                seconds=variant.time_limit_seconds or TIME_LIMIT,
+                model_calls=variant.model_calls,
+            )
+            digest, versions = f"{command.digest}+{codebase.of_part(part)}", command.versions
         else:
             part = architecture_named(variant.base, config.architecture)
             if part.learns and not policy:
@@ -58,19 +68,6 @@ def policies_of(config: Config) -> dict[str, LearnedPolicy]:
     """The learned policies of the config's architectures. Raises ConfigError for a file that is none."""
     files = {name: config.architecture[name].policy for name in config.architectures if name in config.architecture}
     return {name: read_policy(file) for name, file in files.items() if file}
-
-
-def _command(name: str, entry: ArchitectureEntry) -> Any:
-    return attribute_at(COMMAND.path)(  # aiohttp is slow to import, and few run commands
-        entry.command,
-        entry.folder,
-        entry.env,
-        f"architecture.{name}",
-        files=entry.files,
-        packages=entry.packages,
-        seconds=entry.time_limit_seconds or TIME_LIMIT,
-        model_calls=entry.model_calls,
-    )
 
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.architectures.registry import COMMAND
+from bench.architectures.registry import OUTSIDE
 from bench.errors import BenchError, ConfigError, nearest
 from bench.experiment.arm import ResolvedArchitecture
 from bench.experiment.config import Config
@@ -42,7 +42,7 @@ def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
     """Each model once, whether the config runs it, another one passes requests on to it, or both."""
-    command = next((architecture.name for architecture in architectures if architecture.part is COMMAND), "")
+    command = next((architecture.name for architecture in architectures if architecture.part is OUTSIDE["command"]), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
         return load_recording(run, model, config.seed, config.repetitions, concurrency)

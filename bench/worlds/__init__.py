@@ -9,6 +9,7 @@ ENTRIES = {
     "events": ("bench.worlds.runtime.events:EVENTS", "bench.worlds.runtime.process_events:EVENTS"),
     "frames": ("bench.worlds.analysis.frames:FRAMES",),
     "metrics": ("bench.worlds.analysis.metrics:METRICS",),
+    "outside_systems": ("bench.worlds.entries:COMMAND",),
     "tables": ("bench.worlds.report.tables:PARTS", "bench.worlds.report.workflow:PARTS"),
 }
 """What it brings, by kind (`bench.registry.WINGS`)."""

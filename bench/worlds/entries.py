@@ -1,6 +1,8 @@
-"""The entries of the wing that stand beside no code of theirs: its architectures, its kind of environment, its command."""
+"""The entries of the wing that stand beside no code of theirs: its architectures, its agents that are commands, its kind
+of environment, its command."""
 
 from bench.architectures.part import ArchitecturePart
+from bench.architectures.registry import IN_WORDS
 from bench.cli.command_part import CommandPart, ComparisonPart
 from bench.packs.environments import EnvironmentPart
 
@@ -22,6 +24,16 @@ ARCHITECTURES = (
         for name in ("every_judgment", "every_repair")
     ),
 )
+COMMAND = ArchitecturePart(
+    "command",
+    "bench.worlds.driver.architecture:of_command",
+    through=("bench.worlds.driver.supervisor",),
+    acts_in="world",
+    makes_own_calls=True,
+    answer_formats=IN_WORDS,
+    is_outside=True,
+)
+"""What every agent is that is a command."""
 ENVIRONMENTS = EnvironmentPart(
     "world",
     pack="bench.worlds.environment.in_packs",
