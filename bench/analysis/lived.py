@@ -16,7 +16,8 @@ def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
     def place(of: tuple[str, LiveSeconds]) -> list[int]:
         model, arm = of
         names = (arm.scenario, model, arm.plan, arm.architecture)
-        return [(order.index(name) if name in order else len(order)) for name, order in zip(names, orders, strict=True)]
+        # What the run itself has no trial of stands last.
+        return [order.index(name) if name in order else len(order) for name, order in zip(names, orders, strict=True)]
 
     return sorted(lived, key=place)
 

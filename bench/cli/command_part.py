@@ -1,4 +1,4 @@
-"""The commands, the engines, and the forms in which `bench compare` compares, that are registered."""
+"""The commands, the engines, what packs are made of, and the forms in which `bench compare` compares, that are registered."""
 
 from __future__ import annotations
 
@@ -60,6 +60,20 @@ class ComparisonPart(Part):
         return compare(first, second, margin, whole)
 
 
+@dataclass(frozen=True)
+class PackSourcePart(Part):
+    """A form of file that `bench new scenario --from FILE` makes a pack of.
+
+    path      a function of the pack's name, the folder of packs, the file, and the columns that `--expected` names; it returns
+              what is told of the pack, line by line
+    suffixes  how the names of such files end, in small letters
+    """
+
+    path: str
+    suffixes: tuple[str, ...] = ()
+
+
 COMMANDS = Registry("command", CommandPart)
+PACK_SOURCES = Registry("source of packs", PackSourcePart, plural="pack_sources")
 ENGINES = Registry("engine", EnginePart)
 COMPARISONS = Registry("form of comparison", ComparisonPart, plural="comparisons")

@@ -13,17 +13,16 @@ import typer
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.check import check_pack
 from bench.cli.command import Commands, SuggestingCommand
-from bench.cli.command_part import COMMANDS
+from bench.cli.command_part import COMMANDS, PACK_SOURCES
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.merge import merge
 from bench.cli.results import compare, trace
-from bench.cli.rows import read_rows
 from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
-from bench.cli.scaffold import check_command, new_plugin, new_scenario, scenario_of_rows
+from bench.cli.scaffold import check_command, new_plugin, new_scenario
 from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
@@ -316,12 +315,9 @@ def scenario_(
         folder = new_scenario(name, into)
         out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
         return
-    table = read_rows(rows, expected or ())
-    folder = scenario_of_rows(name, into, table, rows.name)
-    fields = ", ".join(f"{field.name} ({f'{len(field.words)} words' if field.words else field.kind})" for field in table.fields)
-    out.print(f"{folder} has {len(table.rows)} tasks; the answer: {fields}")
-    out.print(f"    the most common answer is right in {table.most_common} of them, without reading")
-    out.print(f"    say in {folder / 'prompts' / 'answer.md'} what is asked, and see: {check_command(folder)}")
+    ours, *others = PACK_SOURCES
+    source = next((part for part in others if rows.suffix.lower() in part.suffixes), ours)
+    out.print("\n".join(attribute_at(source.path)(name, into, rows, expected or ())))
 
 
 @new_app.command("plugin")

@@ -1,4 +1,4 @@
-"""`bench new`: a small pack that works, copied from the package's template or made of a table's rows, or a package of parts."""
+"""`bench new`: a small pack that works, copied from the package's template, or a package of parts."""
 
 from __future__ import annotations
 
@@ -8,25 +8,15 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bench.cli.rows import ColumnKind, SourceRow, SourceRows
 from bench.errors import PackError
 from bench.paths import PACKS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 RENDERED = ".j2"
-TYPES: dict[ColumnKind, str] = {"text": "str", "integer": "int", "number": "float", "boolean": "bool"}
-COMPARED: dict[ColumnKind, str] = {
-    "word": "exactly",
-    "text": "without regard to case and space",
-    "integer": "exactly",
-    "number": "up to the ninth digit",
-    "boolean": "exactly",
-}
 
 
 def new_scenario(name: str, into: Path) -> Path:
@@ -36,30 +26,6 @@ def new_scenario(name: str, into: Path) -> Path:
         copy_template(TEMPLATES / "scenario", folder)
         readme = folder / "README.md"
         readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
-
-    return made_pack(name, into, write)
-
-
-def scenario_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
-    """Make a pack in `into/name` whose instances are the rows. Raises PackError as `new_scenario` does.
-
-    source   the name of the file that the rows were read from
-    """
-
-    def write(folder: Path) -> None:
-        copy_template(TEMPLATES / "rows", folder)
-        values = {
-            "name": name,
-            "source": source,
-            "rows": rows.rows,
-            "fields": rows.fields,
-            "inputs": list(rows.rows[0].input),
-            "most_common": rows.most_common,
-            "types": TYPES,
-            "compared": COMPARED,
-        }
-        _render(folder, values)
-        (folder / "rows.jsonl").write_text("".join(map(_line, rows.rows)), encoding="utf-8")
 
     return made_pack(name, into, write)
 
@@ -74,21 +40,21 @@ def new_plugin(name: str, into: Path) -> Path:
     def write(folder: Path) -> None:
         copy_template(TEMPLATES / "plugin", folder)
         (folder / "package").rename(folder / name)
-        _render(folder, {"name": name})
+        render_templates(folder, {"name": name})
 
     return made_pack(name, into, write)
 
 
-def _render(folder: Path, values: Mapping[str, object]) -> None:
-    """Put in the place of each template in a folder what comes of it."""
+def render_templates(folder: Path, values: Mapping[str, object]) -> None:
+    """Put in the place of each template in a folder what comes of it.
+
+    Args:
+        values: What the templates name.
+    """
     for path in sorted(folder.rglob(f"*{RENDERED}")):
         text = environment_of(folder).get_template(path.relative_to(folder).as_posix()).render(values)
         path.with_suffix("").write_text(text, encoding="utf-8")
         path.unlink()
-
-
-def _line(row: SourceRow) -> str:
-    return f"{json.dumps(asdict(row), ensure_ascii=False)}\n"
 
 
 def environment_of(folder: Path) -> Environment:

@@ -1,5 +1,9 @@
-"""The entries of `bench export` and `bench import`. They stand apart from the forms, which import pandas."""
+"""The entries of `bench export`, `bench import` and `bench new scenario --from`. They stand apart from the forms, which import
+pandas."""
 
-from bench.cli.command_part import CommandPart
+from bench.cli.command_part import CommandPart, PackSourcePart
 
 COMMANDS = (CommandPart("export", "bench.exchange.cli:export"), CommandPart("import", "bench.exchange.cli:import_"))
+PACK_SOURCES = PackSourcePart(
+    "rows", "bench.exchange.pack_of_rows:pack_of_table", suffixes=(".csv", ".tsv", ".jsonl", ".ndjson")
+)

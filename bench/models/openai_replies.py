@@ -80,6 +80,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     kept = _Kept(key)
     message = _said_in(choice, kept)
     usage = _usage_in(document, choice, message.wrote_something)
+    # A gateway may tell only how it ended behind it.
     word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
     event = finish_event(word) if word else "answer"
     if message.refusal or event == "refusal":

@@ -90,6 +90,7 @@ def _listed(run: Run, report: str) -> ListedRun:
     require_receipts(run)
     arms = arms_of(run)
     verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
+    # No row needs more, and a folder of many runs is to fit into memory.
     light = run.having({name: pd.DataFrame() for name in run.frames if name != "trials"})
     return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts, report)
 
@@ -191,22 +192,22 @@ def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
             yield table_of("history", title, HISTORY, ((before, arm) for before, arm in pairwise([None, *arms]) if arm))
 
 
-def _changed(row: Step) -> str:
+def _changed(row: HistoryStep) -> str:
     before, arm = row
     if not before or before.run is arm.run or before.arm.architecture != arm.arm.architecture:
         return "–"
     return ", ".join(name for name, value in arm.made_by.items() if value != before.made_by[name]) or "nothing"
 
 
-Step = tuple[ArmOfRun | None, ArmOfRun]
+HistoryStep = tuple[ArmOfRun | None, ArmOfRun]
 """An arm, and the arm in the row above it."""
 HISTORY = (
-    TableColumn[Step]("Pack", lambda row: row[1].arm.condition.scenario),
-    TableColumn[Step]("Architecture", lambda row: row[1].arm.architecture),
-    TableColumn[Step]("Started (UTC)", lambda row: row[1].started),
-    TableColumn[Step]("Run", lambda row: row[1].name),
-    TableColumn[Step]("Model", lambda row: row[1].label),
-    TableColumn[Step]("Solved", lambda row: Rate(row[1].arm.solved())),
-    TableColumn[Step]("Tokens a trial", lambda row: Estimate(row[1].arm.mean(TOKENS.name))),
-    TableColumn[Step]("Changed since the row above", _changed),
+    TableColumn[HistoryStep]("Pack", lambda row: row[1].arm.condition.scenario),
+    TableColumn[HistoryStep]("Architecture", lambda row: row[1].arm.architecture),
+    TableColumn[HistoryStep]("Started (UTC)", lambda row: row[1].started),
+    TableColumn[HistoryStep]("Run", lambda row: row[1].name),
+    TableColumn[HistoryStep]("Model", lambda row: row[1].label),
+    TableColumn[HistoryStep]("Solved", lambda row: Rate(row[1].arm.solved())),
+    TableColumn[HistoryStep]("Tokens a trial", lambda row: Estimate(row[1].arm.mean(TOKENS.name))),
+    TableColumn[HistoryStep]("Changed since the row above", _changed),
 )

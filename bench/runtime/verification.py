@@ -145,7 +145,7 @@ _extract_once = lru_cache(maxsize=KEPT)(_extract)
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
     """Where an object may begin next; -1 where none does."""
     brace = _next_brace(text, start, code)
-    while brace >= 0 and not (bool(_begins.match(text, brace)) or len(rest_of(text, brace + 1, last)) <= LONGEST_BEGUN):
+    while brace >= 0 and not _may_begin(text, brace, last):
         brace = _next_brace(text, brace + 1, code)
     return brace
 
@@ -159,6 +159,12 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
             break
         brace = text.find("{", code[block][1])
     return brace
+
+
+def _may_begin(text: str, start: int, last: int) -> bool:
+    """Whether the brace may begin an object, whole or broken. It does not ask the decoder, which counts the lines before each
+    error: a text of nothing but braces would take time that grows as its square does."""
+    return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
 
 
 def _excerpt(text: str, wrong: Malformed) -> str:

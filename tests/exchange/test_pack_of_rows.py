@@ -12,11 +12,11 @@ from commands import UNDRAWN, bench, workplace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.cli import scaffold
 from bench.cli.check import check_pack
-from bench.cli.rows import read_rows
-from bench.cli.scaffold import scenario_of_rows
 from bench.errors import PackError
+from bench.exchange import pack_of_rows as module
+from bench.exchange.pack_of_rows import pack_of_rows
+from bench.exchange.rows import read_rows
 from bench.packs import load_instances
 from bench.scenario import Context
 
@@ -31,7 +31,7 @@ TICKETS = [
 def pack_of(folder: Path, rows: Sequence[Mapping[str, object]], name: str = "tickets") -> Path:
     path = folder / f"{name}.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    return scenario_of_rows(name, folder / "packs", read_rows(path), path.name)
+    return pack_of_rows(name, folder / "packs", read_rows(path), path.name)
 
 
 def test_a_pack_of_rows_is_sound_as_it_is_and_nothing_need_be_noted(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_rows_that_make_no_pack_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_whole_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaffold, "_line", lambda _: 1 / 0)
+    monkeypatch.setattr(module, "_line", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         pack_of(tmp_path, TICKETS)
     assert list((tmp_path / "packs").iterdir()) == []

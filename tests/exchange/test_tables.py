@@ -12,9 +12,9 @@ from cost import processor_time
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.cli.rows import read_rows
-from bench.cli.tables import read_table
 from bench.errors import PackError
+from bench.exchange.rows import read_rows
+from bench.exchange.tables import read_table
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.rows import Field, read_rows
 from bench.errors import PackError
+from bench.exchange.rows import Field, read_rows
 
 
 def csv(folder: Path, *lines: str) -> Path:

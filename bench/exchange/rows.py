@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench.cli.tables import LARGEST, CellValue, FileRow, read_table
 from bench.errors import PackError, nearest
+from bench.exchange.tables import LARGEST, CellValue, FileRow, read_table
 from bench.scenario import Output
 
 ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
