@@ -35,12 +35,10 @@ from bench.render.drawing import (
     tick_labels,
 )
 from bench.render.labels import each_arm, extremes_said, model_label, numbers_said, slug, trials_in
-from bench.report.break_even import break_even_figures
 from bench.report.figure_part import FigurePart
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
 from bench.report.results import Results
-from bench.report.studies import study_pictures
 from bench.report.timeline import struck_trials, timeline
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
@@ -281,7 +279,5 @@ PARTS = (
     FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
     FigurePart("arms", lambda of: arm_figures(of.run, of.arms, of.published)),
     FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
-    FigurePart("break_even", lambda of: break_even_figures(of.run, of.arms, of.published)),
-    FigurePart("study", lambda of: study_pictures(of.run)),
 )
 FIGURES = Registry("figure", FigurePart, f"{__name__}:PARTS")

@@ -18,7 +18,6 @@ PARTS = (TablePart("study", lambda of: study_tables(of.run), "study"),)
 FILES = (
     "bench.report.failure_tables",
     "bench.report.recovery_rates",
-    "bench.report.break_even",
     "bench.report.comparison",
     "bench.report.outcome_tables",
     "bench.report.systems_table",

@@ -4,8 +4,15 @@
 ENTRIES = {
     "claims": ("bench.studies.entries:CLAIMS",),
     "commands": ("bench.studies.entries:COMMANDS",),
-    "figures": ("bench.studies.claims.beside_paper:FIGURES",),
+    "figures": (
+        "bench.studies.claims.beside_paper:FIGURES",
+        "bench.studies.figures:FIGURES",
+    ),
     "studies": ("bench.studies.entries:STUDIES",),
-    "tables": ("bench.studies.claims.beside_paper:TABLES", "bench.studies.claims.judging:TABLES"),
+    "tables": (
+        "bench.studies.claims.beside_paper:TABLES",
+        "bench.studies.claims.judging:TABLES",
+        "bench.studies.claims.break_even_table:TABLES",
+    ),
 }
 """What it brings, by kind (`bench.registry.WINGS`)."""

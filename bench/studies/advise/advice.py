@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench.analysis.break_even import BreakEven
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.studies.advise.evidence import Evidence
 from bench.studies.advise.workload import HOUR, Runtime, WorkloadEntry
+from bench.studies.claims.break_even import BreakEven
 
 BARE = "bare_agent"
 SUPPLIES: Mapping[str, tuple[str, ...]] = {

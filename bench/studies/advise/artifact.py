@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bench.analysis.break_even import BreakEven
 from bench.analysis.statistics import Share
 from bench.studies.advise.advice import Advice, Backing, HeldOut
 from bench.studies.advise.evidence import Evidence
 from bench.studies.advise.workload import WorkloadEntry
+from bench.studies.claims.break_even import BreakEven
 
 NOT_MEASURED = "no measurement"
 NOTHING = "nothing is demanded"

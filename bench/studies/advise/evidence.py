@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from bench.analysis.break_even import BreakEven, break_even
 from bench.analysis.frames import load_run
 from bench.analysis.statistics import Pair, Share, exact_share_by_instance, in_common
 from bench.errors import ResultsError, nearest
@@ -17,6 +16,7 @@ from bench.experiment.archive import archive_of
 from bench.experiment.config import FAULT_FREE, StoredConfig
 from bench.experiment.reading import read_manifest
 from bench.paths import REPORTS, folder_of
+from bench.studies.claims.break_even import BreakEven, break_even
 from bench.worlds.environment.damage import DAMAGES
 
 TABLE = "trials.csv"

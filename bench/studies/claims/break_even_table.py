@@ -10,7 +10,6 @@ from itertools import chain
 from matplotlib.axes import Axes
 
 from bench.analysis.arms import Arms, Condition
-from bench.analysis.break_even import BreakEven, Rivals, rivals_of
 from bench.analysis.frames import Run
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
@@ -19,6 +18,7 @@ from bench.render.labels import condition_columns, model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
 from bench.report.failure_tables import NOT_MEASURED
 from bench.report.table_part import TablePart
+from bench.studies.claims.break_even import BreakEven, Rivals, rivals_of
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5
@@ -174,4 +174,4 @@ def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker:
             ax.plot([right], [y], ">", color=colour, ms=5)
 
 
-PARTS = (TablePart("break_even", lambda of: break_even_tables(of.run, of.arms, of.published), "break_even"),)
+TABLES = TablePart("break_even", lambda of: break_even_tables(of.run, of.arms, of.published), "break_even")

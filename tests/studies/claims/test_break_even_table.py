@@ -10,14 +10,14 @@ import pytest
 from records import experiment, rejected, run_of, trial
 
 from bench.analysis.arms import Condition, arms_of
-from bench.analysis.break_even import BreakEven, Rivals, Sides
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 from bench.experiment.record import TrialRecord
 from bench.render.drawing import style
 from bench.render.table import Table, comma_separated, text_of
-from bench.report import break_even
-from bench.report.break_even import break_even_figures, break_even_tables
+from bench.studies.claims import break_even_table as break_even
+from bench.studies.claims.break_even import BreakEven, Rivals, Sides
+from bench.studies.claims.break_even_table import break_even_figures, break_even_tables
 from bench.studies.claims.published import load_published
 
 PLACE = Condition("demo", "m", "paper")

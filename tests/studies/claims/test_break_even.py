@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from records import experiment, run_of, trial
 
 from bench.analysis.arms import arms_of
-from bench.analysis.break_even import Rivals, break_even, rivals_of
 from bench.analysis.frames import Run, load_run
 from bench.analysis.statistics import Pair, mean_of
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Event
+from bench.studies.claims.break_even import Rivals, break_even, rivals_of
 from bench.studies.claims.published import load_published
 
-PAPER = Path(__file__).parents[2] / "results" / "paper-qwen2.5-coder-1.5b-instruct"
+PAPER = Path(__file__).parents[3] / "results" / "paper-qwen2.5-coder-1.5b-instruct"
 
 tokens = st.integers(1, 10_000)
 

@@ -1,0 +1,10 @@
+"""The figures of the wing that a report shows behind those of the core: the break-even, and those of a run's study."""
+
+from bench.report.figure_part import FigurePart
+from bench.report.studies import study_pictures
+from bench.studies.claims.break_even_table import break_even_figures
+
+FIGURES = (
+    FigurePart("break_even", lambda of: break_even_figures(of.run, of.arms, of.published)),
+    FigurePart("study", lambda of: study_pictures(of.run)),
+)
