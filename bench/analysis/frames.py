@@ -20,7 +20,7 @@ from pandas.api.extensions import ExtensionArray
 from bench.analysis.controls import with_controls
 from bench.analysis.metrics import METRICS, Metric
 from bench.analysis.renamed import Frame
-from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, RowValues, TrialRows, rows_of
+from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, RowValues, TrialRows
 from bench.analysis.trial import TrialReading
 from bench.errors import ResultsError
 from bench.experiment.config import StoredConfig
@@ -225,14 +225,14 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
             sessions.append(record)
         else:
             rerun |= {record.id} & latest.keys()
-            latest[record.id] = rows_of(TrialReading(record, tariff, tasks.get(record.scenario, ())))
+            latest[record.id] = TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ())))
             trials += 1
     if not latest:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
     undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
     kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
     for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
-        latest[record.id] = rows_of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control))
+        latest[record.id] = TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control))
     places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
     rows = sorted(latest.values(), key=lambda trial_rows: _position(trial_rows.place, places))
     place = _arrays(PLACE, zip(*(trial_rows.place for trial_rows in rows), strict=True))

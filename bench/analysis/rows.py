@@ -165,15 +165,15 @@ class TrialRows:
     frames: Mapping[str, Sequence[RowValues]]
     undetermined: bool
 
-
-def rows_of(trial: TrialReading) -> TrialRows:
-    """All that is kept of a trial."""
-    return TrialRows(
-        place=place_of(trial.record),
-        trial=tuple([metric.value(trial) for metric in METRICS]),
-        frames={part.name: part.rows.of(trial) for part in FRAMES},
-        undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
-    )
+    @classmethod
+    def of(cls, trial: TrialReading) -> TrialRows:
+        """Return all that is kept of a trial."""
+        return cls(
+            place=place_of(trial.record),
+            trial=tuple([metric.value(trial) for metric in METRICS]),
+            frames={part.name: part.rows.of(trial) for part in FRAMES},
+            undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
+        )
 
 
 def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:

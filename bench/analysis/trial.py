@@ -39,7 +39,8 @@ class TrialReading:
     """A recorded trial, and what is read off it: what a metric is given.
 
     record     as it was recorded: `tokens`, `outcome`, `events`, seconds by kind
-    entries    the ledger: each call once (`bench.analysis.ledger.LedgerEntry`), in the order of the calls
+    entries    the ledger: each call once (`bench.analysis.ledger.LedgerEntry`), in the order of the calls; `entry.call` has the
+               call's own numbers (`bench.runtime.events.Called`)
     receipts   the faults, followed (`bench.analysis.faults.Receipt`), in the order of the plan
     recoveries   one for each failure that told of a fault (`bench.analysis.recovery.Recovery`)
     accounts   account -> its tokens

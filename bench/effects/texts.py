@@ -83,19 +83,6 @@ def stale(target: Target, draw: Random) -> str | None:
     return "".join(lines[: len(lines) // 2]) if target.text else None
 
 
-EFFECTS = (
-    TextEffect("missing_field", missing_field, points=CONTENT, needs_json=True, breaks_form=True),
-    TextEffect("wrong_type", wrong_type, points=CONTENT, needs_json=True, breaks_form=True),
-    TextEffect("truncated", truncated, points=("output", "input"), ends_reply=True, breaks_form=True),
-    TextEffect("not_json", not_json, points=("output",), breaks_form=True),
-    TextEffect("empty", empty, points=CONTENT, breaks_form=True),
-    TextEffect("refusal", refusal, points=("output",), breaks_form=True),
-    TextEffect("wrong_value", wrong_value, points=CONTENT, needs_json=True, from_reference=True),
-    TextEffect("says_no", says_no, points=("output",), needs_json=True, alarms=True),
-    TextEffect("stale", stale, points=("input", "state")),
-)
-
-
 def _required(target: Target) -> Iterator[FieldPath]:
     """Paths of the fields that the value has and its schema requires."""
     if target.schema is None or not isinstance(target.value, dict):
@@ -144,3 +131,16 @@ def _halved(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: _halved(item) for name, item in value.items()}
     return value
+
+
+EFFECTS = (
+    TextEffect("missing_field", missing_field, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("wrong_type", wrong_type, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("truncated", truncated, points=("output", "input"), ends_reply=True, breaks_form=True),
+    TextEffect("not_json", not_json, points=("output",), breaks_form=True),
+    TextEffect("empty", empty, points=CONTENT, breaks_form=True),
+    TextEffect("refusal", refusal, points=("output",), breaks_form=True),
+    TextEffect("wrong_value", wrong_value, points=CONTENT, needs_json=True, from_reference=True),
+    TextEffect("says_no", says_no, points=("output",), needs_json=True, alarms=True),
+    TextEffect("stale", stale, points=("input", "state")),
+)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, WrapValidator, model_validator
 
 from bench.answers.formats import DEFAULT, AnswerFormat
+from bench.architectures.policy import LearnedPolicy, read_policy
 from bench.bounds import Lookup, Many
 from bench.errors import ConfigError, nearest
 from bench.experiment.architecture_entry import ArchitectureEntry
@@ -128,6 +129,11 @@ class Config(StoredConfig):
         entry = self.model.get(model)
         asked = [answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering]
         return tuple(dict.fromkeys((*THINK, *(pair for answering in asked for pair in answering.draft_tags))))
+
+    def policies(self) -> dict[str, LearnedPolicy]:
+        """The learned policies of the architectures. Raises ConfigError for a file that is none."""
+        files = {name: self.architecture[name].policy for name in self.architectures if name in self.architecture}
+        return {name: read_policy(file) for name, file in files.items() if file}
 
     @model_validator(mode="after")
     def _asked_as_they_can_be(self) -> Config:

@@ -18,7 +18,7 @@ from bench.experiment.config import Config
 from bench.experiment.keys import key_of
 from bench.experiment.model_entries import MODELS
 from bench.experiment.record import arm_of
-from bench.experiment.resolved_architectures import policies_of, refuse_misfits, resolve_architectures
+from bench.experiment.resolved_architectures import refuse_misfits, resolve_architectures
 from bench.experiment.resolved_models import refuse_unknown_routes, resolve_models
 from bench.experiment.resolved_plans import resolve_plan
 from bench.models.base import Model
@@ -96,6 +96,36 @@ class Matrix:
         """What a trial's draws depend on."""
         return key_of(self.config.seed, spec)
 
+    def identified(self, spec: TrialSpec, code_digest: str) -> TrialSpec:
+        """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
+        arm = self.arm(spec)
+        entry = arm.architecture
+        determined_by: dict[str, object] = {
+            "code": code_digest,
+            "asked": arm.scenario.asked,
+            "scenario": [spec.scenario, spec.instance],
+            "architecture": [
+                entry.name,
+                entry.part.name,
+                entry.digest,
+                entry.parallel,
+                entry.form and asdict(entry.form),
+                entry.versions,
+            ],
+            "model": [spec.model, arm.model.parameters, self.kinds[spec.model]],
+            "plan": [asdict(spec.plan), [self.effects[fault.effect, fault.point] for fault in spec.plan.faults]],
+            "draws": asdict(self.key(spec)),
+            "repetition": spec.repetition,
+            "seed": self.config.seed,
+            "settings": [asdict(arm.settings), asdict(self.back_off)],
+        }
+        if arm.scenario.environment:
+            determined_by["environment"] = self.environments[arm.scenario.environment.part]
+        if answers_by_reference(arm.model, spec.plan):
+            determined_by["reference"] = arm.scenario.reference_digest
+        text = json.dumps(determined_by, sort_keys=True, default=str)
+        return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+
     def worked_by(self, work: Architecture) -> Matrix:
         """The same trials, at which this function works in every architecture's place."""
         return replace(self, architectures={name: replace(entry, work=work) for name, entry in self.architectures.items()})
@@ -124,7 +154,7 @@ def build_matrix(
     Trials are interleaved: all arms of a repetition run, in an order drawn anew for each, before the next repetition begins,
     so that whatever drifts with time hits all arms alike. Raises PackError or ConfigError for what cannot be loaded.
     """
-    policies = policies_of(config)
+    policies = config.policies()
     loaded = [
         scenario
         for name in config.scenarios
@@ -193,38 +223,7 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
             for architecture in config.architectures
         ]
         draw_for(config.seed, "order", repetition).shuffle(arms)
-        yield from (_identified(arm, matrix, code_digest) for arm in arms)
-
-
-def _identified(spec: TrialSpec, matrix: Matrix, code_digest: str) -> TrialSpec:
-    """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
-    arm = matrix.arm(spec)
-    entry = arm.architecture
-    determined_by: dict[str, object] = {
-        "code": code_digest,
-        "asked": arm.scenario.asked,
-        "scenario": [spec.scenario, spec.instance],
-        "architecture": [
-            entry.name,
-            entry.part.name,
-            entry.digest,
-            entry.parallel,
-            entry.form and asdict(entry.form),
-            entry.versions,
-        ],
-        "model": [spec.model, arm.model.parameters, matrix.kinds[spec.model]],
-        "plan": [asdict(spec.plan), [matrix.effects[fault.effect, fault.point] for fault in spec.plan.faults]],
-        "draws": asdict(matrix.key(spec)),
-        "repetition": spec.repetition,
-        "seed": matrix.config.seed,
-        "settings": [asdict(arm.settings), asdict(matrix.back_off)],
-    }
-    if arm.scenario.environment:
-        determined_by["environment"] = matrix.environments[arm.scenario.environment.part]
-    if answers_by_reference(arm.model, spec.plan):
-        determined_by["reference"] = arm.scenario.reference_digest
-    text = json.dumps(determined_by, sort_keys=True, default=str)
-    return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+        yield from (matrix.identified(arm, code_digest) for arm in arms)
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bench.architectures.part import Architecture
-from bench.architectures.policy import LearnedPolicy, read_policy
+from bench.architectures.policy import LearnedPolicy
 from bench.architectures.registry import ARCHITECTURES, OUTSIDE, architecture_named, load_architecture
 from bench.errors import ConfigError
 from bench.experiment.architecture_entry import TIME_LIMIT, ArchitectureEntry
@@ -62,12 +62,6 @@ def resolve_architectures(
         form = (variant.parallel, variant.form, policy)
         resolved[name] = ResolvedArchitecture(name, part, work, settings, digest, versions, *form)
     return resolved
-
-
-def policies_of(config: Config) -> dict[str, LearnedPolicy]:
-    """The learned policies of the config's architectures. Raises ConfigError for a file that is none."""
-    files = {name: config.architecture[name].policy for name in config.architectures if name in config.architecture}
-    return {name: read_policy(file) for name, file in files.items() if file}
 
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from bench.analysis.rows import FRAMES
+from bench.raised import words_of
 from bench.registry import Part
+from bench.render.limits import with_limits
 from bench.render.table import Table
 from bench.report.results import Results
 
@@ -54,3 +56,27 @@ class TablePart(Part):
     def __post_init__(self) -> None:
         self.refuse_unknown("section", [self.section], list(SECTIONS))
         self.refuse_unknown("concerns", self.concerns, ["trials", *FRAMES.names])
+
+    def tables(self, results: Results) -> Iterator[Table]:
+        """Yield the part's tables of a report; where a part of another package fails, a table that says why.
+
+        Args:
+            results: What the report is made of.
+
+        Yields:
+            Each table, with its section.
+
+        Raises:
+            Exception: A part of ours fails.
+        """
+        if not all(len(getattr(results.run, frame)) for frame in self.concerns):
+            return
+        try:
+            made = self.make(results)
+            tables = [made] if isinstance(made, Table) else list(made)
+        except Exception as error:
+            if not self.package:
+                raise
+            tables = [Table(self.name, f"{self.name}: not shown", ("Why",), ((f"{self.package}: {words_of(error)}",),))]
+        for table in tables:
+            yield replace(with_limits(table) if self.says_limits else table, section=self.section)

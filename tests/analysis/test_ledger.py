@@ -172,6 +172,6 @@ def test_the_ledgers_of_real_trials_add_up_to_what_their_callers_counted() -> No
     ]
     results = run_all(matrix_of(plans={"schedule": schedule}, repetitions=5))
     accounts = {account for result in results for account in booked(result.record.events).values()}
-    assert accounts == {"in_answer", "rejected", "superseded", "lost"}
+    assert accounts - {"redundant"} == {"in_answer", "rejected", "superseded", "lost"}  # redundant: of who takes samples
     for result in results:
         assert ledger.imbalance(ledger.book(result.record.events), result.record.tokens) is None
