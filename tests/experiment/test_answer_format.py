@@ -36,11 +36,11 @@ def workshop(**models: dict[str, Any]) -> Config:
 
 def asked(matrix: Matrix) -> dict[str, set[str]]:
     """Model -> the last message of each call that asks for code."""
-    found: dict[str, set[str]] = {}
+    texts: dict[str, set[str]] = {}
     for result in run_all(matrix):
         calls = [call for call in events(result, Called) if "ship" in call.subtasks]
-        found.setdefault(result.record.model, set()).update(result.texts[call.messages[-1].content] for call in calls)
-    return found
+        texts.setdefault(result.record.model, set()).update(result.texts[call.messages[-1].content] for call in calls)
+    return texts
 
 
 def test_all_architectures_of_a_model_ask_in_its_format_and_each_model_in_its_own() -> None:
@@ -51,21 +51,23 @@ def test_all_architectures_of_a_model_ask_in_its_format_and_each_model_in_its_ow
 
 
 def test_a_models_own_format_takes_the_place_of_the_experiments() -> None:
-    one = workshop(words={"kind": "simulated", "answer_format": "json"}, other={"kind": "simulated"})
-    changed = one.model_copy(update={"answer_format": "fenced"})
+    as_json = workshop(words={"kind": "simulated", "answer_format": "json"}, other={"kind": "simulated"})
+    changed = as_json.model_copy(update={"answer_format": "fenced"})
     assert [changed.format_of(name) for name in changed.models] == ["json", "fenced"]
     assert Config.model_fields["answer_format"].default == "json"
 
 
 def test_the_format_is_part_of_a_trials_identity_where_it_changes_nothing_else() -> None:
-    ids = [matrix_of("tiny", answer_format=one).specs[0].id for one in ("json", "schema", "fenced")]
+    ids = [matrix_of("tiny", answer_format=form).specs[0].id for form in ("json", "schema", "fenced")]
     assert len(set(ids)) == 3
 
 
 def test_what_json_and_schema_ask_is_the_same_and_so_is_fenced_where_there_is_no_code() -> None:
     def texts(pack: str, answer_format: str) -> list[str]:
         results = run_all(matrix_of(pack, answer_format=answer_format, model={"wrapping": False}))
-        return [result.texts[one.content] for result in results for call in events(result, Called) for one in call.messages]
+        return [
+            result.texts[message.content] for result in results for call in events(result, Called) for message in call.messages
+        ]
 
     assert texts(WORKSHOP, "json") == texts(WORKSHOP, "schema") != texts(WORKSHOP, "fenced")
     assert texts("k8s_oomkill", "json") == texts("k8s_oomkill", "fenced")
@@ -94,10 +96,10 @@ def bodies(**entry: Any) -> list[Any]:
         return completion(json.dumps(reference.get(name, {"ok": True})))
 
     with ScriptedServer(answer) as server:
-        one = config(
+        experiment = config(
             {"kind": "openai", "base_url": server.base_url, **entry}, architectures=["static"], plans=["none"], plan={}
         )
-        for result in run_all(build_matrix(one, ROOTS, "code")):
+        for result in run_all(build_matrix(experiment, ROOTS, "code")):
             assert result.record.outcome == "solved"
     return server.bodies
 
@@ -139,16 +141,16 @@ def test_a_routed_model_and_its_targets_are_asked_in_one_format() -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "answer_format", "said"),
+    ("architecture", "answer_format", "words"),
     [
         ("reflexion", "schema", "architecture 'reflexion' makes its calls itself, and nothing holds them to a schema"),
         ("dspy", "fenced", "architecture 'dspy' asks for JSON in words of its own"),
     ],
 )
-def test_a_system_that_could_not_be_asked_alike_is_refused(architecture: str, answer_format: str, said: str) -> None:
+def test_a_system_that_could_not_be_asked_alike_is_refused(architecture: str, answer_format: str, words: str) -> None:
     if architecture == "dspy":
         pytest.importorskip("dspy")
-    assert refusal(architectures=["static", architecture], answer_format=answer_format).startswith(said)
+    assert refusal(architectures=["static", architecture], answer_format=answer_format).startswith(words)
 
 
 # What is kept and shown
@@ -177,9 +179,9 @@ def test_a_recording_is_asked_in_the_format_in_which_it_was_made(tmp_path: Path)
 
 
 def test_runs_of_one_model_in_two_formats_stand_side_by_side_each_with_its_name(tmp_path: Path) -> None:
-    one = workshop(m={"kind": "simulated"})
-    run(one, tmp_path / "json")
-    run(one.model_copy(update={"answer_format": "fenced"}), tmp_path / "fenced")
+    experiment = workshop(m={"kind": "simulated"})
+    run(experiment, tmp_path / "json")
+    run(experiment.model_copy(update={"answer_format": "fenced"}), tmp_path / "fenced")
     merged = merge([bench.load_run(tmp_path / folder) for folder in ("json", "fenced")])
     names = merged.names("model")
     assert [model_label(merged, name) for name in names] == ["m (SIMULATED)", f"{names[1]} (SIMULATED)"]

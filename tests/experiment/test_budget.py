@@ -42,7 +42,10 @@ def budgeted(matrix: Matrix, folder: Path, **budget: Any) -> tuple[Session, Spen
 def told(trials: list[TrialRecord]) -> dict[str, TrialRecord]:
     """The records by id, without what is this machine's, and whether a reply had been given before."""
     assert len(trials) == len({trial.id for trial in trials})
-    return {one.id: replace(one, api_seconds=0, waiting_seconds=0, framework_seconds=0, events=_events(one)) for one in trials}
+    return {
+        trial.id: replace(trial, api_seconds=0, waiting_seconds=0, framework_seconds=0, events=_events(trial))
+        for trial in trials
+    }
 
 
 def _events(trial: TrialRecord) -> tuple[Any, ...]:
@@ -130,14 +133,14 @@ def test_tokens_are_ours_and_money_goes_by_the_providers_count_where_it_told() -
 def test_what_was_paid_and_lost_counts_and_what_nobody_was_paid_for_does_not() -> None:
     lost = spent(TimedOut("late"), CutOff("broke", partial="four"), cost=9.0)
     assert lost.tokens == 3 + 3 + 1 and lost.cost == pytest.approx((6 * 1000 + 10_000) / 1e6)
-    told = spent(RateLimited("so far", partial="four", counted=(100, 10)), NoText("nothing", counted=(100, 0)), cost=9.0)
-    assert told.tokens == 3 + 1 + 3 and told.cost == pytest.approx((200 * 1000 + 10 * 10_000) / 1e6)
+    spending = spent(RateLimited("so far", partial="four", counted=(100, 10)), NoText("nothing", counted=(100, 0)), cost=9.0)
+    assert spending.tokens == 3 + 1 + 3 and spending.cost == pytest.approx((200 * 1000 + 10 * 10_000) / 1e6)
     assert spent(ServerFailed("500"), Reply("four", usage=Usage(9, 9), reused=True), cost=9.0).cost == 0.0
 
 
 def test_a_cost_cannot_be_bounded_where_a_price_is_unknown() -> None:
-    said = "--max-cost: model 'small' has no price_in and price_out, so what it costs is unknown; give both in its table"
-    with pytest.raises(ConfigError, match=said):
+    words = "--max-cost: model 'small' has no price_in and price_out, so what it costs is unknown; give both in its table"
+    with pytest.raises(ConfigError, match=words):
         spent(entry={"price_in": 1.0}, cost=1.9)
     assert spent(entry={}, tokens=9).reached == ""
 

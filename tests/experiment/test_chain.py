@@ -57,9 +57,9 @@ def named(folder: Path, name: str) -> int:
     with pytest.raises(ResultsError) as caught:
         list(READERS[name](folder))
     message = str(caught.value)
-    found = re.search(rf"{re.escape(name)}: line (\d+) is damaged, or one before it is missing", message)
-    assert found and "\n" not in message, message
-    return int(found[1])
+    match = re.search(rf"{re.escape(name)}: line (\d+) is damaged, or one before it is missing", message)
+    assert match and "\n" not in message, message
+    return int(match[1])
 
 
 @settings(max_examples=150)

@@ -55,9 +55,9 @@ def built(folder: Path, text: str = CONFIG, code: str = "code", **overrides: Any
 def refusal(folder: Path, text: str) -> str:
     with pytest.raises(ConfigError) as refused:
         built(folder, text)
-    said = str(refused.value).removeprefix(f"{folder / 'tiny.toml'}: ")
-    assert "\n" not in said
-    return said
+    line = str(refused.value).removeprefix(f"{folder / 'tiny.toml'}: ")
+    assert "\n" not in line
+    return line
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
@@ -74,7 +74,7 @@ def test_every_config_that_ships_can_be_run_and_read_from_what_a_manifest_keeps(
     try:
         matrix = build_matrix(config, ROOTS, "code")
     except ConfigError as error:
-        assert any(said in str(error) for said in ("is not installed", "there is no program")), error
+        assert any(words in str(error) for words in ("is not installed", "there is no program")), error
         pytest.skip("what its commands stand on is not installed")
     assert matrix.specs
     assert Config.model_validate(config.model_dump(mode="json")) == config
@@ -175,7 +175,7 @@ def test_a_fault_may_name_its_subtask_by_position_in_the_tasks_order(tmp_path: P
         config = read(tmp_path, CONFIG.replace('subtask = "total"', f'position = "{position}"'))
         return [fault.subtask for fault in resolve_plan(config, "broken", load_pack(pack, ROOTS)).faults]
 
-    names = [one.name for one in load_pack("k8s_oomkill", ROOTS).task.subtasks]
+    names = [subtask.name for subtask in load_pack("k8s_oomkill", ROOTS).task.subtasks]
     for place, position in enumerate(("first", "middle", "last")):
         assert struck(position) == [("gather", "total", "review")[place]]
         assert struck(position, "k8s_oomkill") == [names[(0, 2, 4)[place]]]
@@ -194,7 +194,7 @@ def test_the_matrix_holds_every_arm_of_a_repetition_before_the_next(tmp_path: Pa
     specs = built(tmp_path).specs
     assert [spec.repetition for spec in specs] == [1] * 4 + [2] * 4 + [3] * 4
     arms = [{(spec.architecture, spec.plan.name) for spec in specs[at : at + 4]} for at in (0, 4, 8)]
-    assert all(len(one) == 4 for one in arms)
+    assert all(len(arm) == 4 for arm in arms)
     assert len({spec.id for spec in specs}) == 12
 
 

@@ -22,8 +22,8 @@ BEGAN, ENDED = SessionRecord("t1", "began", "4 of 4"), SessionRecord("t2", "ende
 def live(architecture: str, repetition: int, seconds: tuple[float, float, float], **values: Any) -> TrialRecord:
     """`seconds`: API, waiting, framework."""
     api, waiting, framework = seconds
-    one = trial(architecture, repetition=repetition, events=[called(1), replace(called(2), reused=True)])
-    return replace(one, timing="live", api_seconds=api, waiting_seconds=waiting, framework_seconds=framework, **values)
+    record = trial(architecture, repetition=repetition, events=[called(1), replace(called(2), reused=True)])
+    return replace(record, timing="live", api_seconds=api, waiting_seconds=waiting, framework_seconds=framework, **values)
 
 
 RECORDS: list[TrialRecord | SessionRecord] = [
@@ -42,16 +42,16 @@ def history(before: History | None = None) -> History:
 
 
 def test_a_history_counts_sessions_superseded_errors_and_reused_replies() -> None:
-    found = history()
-    assert (found.name, found.digest, found.machine) == ("run", "d1", Machine(system="Linux"))
-    assert found.sessions == (BEGAN, ENDED)
-    assert (found.superseded, found.calls, found.reused) == (1, 8, 4)
+    past = history()
+    assert (past.name, past.digest, past.machine) == ("run", "d1", Machine(system="Linux"))
+    assert past.sessions == (BEGAN, ENDED)
+    assert (past.superseded, past.calls, past.reused) == (1, 8, 4)
 
 
 def test_live_seconds_are_sums_by_arm_without_errors_and_the_extremes_of_single_trials() -> None:
-    one, two = history().seconds
-    assert one == LiveSeconds("demo", "x", "none", 2, 30.0, 3.0, least=0.05, most=0.2)
-    assert (two.architecture, two.share) == ("y", 0.5) and one.share == pytest.approx(0.1)
+    first, two = history().seconds
+    assert first == LiveSeconds("demo", "x", "none", 2, 30.0, 3.0, least=0.05, most=0.2)
+    assert (two.architecture, two.share) == ("y", 0.5) and first.share == pytest.approx(0.1)
 
 
 def test_a_manifest_gives_back_the_history_that_it_was_given() -> None:

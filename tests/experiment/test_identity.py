@@ -73,7 +73,7 @@ def test_an_own_architecture_in_the_working_folder_runs_and_is_known_by_its_code
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "words"),
     [
         ("agents.py", "async def mine(task, workbench)\n    pass\n", "agents.py:1: SyntaxError: expected ':'"),
         ("helpers/order.py", "def subtasks_of(\n", "helpers/order.py:1: SyntaxError: '(' was never closed"),
@@ -84,11 +84,11 @@ def test_an_own_architecture_in_the_working_folder_runs_and_is_known_by_its_code
     ],
 )
 def test_an_own_architecture_that_cannot_be_loaded_is_one_line_that_says_where(
-    tmp_path: Path, file: str, content: str, said: str
+    tmp_path: Path, file: str, content: str, words: str
 ) -> None:
     folder = with_own(tmp_path)
     (folder / file).write_text(content)
-    assert refusal(folder) == f"bench: architecture 'agents:mine' cannot be imported: {said}\n"
+    assert refusal(folder) == f"bench: architecture 'agents:mine' cannot be imported: {words}\n"
     assert not (folder / "results").exists()
 
 
@@ -96,17 +96,17 @@ PACK = Path("scenarios") / "demo"
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "said"),
+    ("file", "old", "words"),
     [
         ("prompts/decide.md", "", "was recorded with another version of what is asked by the scenario 'demo'; give --name"),
         ("reference/answer.json", '"days_left": ', "was recorded with another version of the reference of the scenario 'demo'"),
     ],
 )
-def test_an_edited_pack_is_one_line_that_names_it(tmp_path: Path, file: str, old: str, said: str) -> None:
+def test_an_edited_pack_is_one_line_that_names_it(tmp_path: Path, file: str, old: str, words: str) -> None:
     workplace(tmp_path, repetitions=1)
     assert bench(tmp_path, *RUN)[0] == 0
     edit(tmp_path / PACK / file, old, f"{old}1" if old else "\nThink twice.\n")
-    assert said in refusal(tmp_path)
+    assert words in refusal(tmp_path)
 
 
 def test_an_edited_grader_is_one_line_that_says_how_to_grade_anew(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_the_reference_and_the_wrong_answers_determine_only_what_is_made_of_them
         "recorded": config({"kind": "recorded", "run": tmp_path / "simulated"}, **plans),
         "simulated": config({"kind": "simulated"}, **plans),
     }
-    before = {name: ids(one, [tmp_path]) for name, one in settings.items()}
+    before = {name: ids(setting, [tmp_path]) for name, setting in settings.items()}
     change(tiny)
-    after = {name: ids(one, [tmp_path]) for name, one in settings.items()}
+    after = {name: ids(setting, [tmp_path]) for name, setting in settings.items()}
     same = {(name, plan) for name in settings for plan in ("none", "wrong") if before[name][plan] == after[name][plan]}
     assert same == {("live", "none"), ("recorded", "none")} and simulated
 

@@ -44,9 +44,9 @@ def test_all_instances_of_a_pack_are_run_each_in_every_arm_and_repetition() -> N
 def test_a_config_may_ask_for_a_sample_that_is_part_of_every_larger_one() -> None:
     every = instances(matrix_of("incidents"))
     samples = [instances(matrix_of("incidents", instances=count)) for count in (1, 5, 10, 20, 99)]
-    assert [len(one) for one in samples] == [1, 5, 10, 20, 40] and samples[-1] == every
-    assert all(set(one) < set(other) for one, other in itertools.pairwise(samples))
-    assert samples[2] != every[:10] and samples[2] == [one for one in every if one in samples[2]]
+    assert [len(sample) for sample in samples] == [1, 5, 10, 20, 40] and samples[-1] == every
+    assert all(set(sample) < set(other) for sample, other in itertools.pairwise(samples))
+    assert samples[2] != every[:10] and samples[2] == [instance for instance in every if instance in samples[2]]
 
 
 def test_a_sample_depends_on_the_seed_and_on_the_pack_alone() -> None:
@@ -91,7 +91,7 @@ def test_seeds_and_draws_differ_by_instance_and_by_nothing_that_is_no_part_of_th
         if record.architecture == "static":
             seeds.setdefault(record.instance, set()).update(call.seed for call in events(result, Called) if call.attempt == 1)
             planned = [event for event in events(result, Faulted) if event.stage == "planned" and event.attempt == 1]
-            faults.setdefault(record.instance, set()).update((record.repetition, one.subtask, 1) for one in planned)
+            faults.setdefault(record.instance, set()).update((record.repetition, fault.subtask, 1) for fault in planned)
     assert len(seeds) == 3 and sum(map(len, seeds.values())) == len(set().union(*seeds.values()))
     assert len({frozenset(struck) for struck in faults.values()}) == 3
 
@@ -99,10 +99,10 @@ def test_seeds_and_draws_differ_by_instance_and_by_nothing_that_is_no_part_of_th
 def test_the_preview_adds_the_instances_up() -> None:
     every, single = list(preview(matrix_of())), [list(preview(matrix_of(f"orchard/{name}"))) for name in instances(matrix_of())]
     for number, row in enumerate(every):
-        rows = [one[number] for one in single]
+        rows = [rows_of_instance[number] for rows_of_instance in single]
         assert (row.scenario, row.trials) == ("orchard", 6)
-        assert row.trials == sum(one.trials for one in rows) and row.calls == sum(one.calls or 0 for one in rows)
-        assert row.tokens == sum(one.tokens or 0 for one in rows)
+        assert row.trials == sum(row.trials for row in rows) and row.calls == sum(row.calls or 0 for row in rows)
+        assert row.tokens == sum(row.tokens or 0 for row in rows)
 
 
 def test_two_instances_never_share_a_response(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_two_instances_never_share_a_response(tmp_path: Path) -> None:
 def test_a_replay_of_several_instances_is_the_run(tmp_path: Path) -> None:
     first = run(orchard(), tmp_path / "run")
     again = run(orchard(entry={"kind": "recorded", "run": tmp_path / "run"}), tmp_path / "again")
-    assert [(one.instance, one.arm, one.tokens, one.outcome) for one in again] == [
-        (one.instance, one.arm, one.tokens, one.outcome) for one in first
+    assert [(trial.instance, trial.arm, trial.tokens, trial.outcome) for trial in again] == [
+        (trial.instance, trial.arm, trial.tokens, trial.outcome) for trial in first
     ]
 
 

@@ -105,9 +105,9 @@ VARIANTS = {"quick": {"base": "static", "max_attempts": 1}, "mute": {"base": "ru
 
 def test_a_variant_has_its_own_settings_and_the_experiments_where_it_names_none(packs: Path) -> None:
     matrix = build_matrix(config(architectures=("static", "quick", "mute"), architecture=VARIANTS), [packs], "code")
-    settings = {name: one.settings for name, one in matrix.architectures.items()}
+    settings = {name: architecture.settings for name, architecture in matrix.architectures.items()}
     assert settings == {"static": Settings(3, "reason"), "quick": Settings(1, "reason"), "mute": Settings(3, "none")}
-    static, quick, mute = (one.work for one in matrix.architectures.values())
+    static, quick, mute = (architecture.work for architecture in matrix.architectures.values())
     assert quick is static is not mute
 
 
@@ -124,17 +124,17 @@ def test_parallel_is_in_the_ids_and_in_what_is_kept_of_a_variant_only_where_it_i
         variants = {"quick": {"base": "static", **form}}
         return build_matrix(config(architectures=("quick",), architecture=variants), [packs], "code")
 
-    usual, said, parallel = built(), built(parallel=False), built(parallel=True)
-    assert ids(usual) == ids(said) and not ids(usual) & ids(parallel)
-    digests = [one.architectures["quick"].digest for one in (usual, parallel)]
+    usual, explicit, parallel = built(), built(parallel=False), built(parallel=True)
+    assert ids(usual) == ids(explicit) and not ids(usual) & ids(parallel)
+    digests = [matrix.architectures["quick"].digest for matrix in (usual, parallel)]
     assert digests[0] == digests[1] != ""
-    kept = [one.config.model_dump(mode="json")["architecture"]["quick"] for one in (usual, said, parallel)]
-    assert ["parallel" in one for one in kept] == [False, False, True]
+    kept = [matrix.config.model_dump(mode="json")["architecture"]["quick"] for matrix in (usual, explicit, parallel)]
+    assert ["parallel" in settings for settings in kept] == [False, False, True]
 
 
 def test_an_architecture_of_ones_own_has_a_parallel_form_where_it_takes_one(packs: Path) -> None:
-    own = {"base": f"{__name__}:mine", "parallel": True}
-    matrix = build_matrix(config(architectures=("own",), architecture={"own": own}), [packs], "code")
+    settings = {"base": f"{__name__}:mine", "parallel": True}
+    matrix = build_matrix(config(architectures=("own",), architecture={"own": settings}), [packs], "code")
     assert matrix.architectures["own"].work.keywords == {"parallel": True}  # type: ignore[attr-defined]
     without = {"base": f"{__name__}:plain", "parallel": True}
     with pytest.raises(ConfigError, match="test_matrix:plain' has no parallel form"):

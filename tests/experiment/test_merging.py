@@ -33,8 +33,8 @@ FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
 
 
 def settings(**changed: Any) -> Config:
-    own: dict[str, Any] = {"scenarios": ["orchard"], "plans": ["none"], "repetitions": 4, "plan": SPOILT}
-    return config(SIMULATED, **{**own, **changed})
+    settings: dict[str, Any] = {"scenarios": ["orchard"], "plans": ["none"], "repetitions": 4, "plan": SPOILT}
+    return config(SIMULATED, **{**settings, **changed})
 
 
 def matrix_of(portion: Portion | None = None, **changed: Any) -> Matrix:
@@ -58,19 +58,19 @@ def shards(whole: Path) -> Sequence[Path]:
 
 def lines_of(folder: Path, name: str) -> list[bytes]:
     """The lines of trials or responses without links and framework seconds, sorted."""
-    found, link = [], ""
+    lines, link = [], ""
     for line in (folder / name).read_bytes().splitlines(keepends=True):
         content, link = unsealed(line, link)
         if not content.endswith(b'"kind":"session"}'):
-            found.append(FRAMEWORK.sub(b"", content))
-    return sorted(found)
+            lines.append(FRAMEWORK.sub(b"", content))
+    return sorted(lines)
 
 
-def assert_equal(one: Path, other: Path) -> None:
+def assert_equal(left: Path, right: Path) -> None:
     for name in (TRIALS, RESPONSES):
-        assert lines_of(one, name) == lines_of(other, name) != []
-    assert read_texts(one) == read_texts(other)
-    assert not verify(other).defects
+        assert lines_of(left, name) == lines_of(right, name) != []
+    assert read_texts(left) == read_texts(right)
+    assert not verify(right).defects
 
 
 def test_shards_merged_in_any_order_are_byte_for_byte_what_one_process_records(whole: Path, shards: Sequence[Path]) -> None:
@@ -79,10 +79,10 @@ def test_shards_merged_in_any_order_are_byte_for_byte_what_one_process_records(w
         ended, of = merge_parts(parts, target)
         assert_equal(whole, target)
         assert ended == of == len(lines_of(whole, TRIALS)) and verify(target).ending == "complete"
-    one, other = load_run(whole), load_run(target)
-    own = [column for column in one.trials if column not in ("framework_seconds", "latency")]
-    pd.testing.assert_frame_equal(one.trials[own], other.trials[own])
-    [note] = other.notes
+    left, right = load_run(whole), load_run(target)
+    columns = [column for column in left.trials if column not in ("framework_seconds", "latency")]
+    pd.testing.assert_frame_equal(left.trials[columns], right.trials[columns])
+    [note] = right.notes
     assert note.startswith("This run was merged of 3 parts: shard-3 (")
 
 
@@ -106,8 +106,8 @@ def test_parts_by_instance_plan_or_repetition_are_a_run_that_can_go_on(by: str, 
     run(whole, tmp_path / "whole")
     merge_parts(folders, tmp_path / "merged")
     assert_equal(tmp_path / "whole", tmp_path / "merged")
-    one, other = (read_manifest(tmp_path / name) for name in ("whole", "merged"))
-    assert one.scenarios == other.scenarios and len(other.merged) == len(folders)
+    left, right = (read_manifest(tmp_path / name) for name in ("whole", "merged"))
+    assert left.scenarios == right.scenarios and len(right.merged) == len(folders)
     assert len(run(whole, tmp_path / "merged")) == len(lines_of(tmp_path / "whole", TRIALS)), "nothing was missing"
 
 
@@ -171,11 +171,11 @@ OTHERS: dict[str, tuple[Change, str]] = {
 def test_what_is_no_part_of_a_single_run_is_refused_in_one_line_and_nothing_is_written(
     other: str, shards: Sequence[Path], tmp_path: Path
 ) -> None:
-    change, said = OTHERS[other]
+    change, words = OTHERS[other]
     parts = [copied(shard, tmp_path / shard.name) for shard in shards]
     for part in parts if change is with_cache else parts[1:2]:
         change(part)
-    with pytest.raises(ResultsError, match=said) as refused:
+    with pytest.raises(ResultsError, match=words) as refused:
         merge_parts(parts, tmp_path / "merged")
     assert "\n" not in str(refused.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(part.name for part in parts)
@@ -225,6 +225,6 @@ def test_a_shard_is_a_number_out_of_another(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "9-6", "x", "3/8", "1-", ""])
 def test_repetitions_are_a_number_or_from_one_to_another(text: str) -> None:
-    assert [repetitions_in(one) for one in (None, "10", "6-10")] == [(1, None), (1, 10), (6, 10)]
+    assert [repetitions_in(text) for text in (None, "10", "6-10")] == [(1, None), (1, 10), (6, 10)]
     with pytest.raises(ConfigError, match=r"^--repetitions .*: say how many, such as 10, or from which to which, such as 6"):
         repetitions_in(text)

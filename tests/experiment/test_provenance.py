@@ -77,7 +77,7 @@ class Place:
 
     def ids(self) -> dict[Trial, str]:
         specs = [spec for values in (EXPERIMENT, IN_A_WORLD) for spec in self.matrix(values).specs]
-        return {(one.scenario, one.architecture, one.model, one.plan.name): one.id for one in specs}
+        return {(spec.scenario, spec.architecture, spec.model, spec.plan.name): spec.id for spec in specs}
 
 
 def edit(path: Path) -> None:
@@ -159,7 +159,7 @@ def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trial
     with plugged(place.folder / "installed"):
         changed = {trial for trial, id_ in place.ids().items() if before[trial] != id_}
     metadata.write_text(text)
-    assert changed == {one for one in before if one[1] == "parrot" or one[2] == "bird" or one[3] == "parrots"}
+    assert changed == {key for key in before if key[1] == "parrot" or key[2] == "bird" or key[3] == "parrots"}
 
 
 def test_a_folder_of_trials_that_use_an_effect_of_other_code_is_refused_by_its_name(place: Place, tmp_path: Path) -> None:

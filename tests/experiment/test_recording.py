@@ -76,8 +76,8 @@ def test_a_replay_gives_the_same_records_but_for_what_is_the_machines_own(record
     live, again = list(read_trials(recorded)), replayed(recorded, tmp_path / "again")
     calls = [event for trial in live for event in trial.events if isinstance(event, Called)]
     assert {call.failure for call in calls} == {None, "rate_limited", "server_failed", "cut_off", "unknown_finish"}
-    told = {(call.failure, call.usage_in is None, call.tokens_out > 0) for call in calls if call.failure}
-    assert {("server_failed", False, True), ("server_failed", True, False), ("unknown_finish", True, True)} <= told
+    failures = {(call.failure, call.usage_in is None, call.tokens_out > 0) for call in calls if call.failure}
+    assert {("server_failed", False, True), ("server_failed", True, False), ("unknown_finish", True, True)} <= failures
     assert {call.detail for call in calls if "injected" in call.detail} and any(call.usage_in for call in calls)
     assert {call.usage_cached is None for call in calls if call.usage_in} == {True, False}
     assert {trial.timing for trial in again} == {"recorded"}
@@ -89,9 +89,9 @@ CALL = '{"id": "1", "type": "function", "function": {"name": "look", "arguments"
 
 @pytest.mark.parametrize("text", ["[" * 2000, "[3]", "{", CALL, f"[{CALL}]".replace('"look"', "3")])
 def test_a_text_that_is_no_list_of_tool_calls_is_refused_in_one_line(recorded: Path, text: str) -> None:
-    record = replace(next(one for one in read_responses(recorded) if one.reply), tool_calls="calls")
+    record = replace(next(response for response in read_responses(recorded) if response.reply), tool_calls="calls")
     outcome = response_of(record, {**read_texts(recorded), "calls": f"[{CALL}]"}, recorded).outcome
-    assert isinstance(outcome, Reply) and [one.name for one in outcome.tool_calls] == ["look"]
+    assert isinstance(outcome, Reply) and [call.name for call in outcome.tool_calls] == ["look"]
     with pytest.raises(ResultsError, match=r"a text of a response in responses.jsonl is no list of tool calls; restore the"):
         response_of(record, {**read_texts(recorded), "calls": text}, recorded)
 
@@ -171,8 +171,8 @@ def test_another_fault_plan_is_served_up_to_the_first_request_that_was_never_mad
     [trial] = trials
     assert [call.failure for call in trial.events if isinstance(call, Called)][-1] == "not_recorded"
     assert trial.outcome == "error" and trial.tokens > 0
-    said = "the recording live holds no reply to attempt 2 at total (tiny, runtime_structured/wrong, repetition 1)"
-    assert trial.reason.startswith(f"not_recorded: {said}; to record one, run or serve this config on small itself")
+    words = "the recording live holds no reply to attempt 2 at total (tiny, runtime_structured/wrong, repetition 1)"
+    assert trial.reason.startswith(f"not_recorded: {words}; to record one, run or serve this config on small itself")
 
 
 def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:
@@ -263,10 +263,10 @@ REFUSED: dict[str, tuple[Callable[[Path], object], type[BenchError], str]] = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_recording_that_cannot_serve_is_refused_in_one_line(recorded: Path, tmp_path: Path, what: str) -> None:
-    corrupt, kind, said = REFUSED[what]
+    corrupt, kind, words = REFUSED[what]
     folder = copied(recorded, tmp_path / "corrupted")
     corrupt(folder)
-    with pytest.raises(kind, match=re.escape(said)) as caught:
+    with pytest.raises(kind, match=re.escape(words)) as caught:
         load_recording(folder, "small", 11, 3)
     assert "\n" not in str(caught.value)
 

@@ -58,8 +58,8 @@ def places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     """The path to each value in a JSON value."""
     yield before
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield from places(one, (*before, key))
+    for key, child in inner:
+        yield from places(child, (*before, key))
 
 
 def with_text_at(value: Any, place: tuple[Any, ...], text: str) -> bytes:

@@ -80,10 +80,10 @@ def test_every_architecture_meets_the_same_faults(seed: int) -> None:
     plans = {"storm": [{**fault, "point": "output", "effect": effect} for fault, effect in zip(STORM, EFFECTS, strict=True)]}
     matrix = matrix_of(plans=plans, repetitions=1, seed=seed)
     records = [result.record for result in run_all(matrix)]
-    for one in records:
+    for record in records:
         for other in records:
-            both = attempts(one) & attempts(other)
-            assert {key: value for key, value in schedule(one).items() if key[:2] in both} == {
+            both = attempts(record) & attempts(other)
+            assert {key: value for key, value in schedule(record).items() if key[:2] in both} == {
                 key: value for key, value in schedule(other).items() if key[:2] in both
             }
 
@@ -101,7 +101,7 @@ def test_the_same_attempt_has_the_same_seed_in_every_architecture() -> None:
     for result in run_all(matrix):
         for call in events(result, Called):
             seeds.setdefault((result.record.repetition, call.attempt), set()).add(call.seed)
-    assert {len(found) for found in seeds.values()} == {1}
+    assert {len(seed) for seed in seeds.values()} == {1}
     assert len(set().union(*seeds.values())) == len(seeds) > 2
 
 
@@ -277,4 +277,7 @@ def test_a_variant_runs_under_its_own_settings() -> None:
     missing = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": "total"}
     variants = {"quick": {"base": "static", "max_attempts": 1}}
     matrix = matrix_of(plans={"plan": [missing]}, architectures=["static", "quick"], architecture=variants)
-    assert {one.record.architecture: one.record.outcome for one in run_all(matrix)} == {"static": "solved", "quick": "gave_up"}
+    assert {result.record.architecture: result.record.outcome for result in run_all(matrix)} == {
+        "static": "solved",
+        "quick": "gave_up",
+    }

@@ -45,15 +45,15 @@ def fair(tmp_path_factory: pytest.TempPathFactory) -> list[TrialRecord]:
     folder = tmp_path_factory.mktemp("fair") / "run"
     with ScriptedServer(Counting()) as server:
         trials = run_matrix_in(matrix_at(server, concurrency=4), folder)
-    assert sessions_of(folder)[-1].trouble == () and {one.outcome for one in trials} == {"solved"}
+    assert sessions_of(folder)[-1].trouble == () and {trial.outcome for trial in trials} == {"solved"}
     return trials
 
 
 def run_under(folder: Path, trouble: Callable[[int], Step | None], **settings: Any) -> tuple[list[TrialRecord], list[str]]:
     """A run under this trouble, and what a person was told."""
-    said = list[str]()
+    lines = list[str]()
     with ScriptedServer(Counting(trouble)) as server:
-        return run_matrix_in(matrix_at(server, **settings), folder, Session(say=said.append)), said
+        return run_matrix_in(matrix_at(server, **settings), folder, Session(say=lines.append)), lines
 
 
 def calls_of(trials: list[TrialRecord]) -> list[Called]:
@@ -67,9 +67,9 @@ def trouble_in(folder: Path) -> tuple[EndpointTrouble, ...]:
 def read_alone(trials: list[TrialRecord]) -> list[tuple[str, int, str, int]]:
     """What was read, and why it was asked for, call by call."""
     return sorted(
-        (one.arm, one.repetition, call.cause, call.tokens_in + call.tokens_out)
-        for one in trials
-        for call in calls_of([one])
+        (trial.arm, trial.repetition, call.cause, call.tokens_in + call.tokens_out)
+        for trial in trials
+        for call in calls_of([trial])
         if not call.failure
     )
 
@@ -81,12 +81,12 @@ def test_passing_trouble_of_every_kind_costs_tries_and_neither_tokens_nor_a_retr
     def every_third(number: int) -> Step | None:
         return UNPAID[number // 3 % len(UNPAID)] if number % 3 == 2 else None
 
-    trials, said = run_under(tmp_path, every_third, concurrency=concurrency)
+    trials, lines = run_under(tmp_path, every_third, concurrency=concurrency)
     failed = [call for call in calls_of(trials) if call.failure]
     assert len(failed) > len(UNPAID) and {call.tokens_in + call.tokens_out for call in failed} == {0}
     assert read_alone(trials) == read_alone(fair), "no token more, and no call for another cause"
-    assert sum(one.tokens for one in trials) == sum(one.tokens for one in fair)
-    assert said == []
+    assert sum(trial.tokens for trial in trials) == sum(trial.tokens for trial in fair)
+    assert lines == []
 
 
 def test_the_limit_falls_at_429_and_what_it_fell_to_is_recorded(tmp_path: Path, fair: list[TrialRecord]) -> None:
@@ -103,15 +103,15 @@ def test_a_run_pauses_in_a_storm_says_so_and_goes_on_once_one_call_is_answered(
 ) -> None:
     first = 8
     last = first + IN_A_ROW + 4
-    trials, said = run_under(
+    trials, lines = run_under(
         tmp_path, lambda number: storm if first <= number < last else None, concurrency=4, timeout_seconds=2.0
     )
-    begun, gone_on = said
+    begun, gone_on = lines
     assert f": {IN_A_ROW} calls in a row failed (" in begun and begun.endswith("; the run pauses")
     assert gone_on.endswith("answers again; the run goes on")
     [seen] = trouble_in(tmp_path)
     assert (seen.fell, seen.pauses) == (0, 1) and seen.paused > 0
-    assert {one.outcome for one in trials} == {"solved"}
+    assert {trial.outcome for trial in trials} == {"solved"}
     failed = [call for call in calls_of(trials) if call.failure]
     assert IN_A_ROW <= len(failed) < IN_A_ROW + 4, "those in flight when it paused; the probes are no trial's"
     if storm in (hang_up(), status(502)):  # the others were paid, for all that is known
@@ -120,16 +120,16 @@ def test_a_run_pauses_in_a_storm_says_so_and_goes_on_once_one_call_is_answered(
 
 def test_an_endpoint_that_stays_in_trouble_ends_the_run_with_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
     with ScriptedServer(counting := Counting(lambda number: status(503) if number > 6 else None)) as server:
-        matrix, said = matrix_at(server, tries=3, concurrency=4), list[str]()
+        matrix, lines = matrix_at(server, tries=3, concurrency=4), list[str]()
         with pytest.raises(EndpointError) as ended:
-            run_matrix_in(matrix, tmp_path, Session(say=said.append))
+            run_matrix_in(matrix, tmp_path, Session(say=lines.append))
         line = str(ended.value)
         assert line.startswith(f"model 'small' at {server.base_url}: HTTP 503: scripted 503; ") and "\n" not in line
         assert line.endswith("; no reply after 3 pauses: the same command goes on once it answers again")
-        assert len(said) == 1 and sessions_of(tmp_path)[-1].detail == "stopped: the endpoint is in trouble"
+        assert len(lines) == 1 and sessions_of(tmp_path)[-1].detail == "stopped: the endpoint is in trouble"
         assert counting.requests < 6 + IN_A_ROW + 4 + 3 + 1, "not a request more than it takes to know"
         counting.before = lambda _: None
-        assert {one.outcome for one in latest(run_matrix_in(matrix, tmp_path))} == {"solved"}
+        assert {trial.outcome for trial in latest(run_matrix_in(matrix, tmp_path))} == {"solved"}
     assert counting.answered.total() == len(calls_of(latest(list(read_trials(tmp_path))))), "none was asked again"
 
 
@@ -151,7 +151,7 @@ def test_a_session_that_ends_waits_for_no_back_off_and_books_no_trial_that_was_i
 
         loop.run(work())
         writer.close()
-    assert {one.outcome for one in read_trials(tmp_path)} == {"solved"}
+    assert {trial.outcome for trial in read_trials(tmp_path)} == {"solved"}
     assert sessions_of(tmp_path)[-1].detail == "stopped: enough"
 
 

@@ -38,8 +38,15 @@ LIVE = {"kind": "openai", "base_url": "http://127.0.0.1:9/v1"}
 
 
 def experiment(entry: dict[str, Any], pack: str = GRADED, **settings: Any) -> Config:
-    one = {"scenarios": [pack], "architectures": ["static"], "plans": ["none"], "repetitions": 1, "instances": 1, "plan": {}}
-    return config(entry, **{**one, **settings})
+    settings_of_pack = {
+        "scenarios": [pack],
+        "architectures": ["static"],
+        "plans": ["none"],
+        "repetitions": 1,
+        "instances": 1,
+        "plan": {},
+    }
+    return config(entry, **{**settings_of_pack, **settings})
 
 
 def matrix(entry: dict[str, Any], pack: str = GRADED) -> Matrix:
@@ -103,8 +110,8 @@ def test_an_answer_that_nobody_graded_gets_no_grade(recorded: Path) -> None:
 
 
 def test_a_trial_whose_answer_is_not_to_be_graded_is_an_error_without_a_traceback() -> None:
-    own = matrix(SIMULATED)
-    record = loop.run(run_trial(own.specs[0], own, Slots(), Graders({}, "the reason"))).record
+    built = matrix(SIMULATED)
+    record = loop.run(run_trial(built.specs[0], built, Slots(), Graders({}, "the reason"))).record
     assert (record.outcome, record.reason, record.grade, record.traceback) == ("error", "the reason", None, None)
 
 
@@ -113,8 +120,8 @@ def test_a_trial_whose_answer_is_not_to_be_graded_is_an_error_without_a_tracebac
 def test_what_a_live_model_writes_is_refused_in_one_line(pack: str) -> None:
     with pytest.raises(Unguarded) as refused:
         permission(matrix(LIVE, pack))
-    said = str(refused.value)
-    assert f"'{pack}' runs code that a model wrote" in said and "TCP" in said and "--unguarded" in said and "\n" not in said
+    line = str(refused.value)
+    assert f"'{pack}' runs code that a model wrote" in line and "TCP" in line and "--unguarded" in line and "\n" not in line
 
 
 def test_nothing_is_refused_where_all_guards_are_in_force(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def changed(whole: Path, name: str, change: Callable[[Lines], Lines]) -> Path:
     return folder
 
 
-def said(folder: Path) -> list[str]:
+def defects_of(folder: Path) -> list[str]:
     return [defect.text.removeprefix(f"{folder}/") for defect in verify(folder).defects]
 
 
@@ -134,22 +134,22 @@ def test_what_became_of_a_line_is_named(whole: Path, what: str) -> None:
     name, change, expected = DAMAGES[what]
     folder = changed(whole, name, change)
     last = (folder / name).read_bytes().count(b"\n")
-    found = said(folder)
-    assert found[: len(expected)] == [line.format(last=last) for line in expected]
-    assert all(re.search("lacks the text|grades the trial", line) for line in found[len(expected) :]), found
+    lines = defects_of(folder)
+    assert lines[: len(expected)] == [line.format(last=last) for line in expected]
+    assert all(re.search("lacks the text|grades the trial", line) for line in lines[len(expected) :]), lines
 
 
 def test_a_lost_text_is_named_with_the_line_that_names_it(whole: Path) -> None:
-    found = said(changed(whole, TEXTS, lambda lines: lines[1:]))
-    assert len(found) == 1 and re.fullmatch(
-        r"texts\.jsonl: lacks the text \w{20}, which line 2 of trials\.jsonl names", found[0]
+    defects = defects_of(changed(whole, TEXTS, lambda lines: lines[1:]))
+    assert len(defects) == 1 and re.fullmatch(
+        r"texts\.jsonl: lacks the text \w{20}, which line 2 of trials\.jsonl names", defects[0]
     )
 
 
 def test_lost_trials_are_found_where_the_rest_was_chained_anew(whole: Path) -> None:
     folder = changed(whole, TRIALS, lambda lines: lines)
     without(folder / TRIALS, lambda record: record.get("repetition") == 2)
-    assert said(folder) == ["trials.jsonl: line 6 says that the run is complete with 8 trials: 4 of them are lost"]
+    assert defects_of(folder) == ["trials.jsonl: line 6 says that the run is complete with 8 trials: 4 of them are lost"]
     assert sources(folder) != sources(whole)
 
 
@@ -161,30 +161,30 @@ def plain_copy(whole: Path, to: Path) -> Path:
 
 
 def test_grades_that_no_regrade_left_are_found(whole: Path, tmp_path: Path) -> None:
-    one, other = [trial.id for trial in read_trials(whole)][:2]
+    first, other = [trial.id for trial in read_trials(whole)][:2]
     graded: dict[str, list[Regrade | NewGrade]] = {
-        "without a regrade": [NewGrade(one, "wrong", Grade(False, 0.0, {}))],
-        "of another scenario": [Regrade("2026", "other", "9ade", 1, 1), NewGrade(one, "wrong", Grade(False, 0.0, {}))],
+        "without a regrade": [NewGrade(first, "wrong", Grade(False, 0.0, {}))],
+        "of another scenario": [Regrade("2026", "other", "9ade", 1, 1), NewGrade(first, "wrong", Grade(False, 0.0, {}))],
         "more than it says": [
             Regrade("2026", "tiny", "9ade", 1, 1),
-            *(NewGrade(id_, "wrong", Grade(False, 0.0, {})) for id_ in (one, other)),
+            *(NewGrade(id_, "wrong", Grade(False, 0.0, {})) for id_ in (first, other)),
         ],
     }
     for name, records in graded.items():
         folder = plain_copy(whole, tmp_path / name)
         append_grades(folder, records)
         place = f"grades.jsonl: line {len(records)} "
-        assert said(folder) == [f"{place}grades a trial anew, and stands behind no regrade of its scenario that says so"]
+        assert defects_of(folder) == [f"{place}grades a trial anew, and stands behind no regrade of its scenario that says so"]
 
 
 def test_a_regrade_that_lost_its_grades_is_found_until_it_is_made_again(whole: Path, tmp_path: Path) -> None:
     folder = plain_copy(whole, tmp_path / "run")
-    one, other = [trial.id for trial in read_trials(whole)][:2]
-    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 2), NewGrade(one, "wrong", Grade(False, 0.0, {}))])
+    first, other = [trial.id for trial in read_trials(whole)][:2]
+    append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 2), NewGrade(first, "wrong", Grade(False, 0.0, {}))])
     lost = "grades.jsonl: line 1 says that 2 grades changed, and 1 of them are lost; `bench regrade` makes them again"
-    assert said(folder) == [lost]
+    assert defects_of(folder) == [lost]
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(other, "wrong", Grade(False, 0.0, {}))])
-    assert said(folder) == []
+    assert defects_of(folder) == []
 
 
 def test_an_outcome_that_contradicts_its_grade_is_found(whole: Path, tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_an_outcome_that_contradicts_its_grade_is_found(whole: Path, tmp_path: P
         sealed_line, link = sealed(again, link)
         chained.append(sealed_line)
     (folder / TRIALS).write_bytes(b"".join(chained))
-    assert said(folder) == ["trials.jsonl: line 2 contradicts itself: its outcome is wrong, its grade means solved"]
+    assert defects_of(folder) == ["trials.jsonl: line 2 contradicts itself: its outcome is wrong, its grade means solved"]
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(trial.id, "solved", Grade(False, 0.0, {}))])
-    assert "grades.jsonl: line 2 contradicts itself: its outcome is solved, its grade means wrong" in said(folder)
+    assert "grades.jsonl: line 2 contradicts itself: its outcome is solved, its grade means wrong" in defects_of(folder)
 
 
 def cut(folder: Path, name: str, lines: int) -> None:
@@ -234,14 +234,14 @@ def test_responses_and_trials_cut_off_together_are_missed_by_the_mark_of_the_end
     folder = plain_copy(whole, tmp_path / "run")
     without(folder / TRIALS, lambda record: record.get("repetition") == 2)
     cut(folder, RESPONSES, len((folder / RESPONSES).read_bytes().splitlines()) // 2)
-    assert "responses.jsonl: lacks responses that were there when the run was complete" in said(folder)
+    assert "responses.jsonl: lacks responses that were there when the run was complete" in defects_of(folder)
 
 
 def test_a_run_that_goes_on_is_complete_again_at_its_new_end(tmp_path: Path) -> None:
     folder = tmp_path / "results" / "run"
     run(config({"kind": "simulated"}, repetitions=1), folder)
     run(config({"kind": "simulated"}, repetitions=1), folder)
-    ends = [one.mark for one in verify(folder).records if isinstance(one, SessionRecord) and one.what == "ended"]
+    ends = [record.mark for record in verify(folder).records if isinstance(record, SessionRecord) and record.what == "ended"]
     assert len(ends) == 2 and ends[0] == ends[1] and ends[0] is not None and verify(folder).ending == "complete"
     cut(folder, TRIALS, 1)
     assert not verify(folder).has_end and bench(tmp_path, "verify", "run")[0] == 1
@@ -272,8 +272,8 @@ def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> Non
 
 def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.experiment.verify.MOST", 5)
-    found = said(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
-    assert len([line for line in found if "does not fit" in line]) == 5 and re.search(r"; and \d+ more such$", found[4])
+    defects = defects_of(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
+    assert len([line for line in defects if "does not fit" in line]) == 5 and re.search(r"; and \d+ more such$", defects[4])
 
 
 def test_a_run_that_is_not_sound_makes_no_report_and_the_line_names_place_and_command(whole: Path) -> None:

@@ -70,7 +70,7 @@ def test_all_calls_and_all_outputs_are_of_one_size_but_for_the_names() -> None:
     prompts = []
     for subtask in scenario.task.subtasks:
         read = {name: texts[name] for name in subtask.reads}
-        prompts.append(sum(count_tokens(one.content) for one in render(scenario.task, [subtask], read, None, "none")))
+        prompts.append(sum(count_tokens(message.content) for message in render(scenario.task, [subtask], read, None, "none")))
     assert max(prompts) - min(prompts) <= 4
     assert len({count_tokens(texts[name]) for name in scenario.reference}) == 1
 
@@ -103,9 +103,9 @@ def test_wrong_answers_pass_the_verifier_so_that_only_the_grader_finds_them(size
 @sizes
 def test_keyword_rules_give_a_valid_answer_that_is_not_correct(size: str) -> None:
     scenario = load(size)
-    found = dict(scenario.baseline(scenario.task.documents))
-    assert rejections(scenario, found) == []
-    assert not scenario.grade_outputs(found).correct
+    outputs = dict(scenario.baseline(scenario.task.documents))
+    assert rejections(scenario, outputs) == []
+    assert not scenario.grade_outputs(outputs).correct
 
 
 def test_the_share_of_items_that_are_right_is_the_score() -> None:

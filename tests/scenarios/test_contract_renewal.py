@@ -91,8 +91,8 @@ def test_there_are_forty_fresh_customers_and_twenty_for_development_of_which_no_
 
 def test_all_instances_are_what_they_always_were_byte_for_byte() -> None:
     made = [renewal(name) for name in (*FRESH, *DEVELOPMENT)]
-    texts = [json.dumps([asdict(one), rows(one.case)], ensure_ascii=False, sort_keys=True) for one in made]
-    assert len({one.case.customer for one in made}) == len(made)
+    texts = [json.dumps([asdict(agreement), rows(agreement.case)], ensure_ascii=False, sort_keys=True) for agreement in made]
+    assert len({agreement.case.customer for agreement in made}) == len(made)
     assert hashlib.sha256("\n".join(texts).encode()).hexdigest() == SHA256
 
 
@@ -103,8 +103,8 @@ def test_dice_fall_by_their_seed_and_number_alone() -> None:
 
 def test_each_ten_has_each_kind_once_and_every_way_to_end_is_there() -> None:
     for ten in range(4):
-        found = Counter(map(kind_of, FRESH[10 * ten : 10 * ten + 10]))
-        assert all(sum(found[kind] for kind in set(kinds)) == KINDS.count(kinds) for kinds in KINDS)
+        kinds_drawn = Counter(map(kind_of, FRESH[10 * ten : 10 * ten + 10]))
+        assert all(sum(kinds_drawn[kind] for kind in set(kinds)) == KINDS.count(kinds) for kinds in KINDS)
     outcomes = Counter(story(name).outcome for name in FRESH)
     assert set(outcomes) == {"renewed", "restructured", "churned", "escalated", "expired", "halted"}
     assert min(outcomes.values()) >= 4
@@ -200,32 +200,32 @@ def test_keyword_rules_solve_less_than_three_of_ten(instances: list[str]) -> Non
 def verdict(kind: str, tool: str, at: Moment, **arguments: Any) -> tuple[str, str]:
     instance = of_kind(kind)
     with living(instance, at) as world:
-        said = world.verdict(tool, {"customer": story(instance).customer, **arguments})
-        return said.decision, said.rule
+        judged = world.verdict(tool, {"customer": story(instance).customer, **arguments})
+        return judged.decision, judged.rule
 
 
 @pytest.mark.parametrize(
-    ("discount", "said"), [(19, "allow"), (20, "warn"), (30, "warn"), (31, "deny"), (90, "deny"), (0, "allow")]
+    ("discount", "decision"), [(19, "allow"), (20, "warn"), (30, "warn"), (31, "deny"), (90, "deny"), (0, "allow")]
 )
-def test_discounts_are_warned_of_from_20_percent_on_and_denied_above_30(discount: int, said: str) -> None:
+def test_discounts_are_warned_of_from_20_percent_on_and_denied_above_30(discount: int, decision: str) -> None:
     product = story(of_kind("signs")).product
     terms = {"product": product, "discount": discount, "term_months": 12}
-    assert verdict("signs", "draft_offer", Moment(-80), **terms)[0] == said
+    assert verdict("signs", "draft_offer", Moment(-80), **terms)[0] == decision
 
 
 @pytest.mark.parametrize(("name", "most"), limits.NAMED.items())
 def test_a_named_customer_has_a_limit_of_its_own(name: str, most: int) -> None:
-    instance = next(one for one in FRESH if story(one).name == name)
+    instance = next(scenario for scenario in FRESH if story(scenario).name == name)
     case = story(instance)
     with living(instance) as world:
-        said = {
+        decisions = {
             more: world.verdict(
                 "draft_offer",
                 {"customer": case.customer, "product": case.product, "discount": most + more, "term_months": 12},
             ).decision
             for more in (0, 1)
         }
-    assert said == {0: "warn", 1: "deny"}
+    assert decisions == {0: "warn", 1: "deny"}
 
 
 def test_what_comes_too_early_is_denied() -> None:
@@ -249,7 +249,7 @@ def offered(world: World, case: Case, term: int = 12) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "term", "merger", "said"),
+    ("kind", "term", "merger", "decisions"),
     [
         ("signs", 36, False, ("allow", "warn")),
         ("signs", 48, False, ("person",)),
@@ -261,13 +261,13 @@ def offered(world: World, case: Case, term: int = 12) -> None:
     ],
 )
 def test_terms_up_to_36_months_close_by_themselves_and_mergers_and_longer_ones_need_a_person(
-    kind: str, term: int, merger: bool, said: tuple[str, ...]
+    kind: str, term: int, merger: bool, decisions: tuple[str, ...]
 ) -> None:
     case = story(of_kind(kind))
     with living(of_kind(kind)) as world:
         offered(world, case, term)
         deal = {"customer": case.customer, "product": case.offered, "discount": case.discount, "term_months": term}
-        assert world.verdict("accept", {**deal, "merger": merger}).decision in said
+        assert world.verdict("accept", {**deal, "merger": merger}).decision in decisions
 
 
 @pytest.mark.parametrize("kind", ["merger", "merger_refused", "haggles"])
@@ -416,21 +416,21 @@ STATES: dict[str, dict[str, Any]] = {
 
 def rejected(judgment: str, output: Json, **documents: Any) -> str:
     """Why the verifier rejects an output in a state; "" where it does not."""
-    texts = {name: as_document(one) for name, one in {**STATES[judgment], **documents}.items()}
+    texts = {name: as_document(document) for name, document in {**STATES[judgment], **documents}.items()}
     texts["policy.md"] = ""
-    [subtask] = [one for one in subtasks() if one.name == judgment]
+    [subtask] = [subtask for subtask in subtasks() if subtask.name == judgment]
     verdict = judge([subtask], {judgment: output}, texts, {})[judgment]
     return verdict.detail if isinstance(verdict, Rejected) else ""
 
 
 @pytest.mark.parametrize("judgment", STATES)
 def test_what_is_right_passes_the_verifier(judgment: str) -> None:
-    texts = {name: as_document(one) for name, one in STATES[judgment].items()}
+    texts = {name: as_document(document) for name, document in STATES[judgment].items()}
     assert rejected(judgment, right(judgment, texts)) == ""
 
 
 def test_each_judgment_is_right_at_its_bounds() -> None:
-    texts = {name: {key: as_document(one) for key, one in state.items()} for name, state in STATES.items()}
+    texts = {name: {key: as_document(document) for key, document in state.items()} for name, state in STATES.items()}
     assert right("risk", texts["risk"]) == {
         "usage": "on",
         "network": "on",
@@ -460,7 +460,7 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
 @pytest.mark.parametrize("what", REJECTED)
 def test_the_verifier_rejects_what_does_not_follow_from_what_was_shown(what: str) -> None:
     judgment, fields, reason = REJECTED[what]
-    output = right(judgment, {name: as_document(one) for name, one in STATES[judgment].items()})
+    output = right(judgment, {name: as_document(document) for name, document in STATES[judgment].items()})
     assert reason in rejected(judgment, {**output, **fields})
 
 
@@ -486,6 +486,6 @@ def test_a_state_that_is_out_of_date_has_the_answer_that_is_right_for_it() -> No
 @pytest.mark.parametrize("judgment", STATES)
 def test_a_prompt_is_short_enough_for_a_small_model(judgment: str) -> None:
     task = load_pack("contract_renewal", ROOTS).task
-    inputs = {**{name: as_document(one) for name, one in STATES[judgment].items()}, **task.documents}
+    inputs = {**{name: as_document(document) for name, document in STATES[judgment].items()}, **task.documents}
     messages = render(task, [task.subtask(judgment)], inputs, None, "none")
     assert sum(count_tokens(message.content) for message in messages) < 750

@@ -64,12 +64,12 @@ def test_the_reference_passes_examples_and_tests_and_each_wrong_solution_fails_a
     for which, problem in PROBLEMS.items():
         assert passes(problem.solution, problem, hidden=False) and passes(problem.solution, problem, hidden=True), which
         assert len(problem.wrong) >= 2, which
-        assert [name for name, one in problem.wrong.items() if passes(one["code"], problem, hidden=True)] == [], which
+        assert [name for name, answer in problem.wrong.items() if passes(answer["code"], problem, hidden=True)] == [], which
 
 
 def test_a_wrong_solution_passes_the_examples_so_that_only_hidden_tests_find_it() -> None:
     for which, problem in PROBLEMS.items():
-        assert any(passes(one["code"], problem, hidden=False) for one in problem.wrong.values()), which
+        assert any(passes(answer["code"], problem, hidden=False) for answer in problem.wrong.values()), which
 
 
 def test_a_problem_shows_two_examples_or_three_and_hides_eight_tests_or_more() -> None:
@@ -94,7 +94,7 @@ def called(code: str, name: str = "") -> tuple[str, list[str]]:
     functions = [
         node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef) and node.name in (name or node.name,)
     ]
-    return functions[0].name, [one.arg for one in functions[0].args.args]
+    return functions[0].name, [arg.arg for arg in functions[0].args.args]
 
 
 def test_a_specification_names_every_parameter() -> None:
@@ -107,7 +107,7 @@ def test_a_specification_names_every_parameter() -> None:
 def test_a_model_sees_signature_specification_and_examples_and_no_hidden_test(level: str) -> None:
     for scenario in load(level):
         problem = problems(level)[scenario.instance]
-        shown = "\n".join([*scenario.task.documents.values(), *(one.instructions for one in scenario.task.subtasks)])
+        shown = "\n".join([*scenario.task.documents.values(), *(subtask.instructions for subtask in scenario.task.subtasks)])
         assert problem.signature in shown and problem.examples.strip() in shown
         assert [line for line in problem.tests.split("\n") if line and line in shown] == []
         assert scenario.task.answer_names == ("code",)
@@ -116,7 +116,7 @@ def test_a_model_sees_signature_specification_and_examples_and_no_hidden_test(le
 def test_one_liners_that_fit_the_examples_solve_less_than_three_of_ten_and_less_at_each_level() -> None:
     solved = []
     for level in LEVELS:
-        answers = {one.instance: one.baseline(one.task.documents)["code"]["code"] for one in load(level)}
+        answers = {scenario.instance: scenario.baseline(scenario.task.documents)["code"]["code"] for scenario in load(level)}
         solved.append(sum(passes(code, problems(level)[name], hidden=True) for name, code in answers.items()))
     assert 0.3 * 16 > solved[0] > solved[1] >= solved[2]
 

@@ -44,16 +44,16 @@ def graded(code: str, instance: str = "problem_000") -> Grade:
     return grade({"solution": Function(code=code)}, asdict(PROBLEMS[instance]))
 
 
-def examples(one: Problem) -> tuple[Example, ...]:
-    return examples_of(one.prompt, one.entry_point)
+def examples(exercise: Problem) -> tuple[Example, ...]:
+    return examples_of(exercise.prompt, exercise.entry_point)
 
 
-def unmet(one: Problem, found: tuple[Example, ...]) -> set[str]:
+def unmet(exercise: Problem, shown_examples: tuple[Example, ...]) -> set[str]:
     """The calls of these examples that the reference does not fulfil."""
-    ran = run_answer(one.reference, one.given, one.entry_point, [example.call for example in found])
+    ran = run_answer(exercise.reference, exercise.given, exercise.entry_point, [example.call for example in shown_examples])
     assert isinstance(ran, Ran) and not ran.raised
-    met = are_equal([(literal, example.expected) for example, literal in zip(found, ran.returned, strict=True)])
-    return {example.call for example, is_met in zip(found, met, strict=True) if not is_met}
+    met = are_equal([(literal, example.expected) for example, literal in zip(shown_examples, ran.returned, strict=True)])
+    return {example.call for example, is_met in zip(shown_examples, met, strict=True) if not is_met}
 
 
 # Problems
@@ -63,18 +63,18 @@ def test_there_are_all_164_problems_in_their_order_and_each_completes_its_prompt
     assert instances_of("humaneval", ROOTS) == instances_of("humaneval:one_call", ROOTS) == INSTANCES
     assert len(INSTANCES) == 164
     assert load("problem_053").task.documents["problem.py"].startswith("def add(x: int, y: int):")
-    for one in PROBLEMS.values():
-        assert one.reference.startswith(one.prompt.strip("\n")) and f"def {one.entry_point}(" in one.prompt
+    for exercise in PROBLEMS.values():
+        assert exercise.reference.startswith(exercise.prompt.strip("\n")) and f"def {exercise.entry_point}(" in exercise.prompt
 
 
 def test_a_model_sees_the_prompt_and_neither_the_solution_nor_a_hidden_test() -> None:
     """A line of a solution or a test that is long enough to give something away, and does not stand in the prompt itself."""
-    for instance, one in PROBLEMS.items():
+    for instance, exercise in PROBLEMS.items():
         scenario = load(instance)
         shown = "\n".join([*scenario.task.documents.values(), *(subtask.instructions for subtask in scenario.task.subtasks)])
-        lines = {line.strip() for line in f"{one.solution}\n{one.test}".splitlines()}
-        assert one.prompt.strip() in shown
-        assert [line for line in lines if len(line) > 20 and line in shown and line not in one.prompt] == [], instance
+        lines = {line.strip() for line in f"{exercise.solution}\n{exercise.test}".splitlines()}
+        assert exercise.prompt.strip() in shown
+        assert [line for line in lines if len(line) > 20 and line in shown and line not in exercise.prompt] == [], instance
 
 
 @pytest.mark.parametrize("instance", SOME)
@@ -96,10 +96,10 @@ def test_without_the_package_the_pack_says_what_to_install(monkeypatch: pytest.M
 
 def test_the_readme_says_how_many_problems_have_examples_that_can_be_read() -> None:
     readme = (ROOTS[0] / "humaneval" / "README.md").read_text(encoding="utf-8")
-    session = sum(">>>" in one.prompt for one in PROBLEMS.values())
-    without = [name for name, one in PROBLEMS.items() if not examples(one)]
-    other = sum(bool(examples(one)) and ">>>" not in one.prompt for one in PROBLEMS.values())
-    calls = sum(len(examples(one)) for one in PROBLEMS.values())
+    session = sum(">>>" in exercise.prompt for exercise in PROBLEMS.values())
+    without = [name for name, exercise in PROBLEMS.items() if not examples(exercise)]
+    other = sum(bool(examples(exercise)) and ">>>" not in exercise.prompt for exercise in PROBLEMS.values())
+    calls = sum(len(examples(exercise)) for exercise in PROBLEMS.values())
     assert f"| {session} of 164 |" in readme and f"| {other} of 164 |" in readme and f"| {len(without)} of 164 |" in readme
     assert f"{calls} examples" in readme and f"{len(LEFT_OUT)} examples" in readme
     assert all(name.removeprefix("problem_") in readme for name in without)
@@ -131,14 +131,16 @@ VALUES = st.recursive(
 @given(st.sampled_from(FORMS), st.lists(VALUES, max_size=3), VALUES)
 def test_an_example_is_read_in_every_form(form: str, arguments: list[Any], value: Any) -> None:
     call = f"solve({', '.join(map(repr, arguments))})"
-    [found] = examples_in(f'def solve(*a):\n    """Do it.\n    {form.format(call=call, value=repr(value))}\n    """\n', "solve")
-    assert eval(found.call, {"solve": lambda *given: list(given)}) == arguments
-    assert are_equal([(repr(value), found.expected)]) == [True]
+    [example] = examples_in(
+        f'def solve(*a):\n    """Do it.\n    {form.format(call=call, value=repr(value))}\n    """\n', "solve"
+    )
+    assert eval(example.call, {"solve": lambda *given: list(given)}) == arguments
+    assert are_equal([(repr(value), example.expected)]) == [True]
 
 
 def test_blanks_in_a_row_are_read_as_one_blank_as_the_readme_says() -> None:
-    [found] = examples_in('def solve(x):\n    """solve("a   b") == 1\n    """\n', "solve")
-    assert found.call == 'solve("a b")'
+    [example] = examples_in('def solve(x):\n    """solve("a   b") == 1\n    """\n', "solve")
+    assert example.call == 'solve("a b")'
 
 
 @pytest.mark.parametrize(
@@ -161,21 +163,21 @@ def test_what_is_no_call_of_literals_that_promises_a_literal_is_no_example(line:
 
 @given(st.lists(st.sampled_from([*"()[]'\"=>-#1,. \n", "solve(", ">>> ", "returns "])).map("".join))
 def test_no_text_stops_the_reading_of_examples(text: str) -> None:
-    assert all(one.call.startswith("solve(") for one in examples_in(text, "solve"))
+    assert all(example.call.startswith("solve(") for example in examples_in(text, "solve"))
 
 
-def with_those_left_out(one: Problem) -> tuple[Example, ...]:
+def with_those_left_out(exercise: Problem) -> tuple[Example, ...]:
     first: dict[str, Example] = {}
-    for example in examples_in(one.prompt, one.entry_point):
+    for example in examples_in(exercise.prompt, exercise.entry_point):
         first.setdefault(example.call, example)
     return tuple(first.values())
 
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.endurance)])
 def test_just_those_examples_are_left_out_that_the_reference_does_not_fulfil(long: bool) -> None:
-    having = [(one, found) for one in PROBLEMS.values() if (found := with_those_left_out(one))]
-    chosen = having if long else [(one, found) for one, found in having if LEFT_OUT & {example.call for example in found}]
-    assert {call for one, found in chosen for call in unmet(one, found)} == LEFT_OUT
+    having = [(exercise, found) for exercise in PROBLEMS.values() if (found := with_those_left_out(exercise))]
+    chosen = having if long else [(exercise, cut) for exercise, cut in having if LEFT_OUT & {example.call for example in cut}]
+    assert {call for exercise, cut in chosen for call in unmet(exercise, cut)} == LEFT_OUT
 
 
 # The verifier
@@ -184,14 +186,14 @@ def test_just_those_examples_are_left_out_that_the_reference_does_not_fulfil(lon
 def objection(code: str, instance: str = "problem_000") -> str:
     scenario = load(instance)
     task = scenario.task
-    found = judge(
+    verdicts = judge(
         [task.subtask("code")], {"code": {"code": code}}, task.documents, {"plan": task.subtask("plan").output(steps=["x"])}
     )
-    return found["code"].detail if isinstance(found["code"], Rejected) else ""
+    return verdicts["code"].detail if isinstance(verdicts["code"], Rejected) else ""
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "detail"),
     [
         ("return False", "has_close_elements([1.0, 2.8, 3.0, 4.0, 5.0, 2.0], 0.3) returned False, expected True"),
         ("return numbers[9]", "has_close_elements([1.0, 2.0, 3.0], 0.5) raised IndexError: list index out of range"),
@@ -199,8 +201,8 @@ def objection(code: str, instance: str = "problem_000") -> str:
         ("return object()", "has_close_elements([1.0, 2.0, 3.0], 0.5) returned Ellipsis, expected False"),
     ],
 )
-def test_code_is_rejected_with_the_first_example_that_it_does_not_fulfil(body: str, said: str) -> None:
-    assert objection(f"def has_close_elements(numbers, threshold):\n    {body}\n") == said
+def test_code_is_rejected_with_the_first_example_that_it_does_not_fulfil(body: str, detail: str) -> None:
+    assert objection(f"def has_close_elements(numbers, threshold):\n    {body}\n") == detail
 
 
 def test_code_that_fulfils_the_examples_is_accepted_though_hidden_tests_fail() -> None:
@@ -222,8 +224,8 @@ def test_a_review_that_finds_nothing_makes_the_code_final_and_one_that_finds_som
     right, wrong = (review.output.model_validate({"is_right": fine, "problem": ""}) for fine in (True, False))
     assert skip({"code": code, "review": right}) == code
     assert skip({"code": code, "review": wrong}) is None
-    found = judge([review], {"review": {"is_right": False, "problem": " "}}, task.documents, {"code": code})
-    assert isinstance(found["review"], Rejected) and "no problem is named" in found["review"].detail
+    verdicts = judge([review], {"review": {"is_right": False, "problem": " "}}, task.documents, {"code": code})
+    assert isinstance(verdicts["review"], Rejected) and "no problem is named" in verdicts["review"].detail
 
 
 # The grader
@@ -243,16 +245,16 @@ WRONG = {
 @pytest.mark.parametrize("code", WRONG)
 def test_a_grade_says_how_far_the_answer_came_and_why_no_further(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxed, "LIMITS", Limits(wall_seconds=30.0, cpu_seconds=1))
-    said, stages = WRONG[code]
+    note, stages = WRONG[code]
     grade = graded(code)
     assert not grade.correct and grade.score == 0.0
-    assert grade.note.startswith(said)
+    assert grade.note.startswith(note)
     assert list(grade.parts.values()) == [1.0] * stages + [0.0] * (5 - stages)
 
 
 def test_what_the_prompt_gives_need_not_be_repeated() -> None:
-    one = PROBLEMS["problem_032"]
-    body = one.reference[one.reference.index("def find_zero") :]
+    exercise = PROBLEMS["problem_032"]
+    body = exercise.reference[exercise.reference.index("def find_zero") :]
     assert "import math" not in body and "def poly" not in body
     assert graded(body, "problem_032").correct
 
@@ -323,8 +325,8 @@ def test_whatever_hostile_code_returns_is_a_wrong_answer_and_costs_this_process_
 @pytest.mark.parametrize("what", ["raised", "unloaded", "lacks"])
 def test_what_hostile_code_says_is_one_short_line(what: str) -> None:
     words = "\x1b[2J\ud800\n" + "long " * 100_000
-    said = {"raised": {"returned": [], "raised": words}, "unloaded": {"unloaded": words}, "lacks": {"lacks": words}}[what]
-    rejected, note = objection(writing(said)), graded(writing(said)).note
+    report = {"raised": {"returned": [], "raised": words}, "unloaded": {"unloaded": words}, "lacks": {"lacks": words}}[what]
+    rejected, note = objection(writing(report)), graded(writing(report)).note
     assert rejected.isprintable() and note.isprintable() and max(len(rejected), len(note)) < 400
 
 
@@ -340,12 +342,12 @@ def test_mutants_are_the_reference_with_one_sign_exchanged_and_as_many_as_the_re
     readme = (ROOTS[0] / "humaneval" / "README.md").read_text(encoding="utf-8")
     counts = dict.fromkeys((PASSING, FAILING, UNSEEN), 0)
     for name, kinds in chosen().items():
-        one = PROBLEMS[name]
+        exercise = PROBLEMS[name]
         for kind, place in kinds.items():
             counts[kind] += 1
-            code, why = mutated(one.reference, place)
+            code, why = mutated(exercise.reference, place)
             assert why.startswith(f"in line {place[0]} it has ")
-            assert [a == b for a, b in zip(code.splitlines(), one.reference.splitlines(), strict=True)].count(False) == 1
+            assert [a == b for a, b in zip(code.splitlines(), exercise.reference.splitlines(), strict=True)].count(False) == 1
     assert list(chosen()) == list(INSTANCES)
     for kind, count in counts.items():
         assert re.search(rf"`{kind}`.*\| {count} of 164 \|", readme), (kind, count)

@@ -95,8 +95,8 @@ def test_there_are_48_fresh_incidents_and_24_for_development_of_which_no_run_tak
 
 def test_all_instances_are_what_they_always_were_byte_for_byte() -> None:
     made = [response(name) for name in (*FRESH, *DEVELOPMENT)]
-    texts = [json.dumps([asdict(one), rows(one.case)], ensure_ascii=False, sort_keys=True) for one in made]
-    assert len({one.case.incident for one in made}) == len(made)
+    texts = [json.dumps([asdict(incident), rows(incident.case)], ensure_ascii=False, sort_keys=True) for incident in made]
+    assert len({incident.case.incident for incident in made}) == len(made)
     assert hashlib.sha256("\n".join(texts).encode()).hexdigest() == SHA256
 
 
@@ -107,7 +107,7 @@ def test_each_twelve_has_each_kind_once_and_all_causes_remedies_and_ends_are_the
     cases = [story(name) for name in FRESH]
     assert {case.cause for case in cases} == set(CAUSES)
     assert {case.remedy.target for case in cases if case.remedy.tool == "page"} == {"owner", "provider"}
-    assert {one[0] for name in FRESH for one in response(name).truth["closing"]} == {"noise", "resolved", "handed_over"}
+    assert {closing[0] for name in FRESH for closing in response(name).truth["closing"]} == {"noise", "resolved", "handed_over"}
     assert {case.freeze < 8 for case in cases if case.freeze} == {True, False}
 
 
@@ -189,7 +189,7 @@ def said(world: World, tool: str, **arguments: Any) -> tuple[str, str]:
     [("mail", 9, "allow"), ("mail", 10, "warn"), ("mail", 13, "deny"), ("search", 24, "warn"), ("search", 25, "deny")],
 )
 def test_twelve_replicas_are_the_most_but_for_two_services_by_name(service: str, replicas: int, decision: str) -> None:
-    with living(found(lambda case: service in [one.name for one in case.services])) as world:
+    with living(found(lambda case: service in [service.name for service in case.services])) as world:
         assert said(world, "scale", service=service, replicas=replicas)[0] == decision
 
 
@@ -225,7 +225,7 @@ def test_a_rollback_across_a_schema_change_is_for_the_lead_to_say(kind: str, app
         assert said(world, "roll_back", service=case.suspect)[0] == "person"
         world.ask("lead", f"rollback of {case.suspect}", {"tool": "roll_back", "target": case.suspect})
         world.wait(minutes=limits.ANSWERS_LATE)
-        assert [one.payload["approved"] for one in world.arrivals() if one.kind == "answer"] == [approved]
+        assert [arrival.payload["approved"] for arrival in world.arrivals() if arrival.kind == "answer"] == [approved]
         assert world.verdict("roll_back", {"service": case.suspect}).allows is approved
         world.call("roll_back", {"service": case.suspect})
         world.wait(minutes=40)
@@ -401,12 +401,12 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 def texts_of(judgment: str, **documents: Any) -> dict[str, str]:
-    return {name: as_document(one) for name, one in {**STATES[judgment], **documents}.items()}
+    return {name: as_document(document) for name, document in {**STATES[judgment], **documents}.items()}
 
 
 def rejected(judgment: str, output: Json, **documents: Any) -> str:
     """Why the verifier rejects an output in a state; "" where it does not."""
-    [subtask] = [one for one in subtasks() if one.name == judgment]
+    [subtask] = [subtask for subtask in subtasks() if subtask.name == judgment]
     texts = {**texts_of(judgment, **documents), "runbook.md": ""}
     verdict = judge([subtask], {judgment: output}, texts, {})[judgment]
     return verdict.detail if isinstance(verdict, Rejected) else ""
@@ -433,7 +433,9 @@ ACTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("what", ACTIONS)
 def test_each_action_follows_from_the_finding_and_from_what_is_so(what: str) -> None:
     fields, chosen = ACTIONS[what]
-    states = {name: {key: fields.get(key, value) for key, value in one.items()} for name, one in STATES["action"].items()}
+    states = {
+        name: {key: fields.get(key, value) for key, value in document.items()} for name, document in STATES["action"].items()
+    }
     assert chosen.items() <= right("action", texts_of("action", **states)).items()
 
 
@@ -503,19 +505,19 @@ def states_of(instance: str) -> list[JudgmentState]:
 @pytest.mark.parametrize("instance", [of_kind("bad_node"), of_kind("frozen"), of_kind("noise")])
 def test_each_state_stands_once_and_what_is_right_in_it_passes_the_verifier(instance: str) -> None:
     states = states_of(instance)
-    assert len({json.dumps([one.subtask, one.documents], sort_keys=True) for one in states}) == len(states)
-    for one in states:
-        texts = {name: as_document(document) for name, document in one.documents.items()}
-        assert rejected(one.subtask, right(one.subtask, texts), **one.documents) == ""
+    assert len({json.dumps([state.subtask, state.documents], sort_keys=True) for state in states}) == len(states)
+    for state in states:
+        texts = {name: as_document(document) for name, document in state.documents.items()}
+        assert rejected(state.subtask, right(state.subtask, texts), **state.documents) == ""
 
 
 def test_a_cause_that_was_missed_and_a_repair_that_was_none_lead_to_states_of_their_own() -> None:
     states = states_of(of_kind("bad_deploy"))
-    asked = Counter(one.subtask for one in states)
+    asked = Counter(state.subtask for state in states)
     assert set(asked) == set(STATES) and asked["cause"] == 4
-    shown_causes = {one.documents["incident"]["cause"] for one in states if one.subtask == "action"}
+    shown_causes = {state.documents["incident"]["cause"] for state in states if state.subtask == "action"}
     assert shown_causes == set(CAUSES)
-    deeds = {json.dumps(one.documents["incident"]["done"]) for one in states if one.subtask == "closing"}
+    deeds = {json.dumps(state.documents["incident"]["done"]) for state in states if state.subtask == "closing"}
     assert len(deeds) > 2
 
 

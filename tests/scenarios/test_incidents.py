@@ -47,12 +47,12 @@ def load(variant: str) -> tuple[Scenario, ...]:
 
 def case(cause: str, variant: str = "medium") -> Scenario:
     """The first fresh instance of a cause."""
-    return next(one for one in load(variant) if one.reference["cause"]["cause"] == cause)
+    return next(scenario for scenario in load(variant) if scenario.reference["cause"]["cause"] == cause)
 
 
 def rejections(scenario: Scenario, outputs: Mapping[str, Json]) -> list[str]:
     verdicts = judge(scenario.task.subtasks, {**scenario.reference, **outputs}, scenario.task.documents, {})
-    return [f"{one.subtask}: {one.detail}" for one in verdicts.values() if isinstance(one, Rejected)]
+    return [f"{verdict.subtask}: {verdict.detail}" for verdict in verdicts.values() if isinstance(verdict, Rejected)]
 
 
 def graded(scenario: Scenario, **changed: Mapping[str, Json]) -> Grade:
@@ -74,11 +74,17 @@ def test_a_level_has_forty_fresh_instances_and_twenty_for_development_which_none
 
 def test_all_instances_are_what_they_always_were_byte_for_byte() -> None:
     made = [
-        [one.key, list(one.task.documents.items()), one.reference, [[w.name, w.why, w.outputs] for w in one.wrong], one.truth]
+        [
+            scenario.key,
+            list(scenario.task.documents.items()),
+            scenario.reference,
+            [[w.name, w.why, w.outputs] for w in scenario.wrong],
+            scenario.truth,
+        ]
         for variant in variants_of(PACK)
-        for one in load(variant)
+        for scenario in load(variant)
     ]
-    assert len({json.dumps(one[1]) for one in made}) == len(made) == 180
+    assert len({json.dumps(row[1]) for row in made}) == len(made) == 180
     assert hashlib.sha256(json.dumps(made, ensure_ascii=False).encode()).hexdigest() == SHA256
 
 
@@ -97,7 +103,7 @@ def test_dice_fall_everywhere_between_their_bounds(seed: int, high: int) -> None
 
 
 def test_every_cause_comes_equally_often_and_at_all_levels_under_the_same_names() -> None:
-    causes = {level: [one.reference["cause"]["cause"] for one in load(level)] for level in FRESH}
+    causes = {level: [scenario.reference["cause"]["cause"] for scenario in load(level)] for level in FRESH}
     assert Counter(causes["medium"]) == dict.fromkeys(CAUSES, 4) and len(CAUSES) >= 8
     assert causes["easy"] == causes["medium"] == causes["hard"] != [*CAUSES] * 4
 
@@ -112,50 +118,50 @@ def told(level: str, number: int) -> tuple[Story, Incident]:
 def test_no_name_of_a_service_is_part_of_another_or_a_word_of_a_cause() -> None:
     names = [*ENTRIES, *NAMES]
     assert len(set(names)) == len(names)
-    assert not [(one, other) for one in names for other in names if one != other and one in other]
+    assert not [(name, other) for name in names for other in names if name != other and name in other]
     assert not [(name, cause) for name in names for cause in CAUSES if name in cause]
 
 
 @given(levels, NUMBERS)
 def test_the_service_at_fault_is_as_many_calls_from_the_alert_as_the_level_says(level: str, number: int) -> None:
-    one = story(level, f"any_{number}")
-    services = one.topology.services
+    incident_story = story(level, f"any_{number}")
+    services = incident_story.topology.services
     assert len(services) == LEVELS[level].services
     low, high = LEVELS[level].distance
-    assert low <= distances(services, one.entry)[one.incident.service] <= high
-    assert set(distances(services, one.entry)) == set(services), "a service that nobody calls"
+    assert low <= distances(services, incident_story.entry)[incident_story.incident.service] <= high
+    assert set(distances(services, incident_story.entry)) == set(services), "a service that nobody calls"
 
 
 def distances(services: Mapping[str, Any], entry: str) -> dict[str, int]:
     """Service -> calls from the entry, on the shortest way."""
-    found, front = {entry: 0}, [entry]
+    depths, front = {entry: 0}, [entry]
     while front:
         name = front.pop(0)
-        new = [called for called in services[name].calls if called not in found]
-        found.update(dict.fromkeys(new, found[name] + 1))
+        new = [called for called in services[name].calls if called not in depths]
+        depths.update(dict.fromkeys(new, depths[name] + 1))
         front += new
-    return found
+    return depths
 
 
 @given(levels, NUMBERS)
 def test_nothing_is_wrong_in_the_cluster_but_the_one_cause_and_the_reference_repairs_it(level: str, number: int) -> None:
-    one, made = told(level, number)
-    sick = [service.name for service in one.topology.services.values() if list(service.troubles())]
-    assert sick == [one.incident.service]
-    assert len(list(one.topology.services[sick[0]].troubles())) == 1
+    incident_story, made = told(level, number)
+    sick = [service.name for service in incident_story.topology.services.values() if list(service.troubles())]
+    assert sick == [incident_story.incident.service]
+    assert len(list(incident_story.topology.services[sick[0]].troubles())) == 1
     done = made.reference["remediation"]
-    assert shortcoming(one.cluster, done["action"], done["service"], done["value"]) == ""
+    assert shortcoming(incident_story.cluster, done["action"], done["service"], done["value"]) == ""
 
 
 @given(levels, NUMBERS)
 def test_every_wrong_remedy_leaves_something_wrong(level: str, number: int) -> None:
-    one, made = told(level, number)
+    incident_story, made = told(level, number)
     right = made.reference["cause"]
     assert len(made.wrong) >= 7
     for wrong in made.wrong:
         done, cause = wrong.outputs["remediation"], wrong.outputs.get("cause", right)
         if (cause["service"], cause["cause"]) == (right["service"], right["cause"]):
-            assert shortcoming(one.cluster, done["action"], done["service"], done["value"]), wrong.name
+            assert shortcoming(incident_story.cluster, done["action"], done["service"], done["value"]), wrong.name
 
 
 def pattern(words: str) -> re.Pattern[str]:
@@ -164,7 +170,7 @@ def pattern(words: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{\w+\\\}", r"\\S+", named))
 
 
-PATTERNS = [(cause, pattern(words.log)) for cause, one in SYMPTOMS.items() for words in (one.plain, one.veiled)]
+PATTERNS = [(cause, pattern(words.log)) for cause, symptoms in SYMPTOMS.items() for words in (symptoms.plain, symptoms.veiled)]
 
 
 def shown(documents: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -186,8 +192,8 @@ def minute(line: str) -> int:
 
 @given(levels, NUMBERS)
 def test_the_log_shows_the_cause_and_shortly_before_the_alert_no_other(level: str, number: int) -> None:
-    one, made = told(level, number)
-    assert set(shown(made.documents)) == {(one.incident.service, one.incident.cause)}
+    incident_story, made = told(level, number)
+    assert set(shown(made.documents)) == {(incident_story.incident.service, incident_story.incident.cause)}
 
 
 @given(levels, NUMBERS)
@@ -214,15 +220,15 @@ def test_only_the_service_at_fault_has_a_metric_beside_its_errors_out_of_range(l
 
 @given(levels, NUMBERS)
 def test_old_incidents_are_over_and_concern_other_services_and_other_causes(level: str, number: int) -> None:
-    one = story(level, f"any_{number}")
-    assert len(one.old) == LEVELS[level].old
-    assert len({old.cause for old in (*one.old, one.incident)}) == len(one.old) + 1
-    assert not {old.service for old in one.old} & {
-        *one.topology.way,
-        *(change.where for change in one.changes if change.undone),
+    incident_story = story(level, f"any_{number}")
+    assert len(incident_story.old) == LEVELS[level].old
+    assert len({old.cause for old in (*incident_story.old, incident_story.incident)}) == len(incident_story.old) + 1
+    assert not {old.service for old in incident_story.old} & {
+        *incident_story.topology.way,
+        *(change.where for change in incident_story.changes if change.undone),
     }
-    assert all(one.alert - old.minute >= 30 for old in one.old)
-    assert len(one.noisy) == LEVELS[level].noisy and not {*one.noisy} & {*one.topology.way}
+    assert all(incident_story.alert - old.minute >= 30 for old in incident_story.old)
+    assert len(incident_story.noisy) == LEVELS[level].noisy and not {*incident_story.noisy} & {*incident_story.topology.way}
 
 
 @given(levels, NUMBERS)
@@ -257,14 +263,17 @@ def test_no_document_says_the_cause_or_the_remedy_in_the_words_of_an_answer(vari
 
 def test_keyword_rules_solve_less_at_each_level_and_nowhere_as_many_as_three_of_ten() -> None:
     solved = [
-        mean(one.grade_outputs(one.baseline(one.task.documents)).correct for one in (*load(level), *load(f"{level}_dev")))
+        mean(
+            scenario.grade_outputs(scenario.baseline(scenario.task.documents)).correct
+            for scenario in (*load(level), *load(f"{level}_dev"))
+        )
         for level in FRESH
     ]
     assert 0.3 > solved[0] > solved[1] > solved[2]
 
 
 def test_an_incident_is_longer_at_each_level_and_short_enough_for_a_small_model() -> None:
-    lengths = {level: [sum(map(count_tokens, one.task.documents.values())) for one in load(level)] for level in FRESH}
+    lengths = {level: [sum(map(count_tokens, scenario.task.documents.values())) for scenario in load(level)] for level in FRESH}
     assert max(lengths["easy"]) < min(lengths["medium"]) and max(lengths["medium"]) < min(lengths["hard"])
     assert min(lengths["medium"]) > 300 and max(lengths["medium"]) < 950 and max(lengths["hard"]) < 2000
 
@@ -331,15 +340,15 @@ REJECTED: dict[str, tuple[str, dict[str, Json], str]] = {
 def test_the_verifier_rejects_what_no_document_shows_with_a_reason(what: str) -> None:
     subtask, fields, reason = REJECTED[what]
     scenario = load("medium")[0]
-    said = rejections(scenario, {subtask: {**scenario.reference[subtask], **fields}})
-    assert any(one.startswith(f"{subtask}: ") and reason in one for one in said), said
+    details = rejections(scenario, {subtask: {**scenario.reference[subtask], **fields}})
+    assert any(detail.startswith(f"{subtask}: ") and reason in detail for detail in details), details
 
 
 def test_a_metric_that_is_not_that_of_the_copied_row_is_rejected() -> None:
     scenario = case("memory_limit")
     metrics = scenario.reference["metrics"]
-    [said] = rejections(scenario, {"metrics": {**metrics, "metric": "disk_pct"}})[:1]
-    assert said == f"metrics: the row '{metrics['row']}' has no disk_pct; name the metric that stands in it"
+    [detail] = rejections(scenario, {"metrics": {**metrics, "metric": "disk_pct"}})[:1]
+    assert detail == f"metrics: the row '{metrics['row']}' has no disk_pct; name the metric that stands in it"
 
 
 def test_a_line_may_be_quoted_in_part_and_with_other_blanks() -> None:
@@ -362,8 +371,10 @@ def test_a_size_that_the_service_has_already_is_rejected() -> None:
     scenario = case("memory_limit")
     remediation = scenario.reference["remediation"]
     had = str(int(remediation["value"]) // 2)
-    [said] = rejections(scenario, {"remediation": {**remediation, "value": had}})
-    assert said.endswith(f"value is '{had}', which {remediation['service']} has already; its memory_mib_next is {2 * int(had)}")
+    [detail] = rejections(scenario, {"remediation": {**remediation, "value": had}})
+    assert detail.endswith(
+        f"value is '{had}', which {remediation['service']} has already; its memory_mib_next is {2 * int(had)}"
+    )
 
 
 def test_what_a_configuration_was_set_to_is_not_taken_for_its_key() -> None:
@@ -373,8 +384,8 @@ def test_what_a_configuration_was_set_to_is_not_taken_for_its_key() -> None:
         rf"config ({remediation['value']}): (\S+), before (\S+)", scenario.task.documents["changes.txt"]
     )
     for value in (bad, good):
-        [said] = rejections(scenario, {"remediation": {**remediation, "value": value}})
-        assert f"'{value}', but revert_config takes a key; changes.txt has " in said and key in said
+        [detail] = rejections(scenario, {"remediation": {**remediation, "value": value}})
+        assert f"'{value}', but revert_config takes a key; changes.txt has " in detail and key in detail
 
 
 def test_a_number_may_be_written_without_quotes() -> None:
@@ -401,9 +412,9 @@ def test_an_answer_is_correct_by_service_cause_and_remedy_alone_and_the_rest_cou
 
 def cluster(scenario: Scenario) -> tuple[Cluster, str, Mapping[str, int], int]:
     """The cluster as a grader sees it; the service at fault, its settings, and its replicas."""
-    one = story("medium", scenario.instance)
-    service = one.topology.services[one.incident.service]
-    return one.cluster, service.name, service.settings, service.replicas
+    incident_story = story("medium", scenario.instance)
+    service = incident_story.topology.services[incident_story.incident.service]
+    return incident_story.cluster, service.name, service.settings, service.replicas
 
 
 def starved(setting: str) -> Cluster:
@@ -422,8 +433,8 @@ def test_any_value_that_covers_the_need_and_fits_is_a_remedy(action: str) -> Non
 
 @pytest.mark.parametrize(("setting", "helps"), [("cpu_m", True), ("pool", True), ("memory_mib", False), ("disk_gib", False)])
 def test_more_replicas_are_a_remedy_where_they_share_the_load(setting: str, helps: bool) -> None:
-    said = shortcoming(starved(setting), "scale_out", "billing", "6")
-    assert said == ("" if helps else f"billing needs more {setting}")
+    reason = shortcoming(starved(setting), "scale_out", "billing", "6")
+    assert reason == ("" if helps else f"billing needs more {setting}")
 
 
 def test_a_remedy_that_breaks_something_else_is_none() -> None:
@@ -456,8 +467,8 @@ def test_a_version_that_does_not_start_is_no_way_back() -> None:
 @settings(max_examples=20)
 @given(levels, NUMBERS)
 def test_the_reference_quotes_a_line_that_tells_the_incident(level: str, number: int) -> None:
-    one, made = told(level, number)
-    lines = [line.dated for line in log(one, (level, f"any_{number}")) if line.about == INCIDENT]
+    incident_story, made = told(level, number)
+    lines = [line.dated for line in log(incident_story, (level, f"any_{number}")) if line.about == INCIDENT]
     assert made.reference["log"]["evidence"] == lines[0] and made.truth["log"] == lines
 
 

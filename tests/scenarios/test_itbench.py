@@ -98,7 +98,7 @@ def test_documents_are_bounded_however_much_there_is_and_say_what_is_left_out(tm
         alerts=[[alert("Slow", "12:00:00", "so slow " * 40, pod=f"pod-{number}") for number in many]],
         objects=[(EARLY, thing("ConfigMap", f"map-{number}", data={"a": "1"})) for number in many]
         + [(LATE, thing("ConfigMap", f"map-{number}", data={"a": "2"})) for number in many],
-        events=[(LATE, event("Failed", f"pod-{number}", said="failed " * 90)) for number in many],
+        events=[(LATE, event("Failed", f"pod-{number}", message="failed " * 90)) for number in many],
         logs=[(LATE, "ERROR", f"service-{number}", "word " * 200) for number in many],
     )
     documents = documents_of(folder, cluster_of(folder))
@@ -208,16 +208,16 @@ def test_the_verifier_rejects_what_no_document_shows(flags: Scenario) -> None:
         (root_cause, {"because": "", "entities": ["shop/Pod/basket-5d9c-x7k2p"]}, "no document names 'basket-5d9c-x7k2p'"),
         (propagation, {"links": [{"source": "shop/Pod/a", "target": "shop/Pod/b"}]}, "no link begins at a root cause"),
     ]
-    for subtask, value, said in cases:
+    for subtask, value, words in cases:
         objections = [check(subtask.output.model_validate(value), context) for check in subtask.checks]
-        assert any(said in objection for objection in objections if objection), (said, objections)
+        assert any(words in objection for objection in objections if objection), (words, objections)
 
 
 SHOWN = alert("RequestErrorRate", "12:00:00", service_name="cart")
 
 
 @pytest.mark.parametrize(
-    ("truth", "said"),
+    ("truth", "words"),
     [
         ("groups: [", "is no YAML"),
         ("[]", "is no ground truth of ITBench"),
@@ -231,11 +231,11 @@ SHOWN = alert("RequestErrorRate", "12:00:00", service_name="cart")
     ],
 )
 def test_a_snapshot_that_cannot_be_graded_is_refused_by_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, truth: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, truth: str, words: str
 ) -> None:
     monkeypatch.setenv("BENCH_ITBENCH", str(tmp_path))
     folder = snapshot(tmp_path / "Scenario-1", truth, alerts=[[SHOWN]], objects=SHOP)
-    assert said in refusal() and str(folder) in refusal()
+    assert words in refusal() and str(folder) in refusal()
 
 
 def test_a_damaged_file_is_refused_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

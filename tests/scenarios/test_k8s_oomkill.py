@@ -50,13 +50,13 @@ def planned(*commands: str) -> Grade:
 
 def rejections(given_answer: Answer, size: str = "medium") -> dict[str, str]:
     """Subtask -> the first reason of its checks, for those that reject."""
-    found: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for subtask in load(size).task.subtasks:
         context = Context(load(size).task.documents, {name: given_answer.get(name) for name in subtask.reads})
         reasons = [reason for check in subtask.checks if (reason := check(given_answer[subtask.name], context))]
         if reasons:
-            found[subtask.name] = reasons[0]
-    return found
+            refusals[subtask.name] = reasons[0]
+    return refusals
 
 
 def rejected(subtask: str, **fields: Json) -> str:
@@ -92,8 +92,8 @@ def test_no_secret_stands_in_a_document_or_an_instruction(size: str) -> None:
 
 @sizes
 def test_every_secret_is_a_phrase_of_the_reference(size: str) -> None:
-    said = str(load(size).reference)
-    assert all(secret in said for secret in load(size).secrets)
+    text = str(load(size).reference)
+    assert all(secret in text for secret in load(size).secrets)
 
 
 @sizes
@@ -142,8 +142,8 @@ def test_every_subtask_is_wrong_in_some_wrong_answer() -> None:
 
 @sizes
 def test_keywords_alone_give_a_valid_answer_that_is_not_correct(size: str) -> None:
-    found = load(size).baseline(load(size).task.documents)
-    valid = {subtask.name: subtask.output.model_validate(found[subtask.name]) for subtask in load(size).task.subtasks}
+    outputs = load(size).baseline(load(size).task.documents)
+    valid = {subtask.name: subtask.output.model_validate(outputs[subtask.name]) for subtask in load(size).task.subtasks}
     graded = load(size).grade(valid, load(size).truth)
     assert not graded.correct
     assert 0 < graded.score < 0.75
@@ -337,7 +337,7 @@ FRAGMENTS = [
 )
 def test_a_destructive_command_is_refused_wherever_it_hides(form: str) -> None:
     parse = module("kubectl").parse
-    assert [one for one in DESTRUCTIVE if not isinstance(parse(form.format(one)), str)] == []
+    assert [command for command in DESTRUCTIVE if not isinstance(parse(form.format(command)), str)] == []
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(FRAGMENTS)).map(" ".join)))

@@ -158,12 +158,12 @@ def test_no_expected_value_enters_the_sandbox() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("left", "right"),
     [(1, True), (1, 1.0), ("1", 1), ([1], [1, 2]), ({"a": 1}, {"b": 1}), ({"a": 1}, {"a": "1"}), (None, False), ([], {})],
 )
-def test_values_of_different_types_are_not_the_same(one: Json, other: Json) -> None:
-    assert not grader.same(one, other) and not grader.same(other, one)
-    assert grader.same(one, json.loads(json.dumps(one)))
+def test_values_of_different_types_are_not_the_same(left: Json, right: Json) -> None:
+    assert not grader.same(left, right) and not grader.same(right, left)
+    assert grader.same(left, json.loads(json.dumps(left)))
 
 
 @pytest.mark.parametrize("seen", [None, {}, [], [1] * 9, [[]] * 9, [{"totals": {}}] * 9, "fixed"])
@@ -239,9 +239,9 @@ def test_a_subtask_is_skipped_only_where_nothing_needs_a_fix(name: str) -> None:
 def test_a_refusal_of_the_edits_reopens_fix_generation() -> None:
     subtask = TASK.subtask("validation")
     refused = {"verdicts": [{"bug": 2, "fixed": False}], "problems": ["still\n short"], "approved": False}
-    found = finding(subtask, subtask.output.model_validate(refused))
-    assert found is not None and found.subtask == "fix_generation"
-    assert "bug 2" in found.detail and "still short" in found.detail
+    violation = finding(subtask, subtask.output.model_validate(refused))
+    assert violation is not None and violation.subtask == "fix_generation"
+    assert "bug 2" in violation.detail and "still short" in violation.detail
     assert finding(subtask, answer({})["validation"]) is None
 
 
@@ -323,7 +323,7 @@ def test_in_a_variant_the_reference_is_right_and_each_wrong_answer_passes_all_ch
         assert [verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)] == [], outputs
         graded = scenario.grade_outputs(whole)
         assert graded.correct is (not outputs) and (graded.score < 1) is bool(outputs)
-    assert {name for wrong in scenario.wrong for name in wrong.outputs} == {one.name for one in scenario.task.subtasks}
+    assert {name for wrong in scenario.wrong for name in wrong.outputs} == {subtask.name for subtask in scenario.task.subtasks}
 
 
 def test_with_two_bugs_a_bug_counts_as_fixed_only_once_the_one_before_is_and_nothing_else_is_broken() -> None:

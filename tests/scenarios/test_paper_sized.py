@@ -34,7 +34,7 @@ def tokens(pack: str) -> dict[str, tuple[int, int]]:
     fault = {"point": "output", "effect": "missing_field", "attempts": [1], "subtask": PACKS[pack]}
     plans = {"none": [], "struck": [fault]}
     results = run_all(matrix_of(f"{pack}:paper_sized", plans, {"wrapping": False}, architectures=list(ARCHITECTURES)))
-    calls = {(one.record.architecture, one.record.plan): events(one, Called) for one in results}
+    calls = {(result.record.architecture, result.record.plan): events(result, Called) for result in results}
     return {
         name: (
             sum(call.tokens_in + call.tokens_out for call in calls[name, "none"]),
@@ -83,10 +83,10 @@ def test_the_reference_is_right_and_each_wrong_answer_passes_all_checks_and_is_r
 @pytest.mark.parametrize("pack", PACKS)
 def test_the_subtasks_are_those_of_the_pack_and_read_the_same_outputs(pack: str) -> None:
     ours, theirs = sized(pack).task, load_pack(pack, [ROOT]).task
-    names = {one.name for one in theirs.subtasks}
+    names = {subtask.name for subtask in theirs.subtasks}
     for mine, other in zip(ours.subtasks, theirs.subtasks, strict=True):
         assert (mine.name, mine.checkpoint) == (other.name, other.checkpoint)
-        assert [one for one in mine.reads if one in names] == [one for one in other.reads if one in names]
+        assert [read for read in mine.reads if read in names] == [read for read in other.reads if read in names]
 
 
 def graded_with(*bugs: int) -> Grade:
@@ -98,9 +98,9 @@ def graded_with(*bugs: int) -> Grade:
 def test_each_bug_hides_the_next_one() -> None:
     for size in range(4):
         for bugs in combinations((1, 2, 3), size):
-            told = graded_with(*bugs).parts
+            parts = graded_with(*bugs).parts
             first_left = min({1, 2, 3, 4} - set(bugs))
-            assert told == {f"bug_{bug}": float(bug < first_left) for bug in (1, 2, 3)}, bugs
+            assert parts == {f"bug_{bug}": float(bug < first_left) for bug in (1, 2, 3)}, bugs
 
 
 def test_an_edit_whose_line_stands_in_no_file_fits_nowhere() -> None:

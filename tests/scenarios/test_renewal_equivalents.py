@@ -71,7 +71,7 @@ def test_letters_and_remarks_change_at_the_second_level_alone_and_mean_the_same(
         assert plain == first and plain["meaning"] == second["meaning"]
         assert (plain["text"] == second["text"]) is (plain["meaning"] == "silent")
         signals, same, other = [shown(told(name, instance), "signal") for name in NAMES]
-        assert signals == same and all(one != two for one, two in zip(signals, other, strict=True))
+        assert signals == same and all(signal != two for signal, two in zip(signals, other, strict=True))
 
 
 def of_levels(**more: object) -> Matrix:
@@ -113,10 +113,10 @@ def test_every_level_shows_other_prompts_and_meets_the_same_faults_with_the_same
     faults, prompts = {}, {}
     for result in results:
         place = result.record.architecture, result.record.scenario
-        delivered = [one for one in events(result, Faulted) if one.stage == "delivered"]
-        met = Counter((one.point, one.effect, one.subtask, one.attempt) for one in delivered)
+        delivered = [event for event in events(result, Faulted) if event.stage == "delivered"]
+        met = Counter((event.point, event.effect, event.subtask, event.attempt) for event in delivered)
         faults[place] = (result.record.outcome, met)
-        prompts[place] = [tuple(part.content for part in one.messages) for one in events(result, Called)]
+        prompts[place] = [tuple(part.content for part in event.messages) for event in events(result, Called)]
     for name in ("state_machine", "kept"):
         assert faults[name, NAMES[0]] == faults[name, NAMES[1]] == faults[name, NAMES[2]]
         assert faults[name, NAMES[0]][1].total() > 3

@@ -53,7 +53,7 @@ def after(made: Repair, fixed: tuple[int, ...]) -> dict[str, str]:
 
 def rejections(scenario: Scenario, **outputs: Json) -> list[str]:
     verdicts = judge(scenario.task.subtasks, {**scenario.reference, **outputs}, scenario.task.documents, {})
-    return [f"{one.subtask}: {one.detail}" for one in verdicts.values() if isinstance(one, Rejected)]
+    return [f"{verdict.subtask}: {verdict.detail}" for verdict in verdicts.values() if isinstance(verdict, Rejected)]
 
 
 # Instances
@@ -61,24 +61,30 @@ def rejections(scenario: Scenario, **outputs: Json) -> list[str]:
 
 def test_there_are_twenty_fresh_instances_and_ten_for_development() -> None:
     assert len(instances_of("repairs", ROOTS)) == 20 and len(instances_of("repairs:repair_dev", ROOTS)) == 10
-    assert not {one.instance for one in load()} & {one.instance for one in load("repair_dev")}
+    assert not {scenario.instance for scenario in load()} & {scenario.instance for scenario in load("repair_dev")}
 
 
 def test_all_instances_are_what_they_always_were_byte_for_byte() -> None:
     made = [
-        [one.key, list(one.task.documents.items()), one.reference, [[w.name, w.why, w.outputs] for w in one.wrong], one.truth]
+        [
+            scenario.key,
+            list(scenario.task.documents.items()),
+            scenario.reference,
+            [[w.name, w.why, w.outputs] for w in scenario.wrong],
+            scenario.truth,
+        ]
         for variant in ("repair", "repair_dev")
-        for one in load(variant)
+        for scenario in load(variant)
     ]
     assert hashlib.sha256(json.dumps(made).encode()).hexdigest() == SHA256
 
 
 def test_no_two_instances_have_the_same_bugs_and_each_has_one_to_three_in_three_to_six_modules() -> None:
     every = [repair(name) for name in EVERY]
-    assert len({(one.domain, *((bug.module, bug.wrong.split()[0], bug.kind) for bug in one.bugs)) for one in every}) == 30
-    assert Counter(len(one.bugs) for one in every[:20]) == {1: 7, 2: 7, 3: 6}
-    assert {len(one.right) for one in every} == {3, 4, 5, 6}
-    assert all(len({bug.module for bug in one.bugs}) == len(one.bugs) for one in every)
+    assert len({(made.domain, *((bug.module, bug.wrong.split()[0], bug.kind) for bug in made.bugs)) for made in every}) == 30
+    assert Counter(len(made.bugs) for made in every[:20]) == {1: 7, 2: 7, 3: 6}
+    assert {len(made.right) for made in every} == {3, 4, 5, 6}
+    assert all(len({bug.module for bug in made.bugs}) == len(made.bugs) for made in every)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -102,8 +108,8 @@ def test_the_symptom_of_a_single_bug_shows_in_another_module(name: str) -> None:
     home = made.bugs[0].module
     failed = [test for test in made.shown if not outcomes(dict(made.files), [test])[test.name]]
     assert failed and all(test.call.startswith(f"{made.entry}.") and made.entry != home for test in failed)
-    said = [test.failure(result) for test in failed for result in seen(dict(made.files), [test.call])]
-    assert not [words for words in said if f" in {made.path(home)}" in words]
+    failures = [test.failure(result) for test in failed for result in seen(dict(made.files), [test.call])]
+    assert not [words for words in failures if f" in {made.path(home)}" in words]
 
 
 @pytest.mark.parametrize("name", ["case_03", "case_05"])
@@ -131,7 +137,7 @@ def passed_by_pytest(folder: Path) -> set[str]:
 def test_a_model_sees_the_visible_tests_and_how_they_fail_and_no_hidden_one() -> None:
     for scenario in load():
         made = repair(scenario.instance)
-        shown = "\n".join([*scenario.task.documents.values(), *(one.instructions for one in scenario.task.subtasks)])
+        shown = "\n".join([*scenario.task.documents.values(), *(subtask.instructions for subtask in scenario.task.subtasks)])
         assert all(f"assert {test.call} == {test.value!r}" in shown for test in made.shown)
         assert scenario.task.documents["failure.txt"].startswith("2 of 3 tests in tests/test_visible.py fail:")
         assert [test.name for test in made.hidden if test.call in shown or test.name in shown] == []
@@ -154,10 +160,10 @@ def test_what_makes_and_grades_an_instance_is_no_part_of_what_is_asked() -> None
 def test_the_reference_is_accepted_and_the_first_visible_test_that_fails_is_said_in_a_line() -> None:
     for scenario in load():
         assert rejections(scenario) == []
-    two = next(one for one in load() if len(repair(one.instance).bugs) == 2)
-    [said] = rejections(two, fix={"edits": two.reference["fix"]["edits"][:1]})
+    two = next(scenario for scenario in load() if len(repair(scenario.instance).bugs) == 2)
+    [detail] = rejections(two, fix={"edits": two.reference["fix"]["edits"][:1]})
     test = repair(two.instance).shown[0]
-    assert said.startswith(f"fix: {test.name}: {test.call}"[:200]) and "it must return" in said and "\n" not in said
+    assert detail.startswith(f"fix: {test.name}: {test.call}"[:200]) and "it must return" in detail and "\n" not in detail
 
 
 FILE, LINE = "a/b.py", "    return 1"
@@ -169,7 +175,7 @@ def edit(find: str, replace: str, file: str = FILE) -> Edit:
 
 
 @pytest.mark.parametrize(
-    ("edits", "said"),
+    ("edits", "words"),
     [
         ([edit("return 1", "return 2", "c.py")], "edits[0]: there is no file c.py; the files are a/b.py"),
         ([edit("return 3", "return 2")], "edits[0]: `find` does not stand in a/b.py; copy whole lines"),
@@ -180,10 +186,10 @@ def edit(find: str, replace: str, file: str = FILE) -> Edit:
         ([edit("x = 2", "x = 3"), edit("x = 2\nreturn x", "return 3")], "edits[1]: touches a line that another edit replaces"),
     ],
 )
-def test_an_edit_that_does_not_fit_is_refused_in_a_line(edits: list[Edit], said: str) -> None:
+def test_an_edit_that_does_not_fit_is_refused_in_a_line(edits: list[Edit], words: str) -> None:
     with pytest.raises(Unfit) as refused:
         apply_edits(FILES, edits)
-    assert str(refused.value).startswith(said) and "\n" not in str(refused.value)
+    assert str(refused.value).startswith(words) and "\n" not in str(refused.value)
 
 
 def test_an_edit_is_put_at_the_indentation_of_its_line_in_whatever_order_edits_stand() -> None:
@@ -194,7 +200,7 @@ def test_an_edit_is_put_at_the_indentation_of_its_line_in_whatever_order_edits_s
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "words"),
     [
         ("def f(:", "raised SyntaxError: "),
         ("1 / 0", "raised ZeroDivisionError: division by zero in a/b.py, line 1"),
@@ -208,20 +214,20 @@ def test_an_edit_is_put_at_the_indentation_of_its_line_in_whatever_order_edits_s
         ("def f():\n    return 1", ""),
     ],
 )
-def test_whatever_edited_code_does_is_one_line(code: str, said: str) -> None:
+def test_whatever_edited_code_does_is_one_line(code: str, words: str) -> None:
     [failure] = failures({FILE: code}, [ProgramTest("test_f", "b.f()", 1)])
-    assert said in failure and bool(failure) is bool(said) and "\n" not in failure
+    assert words in failure and bool(failure) is bool(words) and "\n" not in failure
 
 
 @pytest.mark.parametrize(
-    ("review", "said"),
+    ("review", "words"),
     [
         ({"problems": ["f is wrong"], "approved": True}, "approved is true, and problems has 1"),
         ({"problems": [], "approved": False}, "approved is false, and problems has 0"),
     ],
 )
-def test_a_review_agrees_with_itself(review: dict[str, Any], said: str) -> None:
-    assert any(said in one for one in rejections(load()[0], review=review))
+def test_a_review_agrees_with_itself(review: dict[str, Any], words: str) -> None:
+    assert any(words in rejection for rejection in rejections(load()[0], review=review))
 
 
 def test_a_review_that_refuses_takes_the_fix_back() -> None:
@@ -255,6 +261,6 @@ def test_each_instance_has_wrong_answers_of_every_kind_and_one_that_passes_its_v
 
 
 def test_suspicious_lines_turned_round_solve_less_than_three_of_ten() -> None:
-    answers = [(one, one.baseline(one.task.documents)) for one in load()]
-    solved = [one.instance for one, answer in answers if answer and one.grade_outputs(answer).correct]
+    answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in load()]
+    solved = [scenario.instance for scenario, answer in answers if answer and scenario.grade_outputs(answer).correct]
     assert len(solved) < 6, solved

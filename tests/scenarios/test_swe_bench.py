@@ -205,8 +205,8 @@ def test_an_answer_is_resolved_where_all_named_tests_pass(spans: Scenario) -> No
     half = FIXED | {"src/spans/parsing.py": FIXED["src/spans/parsing.py"].replace('"s": 1', '"s": 2')}
     wrong = graded(spans, diff(RELEASE, half))
     assert not wrong.correct and wrong.parts == {"fail_to_pass": 0.5, "pass_to_pass": 0.75}
-    said = "tests/test_spans.py::test_all_parts_count[2m5s-125]: AssertionError in tests/test_spans.py, line 19"
-    assert wrong.note.startswith(f"3 of 8 tests fail: {said}"), wrong.note
+    failure = "tests/test_spans.py::test_all_parts_count[2m5s-125]: AssertionError in tests/test_spans.py, line 19"
+    assert wrong.note.startswith(f"3 of 8 tests fail: {failure}"), wrong.note
 
 
 def test_a_failure_of_unittest_is_said_in_its_words(spans: Scenario) -> None:
@@ -214,8 +214,8 @@ def test_a_failure_of_unittest_is_said_in_its_words(spans: Scenario) -> None:
         "    return sum(int", '    if text == "1m1s":\n        return 62\n    return sum(int'
     )
     grade = graded(spans, diff(RELEASE, FIXED | {"src/spans/parsing.py": code}))
-    said = "test_parts (tests.test_classic.Classic): AssertionError: 62 != 61 in tests/test_classic.py, line 8"
-    assert grade.note == f"1 of 8 tests fail: {said}"
+    failure = "test_parts (tests.test_classic.Classic): AssertionError: 62 != 61 in tests/test_classic.py, line 8"
+    assert grade.note == f"1 of 8 tests fail: {failure}"
 
 
 def test_a_patch_cannot_put_other_tests_in_the_place_of_those_that_grade(spans: Scenario) -> None:
@@ -225,7 +225,7 @@ def test_a_patch_cannot_put_other_tests_in_the_place_of_those_that_grade(spans: 
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "words"),
     [
         ("raise SystemExit", "raised SystemExit"),
         ("import numpy", "ModuleNotFoundError: No module named 'numpy' in src/spans/parsing.py, line 3"),
@@ -233,14 +233,14 @@ def test_a_patch_cannot_put_other_tests_in_the_place_of_those_that_grade(spans: 
         ("open('/etc/passwd')", "forbidden: open '/etc/passwd'"),
     ],
 )
-def test_whatever_a_patched_repository_does_is_one_line(spans: Scenario, broken: str, said: str) -> None:
+def test_whatever_a_patched_repository_does_is_one_line(spans: Scenario, broken: str, words: str) -> None:
     old = RELEASE["src/spans/parsing.py"]
     grade = graded(spans, diff({"src/spans/parsing.py": old}, {"src/spans/parsing.py": old.replace("import re", broken)}))
-    assert not grade.correct and said in grade.note and "\n" not in grade.note
+    assert not grade.correct and words in grade.note and "\n" not in grade.note
 
 
 @pytest.mark.parametrize(
-    ("patch", "said"),
+    ("patch", "words"),
     [
         ("x = 2", "the patch names no file"),
         (GOOD.replace("a.py", "b.py"), "the patch does not apply: error: b.py: No such file or directory"),
@@ -253,10 +253,10 @@ def test_whatever_a_patched_repository_does_is_one_line(spans: Scenario, broken:
         (f"rename from a.py\nrename to c.py\n{GOOD}", "it may not: rename from a.py"),
     ],
 )
-def test_a_patch_that_cannot_be_applied_is_refused_in_a_line(patch: str, said: str) -> None:
+def test_a_patch_that_cannot_be_applied_is_refused_in_a_line(patch: str, words: str) -> None:
     with pytest.raises(Unfit) as refused:
         patched({"a.py": "x = 1\n"}, patch)
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert words in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_patch_adds_and_removes_files_and_bears_wrong_counts_of_lines() -> None:
@@ -276,9 +276,9 @@ def test_the_verifier_says_what_does_not_fit(spans: Scenario) -> None:
         (patch, {"patch": "no patch"}, "the patch names no file"),
         (patch, {"patch": diff(RELEASE, broken)}, "parsing.py is no valid Python after the patch"),
     ]
-    for subtask, value, said in cases:
+    for subtask, value, words in cases:
         objections = [check(subtask.output.model_validate(value), context) for check in subtask.checks]
-        assert any(said in objection for objection in objections if objection), (said, objections)
+        assert any(words in objection for objection in objections if objection), (words, objections)
 
 
 # What a user puts there
@@ -293,8 +293,8 @@ def refusal(kind: type[PackError] = PackError) -> str:
 
 def test_without_instances_or_repositories_the_pack_says_what_to_put_where(place: Path) -> None:
     (place / f"{PREFIX}.tar.gz").unlink()
-    said = f"{place} holds 1 instances and the repository of none; put that of {PREFIX} into {place / PREFIX}/ or"
-    assert said in refusal(Unavailable)
+    words = f"{place} holds 1 instances and the repository of none; put that of {PREFIX} into {place / PREFIX}/ or"
+    assert words in refusal(Unavailable)
     (place / "instances.jsonl").unlink()
     assert f"{place} holds no instance of SWE-bench in a .json or .jsonl file" in refusal(Unavailable)
     [(_, result)] = check_pack("swe_bench", ROOTS)
@@ -318,7 +318,7 @@ def test_a_repository_may_be_a_folder_or_an_archive_and_the_file_a_list(place: P
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "words"),
     [
         ({"patch": ""}, "instances.jsonl, line 1: is no instance of SWE-bench: patch"),
         ({"FAIL_TO_PASS": "[]"}, "is no instance of SWE-bench: FAIL_TO_PASS"),
@@ -330,9 +330,9 @@ def test_a_repository_may_be_a_folder_or_an_archive_and_the_file_a_list(place: P
         ({"problem_statement": "word " * 20_000}, "tokens, and may have 16,000; take it out"),
     ],
 )
-def test_an_instance_that_makes_no_task_is_refused_by_its_name(place: Path, changed: dict[str, Any], said: str) -> None:
+def test_an_instance_that_makes_no_task_is_refused_by_its_name(place: Path, changed: dict[str, Any], words: str) -> None:
     (place / "instances.jsonl").write_text(json.dumps({**INSTANCE, **changed}))
-    assert said in (told := refusal()) and ("instances.jsonl" in told or PREFIX in told)
+    assert words in (line := refusal()) and ("instances.jsonl" in line or PREFIX in line)
 
 
 def test_a_damaged_file_is_refused_by_its_name(place: Path) -> None:

@@ -89,10 +89,10 @@ class Started(AbstractContextManager["Started"]):
 
     def wait_until_said(self, text: str, to: Literal["out", "err"] = "out") -> str:
         """Wait until this stands in what it has written to standard output, or to standard error; all of that."""
-        while text not in (said := self._written(to)):
-            assert self.exit_code is None, (said, self._written("out"), self._written("err"))
+        while text not in (output := self._written(to)):
+            assert self.exit_code is None, (output, self._written("out"), self._written("err"))
             time.sleep(0.005)
-        return said
+        return output
 
     def send_signal(self, number: signal.Signals) -> None:
         if self.exit_code is None:
@@ -116,12 +116,12 @@ class Started(AbstractContextManager["Started"]):
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], said: Path, before: Sabotage | None) -> None:
+def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], to: Path, before: Sabotage | None) -> None:
     """What the forked process does."""
     from bench.cli.main import main  # noqa: PLC0415  # loaded already, by the process that forks
 
     for descriptor, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(said / name, os.O_WRONLY | os.O_CREAT), descriptor)
+        os.dup2(os.open(to / name, os.O_WRONLY | os.O_CREAT), descriptor)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
@@ -137,9 +137,9 @@ def _work(folder: Path, words: tuple[str, ...], variables: Mapping[str, str], sa
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with closing(socket.socket()) as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
 
 
 def start(folder: Path, *words: str, **variables: str) -> Started:

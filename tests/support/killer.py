@@ -59,7 +59,9 @@ class Killer:
 def as_it_would_have_been(folder: Path) -> dict[str, TrialRecord]:
     """The records by id, without seconds, when anything began, and whether a reply had been given before."""
     trials = timeless(folder).items()
-    return {key: dataclasses.replace(one, api_seconds=0.0, waiting_seconds=0.0, events=_events(one)) for key, one in trials}
+    return {
+        key: dataclasses.replace(trial, api_seconds=0.0, waiting_seconds=0.0, events=_events(trial)) for key, trial in trials
+    }
 
 
 def _events(trial: TrialRecord) -> tuple[Event, ...]:
@@ -73,7 +75,9 @@ def kept(folder: Path) -> Counter[str]:
     """How often a reply that was sent for is kept, by request."""
     texts = read_texts(folder)
     return Counter(
-        json.dumps([[{"role": one.role, "content": texts[one.content]} for one in response.messages], response.seed])
+        json.dumps(
+            [[{"role": message.role, "content": texts[message.content]} for message in response.messages], response.seed]
+        )
         for response in read_responses(folder)
         if response.reply and not response.reused
     )

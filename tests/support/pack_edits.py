@@ -31,9 +31,9 @@ def refusal(pack: Path, name: str = "", instance: str = "") -> str:
     """The line with which a pack is refused."""
     with pytest.raises(PackError) as refused:
         load_pack(name or pack.name, [pack.parent], instance)
-    said = str(refused.value)
-    assert "\n" not in said
-    return said
+    line = str(refused.value)
+    assert "\n" not in line
+    return line
 
 
 def in_file(name: str, old: str, new: str) -> Edit:

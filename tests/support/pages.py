@@ -15,14 +15,14 @@ def as_committed(page: str, committed: str) -> str:
     It is the committed page where that still shows what the run gives. A table, a row or a column that is gone, or has another
     number, is missed.
     """
-    tables = {found[2]: found[3] for found in TABLE.finditer(committed)}
+    tables = {match[2]: match[3] for match in TABLE.finditer(committed)}
 
-    def fitted(found: re.Match[str]) -> str:
-        return f"{found[1]}{_fitted(found[3], tables[found[2]])}{found[4]}" if found[2] in tables else ""
+    def fitted(match: re.Match[str]) -> str:
+        return f"{match[1]}{_fitted(match[3], tables[match[2]])}{match[4]}" if match[2] in tables else ""
 
-    headings = {found[0].strip() for found in HEADING.finditer(committed)}
+    headings = {match[0].strip() for match in HEADING.finditer(committed)}
     page = TABLE.sub(fitted, page)
-    return HEADING.sub(lambda found: found[0] if found[0].strip() in headings else "", page)
+    return HEADING.sub(lambda match: match[0] if match[0].strip() in headings else "", page)
 
 
 def _fitted(table: str, committed: str) -> str:

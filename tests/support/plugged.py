@@ -32,9 +32,16 @@ def install(
     """Write into a folder what pip does for version 1.0 of a package: its modules, by file, and its entry points, by group."""
     info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
-    metadata = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", *(f"Requires-Dist: {one}" for one in requires)]
+    metadata = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        "Version: 1.0",
+        *(f"Requires-Dist: {requirement}" for requirement in requires),
+    ]
     (info / "METADATA").write_text("\n".join((*metadata, "")))
-    groups = ("\n".join((f"[{group}]", *(f"{key} = {value}" for key, value in own.items()))) for group, own in points.items())
+    groups = (
+        "\n".join((f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()))) for group, entries in points.items()
+    )
     (info / "entry_points.txt").write_text("\n".join((*groups, "")))
     for file, text in (modules or {}).items():
         path = folder / file

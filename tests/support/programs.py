@@ -212,8 +212,8 @@ def run(root: Path, environment: dict[str, str], only: Iterable[str] | None = No
     with os.fdopen(reading, "rb") as pipe:
         content = pipe.read()
     os.waitpid(child, 0)
-    found: list[Execution] = pickle.loads(content)
-    return found
+    executions: list[Execution] = pickle.loads(content)
+    return executions
 
 
 def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
@@ -266,16 +266,18 @@ def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
     draw = random.Random(seed)
     slots = slots_of(draw)
     write(root, slots)
-    before = {one.name: one for one in run(root, environment_of(slots))}
+    before = {execution.name: execution for execution in run(root, environment_of(slots))}
     slots, edit = edited(slots, draw)
     write(root, slots)
     environment = environment_of(slots)
     present = Present(root.resolve(), environment | {k: v for k, v in os.environ.items() if k != "PROGRAM_SETTING"})
-    stale = present.stale({fact for one in before.values() for fact in one.facts})
-    invalid = {one.name for one in stale_among(before.values(), stale)}
-    full = {one.name: (one.outcome, one.detail) for one in run(root, environment)}
-    kept = {name: (one.outcome, one.detail) for name, one in before.items() if name not in invalid}
-    again = {one.name: (one.outcome, one.detail) for one in run(root, environment, set(full) - set(kept))}
+    stale = present.stale({fact for execution in before.values() for fact in execution.facts})
+    invalid = {execution.name for execution in stale_among(before.values(), stale)}
+    full = {execution.name: (execution.outcome, execution.detail) for execution in run(root, environment)}
+    kept = {name: (execution.outcome, execution.detail) for name, execution in before.items() if name not in invalid}
+    again = {
+        execution.name: (execution.outcome, execution.detail) for execution in run(root, environment, set(full) - set(kept))
+    }
     selective = {**kept, **again}
     wrong = [
         f"{edit}: {name}: {selective.get(name)} instead of {full.get(name)}"

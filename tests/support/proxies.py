@@ -53,8 +53,8 @@ class ProxyServer(StreamServer):
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
-            own = [line for line in rest.split("\r\n") if not line.lower().startswith("proxy-")]
-            to.write("\r\n".join([f"{method} {urlsplit(target).path} {own[0]}", *own[1:]]).encode("latin-1"))
+            lines = [line for line in rest.split("\r\n") if not line.lower().startswith("proxy-")]
+            to.write("\r\n".join([f"{method} {urlsplit(target).path} {lines[0]}", *lines[1:]]).encode("latin-1"))
         try:
             await asyncio.wait(
                 [asyncio.ensure_future(_pipe(reader, to)), asyncio.ensure_future(_pipe(there, writer))],

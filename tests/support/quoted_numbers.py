@@ -125,7 +125,7 @@ class Rounded:
             return False
         turned = (-row[0], -row[2], -row[1])
         return any(
-            all(abs(told - there) <= half for told, there, half in zip(self.bounds, bounds, self.halves, strict=True))
+            all(abs(stated - there) <= half for stated, there, half in zip(self.bounds, bounds, self.halves, strict=True))
             for bounds in (row, turned)
         )
 

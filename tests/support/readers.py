@@ -29,9 +29,9 @@ METHODS = {
 
 def readers_in(source: str) -> Counter[str]:
     """How often each reader stands in it, as `NAME in FUNCTION`; in `module` where it stands in no function."""
-    found = _Readers()
-    found.visit(ast.parse(source))
-    return found.counts
+    readers = _Readers()
+    readers.visit(ast.parse(source))
+    return readers.counts
 
 
 class _Readers(ast.NodeVisitor):
@@ -41,10 +41,10 @@ class _Readers(ast.NodeVisitor):
         self._names = dict[str, str]()
 
     def visit_Import(self, node: ast.Import) -> None:
-        self._names |= {one.asname or one.name: one.name for one in node.names}
+        self._names |= {name.asname or name.name: name.name for name in node.names}
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        self._names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+        self._names |= {name.asname or name.name: f"{node.module}.{name.name}" for name in node.names}
 
     def visit_Call(self, node: ast.Call) -> None:
         name = self._reader(node.func)

@@ -176,7 +176,9 @@ def manifest_of(records: Sequence[TrialRecord]) -> Manifest:
 
 
 def _pack(scenario: str, records: Sequence[TrialRecord]) -> dict[str, Any]:
-    called = (event for one in records if one.scenario == scenario for event in one.events if isinstance(event, Called))
+    called = (
+        event for record in records if record.scenario == scenario for event in record.events if isinstance(event, Called)
+    )
     return {
         "asked": "5cede5cede5c",
         "variant": "small",

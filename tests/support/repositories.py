@@ -17,8 +17,10 @@ MONEY = {
 
 
 def git(root: Path, *words: str) -> str:
-    own = {f"GIT_{who}_{what}": "t@t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    done = subprocess.run(("git", "-C", str(root), *words), capture_output=True, text=True, check=True, env=os.environ | own)
+    identity = {f"GIT_{who}_{what}": "t@t" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ("git", "-C", str(root), *words), capture_output=True, text=True, check=True, env=os.environ | identity
+    )
     return done.stdout
 
 

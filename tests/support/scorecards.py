@@ -38,9 +38,9 @@ def lived(
     # Without a text that the run's files would have to hold: `bench verify` finds these runs sound.
     events: list[Event] = [replace(called(1, "a", tokens=(tokens - 20, 20)), messages=(), reply=None)]
     for number, ((point, effect), stage) in enumerate(
-        [*((one, "delivered") for one in by), *((one, "not_applicable") for one in planned)], 1
+        [*((struck, "delivered") for struck in by), *((struck, "not_applicable") for struck in planned)], 1
     ):
-        events += [Faulted(number, point, effect, "send", 1, said) for said in ("planned", stage)]  # type: ignore[arg-type]
+        events += [Faulted(number, point, effect, "send", 1, reached) for reached in ("planned", stage)]  # type: ignore[arg-type]
     events += [_tool_called() for _ in range(tool_calls)]
     events.append(WorldEnded("d", "d", 1, 0, died + 1 if lives is None else lives, counted, recount))
     name = "-".join((system, plan, instance, str(repetition), str(values.get("scenario", "")), str(values.get("model", ""))))
@@ -51,8 +51,8 @@ def lived(
 def _tool_called() -> ToolCalled:
     policy: dict[str, Any] = dict.fromkeys(("reason", "decision", "rule", "policy"), "")
     place: dict[str, Any] = {"life": 1, "day": 1, "minute": 0, "started": 0.0, "before": "d", "after": "d"}
-    told: dict[str, Any] = {"arguments": "d", "result": None, "outcome": "done", **policy}
-    return ToolCalled(tool="send", access="final", effect="e", try_=1, key=None, entry=1, **told, **place)
+    defaults: dict[str, Any] = {"arguments": "d", "result": None, "outcome": "done", **policy}
+    return ToolCalled(tool="send", access="final", effect="e", try_=1, key=None, entry=1, **defaults, **place)
 
 
 def crashed(instance: str, doubled: int, outcome: Outcome = "solved", **values: Any) -> TrialRecord:

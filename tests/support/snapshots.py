@@ -80,10 +80,10 @@ def thing(kind: str, name: str, made: str = "09:00:00", namespace: str = "shop",
 
 
 def event(
-    reason: str, name: str, count: int = 1, kind: str = "Pod", said: str = "said", uid: str = "", sort: str = "Warning"
+    reason: str, name: str, count: int = 1, kind: str = "Pod", message: str = "said", uid: str = "", sort: str = "Warning"
 ) -> Json:
     return {
-        "metadata": {"uid": uid or f"{reason}-{name}"}, "reason": reason, "type": sort, "count": count, "message": said,
+        "metadata": {"uid": uid or f"{reason}-{name}"}, "reason": reason, "type": sort, "count": count, "message": message,
         "involvedObject": {"kind": kind, "name": name, "namespace": "shop"}, "lastTimestamp": "2025-01-01T12:01:00Z",
     }  # fmt: skip
 
@@ -127,6 +127,6 @@ def snapshots_of_a_shop(root: Path) -> Path:
             ]
         ],
         objects=[*SHOP, (LATE, thing("ResourceQuota", "memory", made="11:59:00", spec={"hard": {"memory": "1Gi"}}))],
-        events=[(LATE, event("FailedCreate", "ad-5d9c", kind="ReplicaSet", said="exceeded quota: memory"))],
+        events=[(LATE, event("FailedCreate", "ad-5d9c", kind="ReplicaSet", message="exceeded quota: memory"))],
     )
     return root

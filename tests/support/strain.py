@@ -91,5 +91,5 @@ def _waited() -> dict[str, int]:
 
 def _memory(name: str) -> int:
     """A line of what the kernel says of this process, in bytes."""
-    said = Path("/proc/self/status").read_text()
-    return int(said.partition(f"{name}:")[2].split()[0]) * 1024
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition(f"{name}:")[2].split()[0]) * 1024

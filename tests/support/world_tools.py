@@ -12,9 +12,11 @@ ANY: Mapping[str, Any] = {"type": "object"}
 
 
 def tools(world: World) -> list[dict[str, Any]]:
-    own = {tool.name: tool.arguments.model_json_schema() for tool in world.environment.tools}
+    tools = {tool.name: tool.arguments.model_json_schema() for tool in world.environment.tools}
     common = dict.fromkeys(("wait", "next_event", "ask_person"), ANY)
-    return [{"type": "function", "function": {"name": name, "parameters": one}} for name, one in {**own, **common}.items()]
+    return [
+        {"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in {**tools, **common}.items()
+    ]
 
 
 def carried_out(world: World, name: str, arguments: Mapping[str, Any]) -> str:
@@ -32,19 +34,19 @@ def _common(world: World, name: str, given: Mapping[str, Any]) -> Any:
     limit = world.now.after(given.get("days", 0), given.get("minutes", 0))
     if name == "wait":
         came = world.wait_until(limit)
-        return {"day": world.now.day, "minute": world.now.minute, "events": [_shown(one) for one in came]}
+        return {"day": world.now.day, "minute": world.now.minute, "events": [_shown(arrival) for arrival in came]}
     if name == "next_event":
-        found = world.next_event(given.get("after", 0), limit if "days" in given else None)
-        return _shown(found) if found else None
+        arrival = world.next_event(given.get("after", 0), limit if "days" in given else None)
+        return _shown(arrival) if arrival else None
     ticket, last, until = world.ask(given["kind"], given["about"], given["question"]), 0, world.now.after(3)
-    while found := world.next_event(last, until):
-        last = found.number
-        if found.kind == "answer" and found.payload["ticket"] == ticket:
-            said = "approved" if found.payload["approved"] else "denied"
-            return {"answer": said, "ticket": ticket, "event": _shown(found)}
+    while arrival := world.next_event(last, until):
+        last = arrival.number
+        if arrival.kind == "answer" and arrival.payload["ticket"] == ticket:
+            answer = "approved" if arrival.payload["approved"] else "denied"
+            return {"answer": answer, "ticket": ticket, "event": _shown(arrival)}
     return {"answer": "late", "ticket": ticket, "event": None}
 
 
-def _shown(one: Arrival) -> dict[str, Any]:
-    when = {"number": one.number, "day": one.at.day, "minute": one.at.minute}
-    return {**when, "kind": one.kind, "name": one.name, "payload": dict(one.payload)}
+def _shown(arrival: Arrival) -> dict[str, Any]:
+    when = {"number": arrival.number, "day": arrival.at.day, "minute": arrival.at.minute}
+    return {**when, "kind": arrival.kind, "name": arrival.name, "payload": dict(arrival.payload)}

@@ -19,8 +19,8 @@ DONE = NOTES.read_text().split("\n") if CAREFUL and NOTES.exists() else []
 def post(address: str, body: Any, **headers: str) -> tuple[int, Any]:
     host, slash, path = address.partition("/")
     connection = http.client.HTTPConnection(host)
-    own = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
-    connection.request("POST", slash + path, json.dumps(body), {**own, **headers})
+    own_headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
+    connection.request("POST", slash + path, json.dumps(body), {**own_headers, **headers})
     answer = connection.getresponse()
     return answer.status, json.loads(answer.read())
 
@@ -46,9 +46,9 @@ def once(tool: str, order: int, **arguments: Any) -> None:
         note(f"{tool} {order}")
 
 
-def note(said: str) -> None:
+def note(line: str) -> None:
     with NOTES.open("a") as file:
-        file.write(said + "\n")
+        file.write(line + "\n")
         file.flush()
         os.fsync(file.fileno())
 

@@ -20,7 +20,7 @@ PAID = {"order": 1, "amount": 40}
 async def work(reading: Any, writing: Any) -> None:
     async with ClientSession(reading, writing) as session:
         await session.initialize()
-        said: list[Any] = [[tool.name for tool in (await session.list_tools()).tools]]
+        answers: list[Any] = [[tool.name for tool in (await session.list_tools()).tools]]
         for name, arguments, meta in (
             ("refund", PAID, {"idempotencyKey": "one"}),
             ("refund", PAID, {"idempotencyKey": "one"}),
@@ -31,8 +31,8 @@ async def work(reading: Any, writing: Any) -> None:
             ("next_event", {}, {}),
         ):
             answer = await session.call_tool(name, arguments, meta=meta)  # type: ignore[call-overload]
-            said.append(answer.structured_content.get("error", {}).get("code") or answer.structured_content["result"])
-        print(json.dumps(said))
+            answers.append(answer.structured_content.get("error", {}).get("code") or answer.structured_content["result"])
+        print(json.dumps(answers))
 
 
 async def main(way: str) -> None:

@@ -21,8 +21,8 @@ def ask(method: str, version: str | None, **params: object) -> str:
         answer = connection.getresponse()
     except http.client.HTTPException as error:
         return type(error).__name__
-    said = json.loads(answer.read())
-    return f"{answer.status} {'result' if 'result' in said else said['error']['code']}"
+    reply = json.loads(answer.read())
+    return f"{answer.status} {'result' if 'result' in reply else reply['error']['code']}"
 
 
 CALL = {"name": "refund", "arguments": {"order": 1, "amount": 40}}

@@ -21,8 +21,8 @@ ORDER = {"order": 1}
 
 def post(path: str, body: Any, token: str = os.environ["OPENAI_API_KEY"], **headers: str) -> tuple[int, Any]:
     connection = http.client.HTTPConnection(HOST)
-    own = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    connection.request("POST", path, body if isinstance(body, str) else json.dumps(body), {**own, **headers})
+    own_headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request("POST", path, body if isinstance(body, str) else json.dumps(body), {**own_headers, **headers})
     answer = connection.getresponse()
     return answer.status, json.loads(answer.read())
 
@@ -39,9 +39,9 @@ def asks_without_end() -> None:
 
 
 def tells_its_number() -> None:
-    told = Path(os.environ["TOLD"])
-    told.with_suffix(".new").write_text(str(os.getpid()))
-    told.with_suffix(".new").rename(told)
+    ready = Path(os.environ["TOLD"])
+    ready.with_suffix(".new").write_text(str(os.getpid()))
+    ready.with_suffix(".new").rename(ready)
     time.sleep(600)
 
 
@@ -142,7 +142,7 @@ def looks_for_signs_of_a_test() -> None:
         requests += [("POST", "/v1/chat/completions", json.dumps(asked)), ("POST", "/v1/responses", '{"input": "hello"}')]
     requests.append(("POST", "/v1/chat/completions", json.dumps(asked | {"stream": True})))
     print([f"{name}={value}" for name, value in os.environ.items() if name not in ("PATH", "MCP_COMMAND")])
-    for (method, path, body), key in [*((one, token) for one in requests), (requests[-1], "another")]:
+    for (method, path, body), key in [*((request, token) for request in requests), (requests[-1], "another")]:
         connection = http.client.HTTPConnection(HOST)
         connection.request(method, path, body, {"Authorization": f"Bearer {key}", "Content-Type": "application/json"})
         answer = connection.getresponse()
@@ -156,7 +156,7 @@ def answers_for_another_trial() -> None:
 def bad_requests() -> None:
     paid = {"order": 1, "amount": 40}
     key = {"Idempotency-Key": "one"}
-    said = [
+    statuses = [
         post("/tools/refund", paid, **key),
         post("/tools/refund", paid, **key),
         post("/tools/refund", {"order": 2, "amount": 1}, **key),
@@ -174,20 +174,20 @@ def bad_requests() -> None:
         post("/tools/next_event", {"after": 10**30}),
         post("/tools/next_event", {"after": 10**12}),
     ]
-    print(json.dumps([[status, body.get("error", {}).get("code", "")] for status, body in said]))
+    print(json.dumps([[status, body.get("error", {}).get("code", "")] for status, body in statuses]))
 
 
 def asks_its_model_three_times_at_once() -> None:
     def ask(number: int) -> None:
-        said.append(post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})[0])
+        statuses.append(post("/v1/chat/completions", {"messages": [{"role": "user", "content": f"hello {number}"}]})[0])
 
-    said: list[int] = []
+    statuses: list[int] = []
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    print(json.dumps(said))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps(statuses))
 
 
 def one_tool_a_thousand_times() -> None:

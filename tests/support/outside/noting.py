@@ -31,8 +31,8 @@ def post(address: str, body: Any) -> tuple[int, Any]:
 
 def think(about: str) -> None:
     note(what="model", when="sent")
-    status, said = post(f"{MODEL}/chat/completions", {"model": "any", "messages": [{"role": "user", "content": about}]})
-    usage = said.get("usage") or {}
+    status, body = post(f"{MODEL}/chat/completions", {"model": "any", "messages": [{"role": "user", "content": about}]})
+    usage = body.get("usage") or {}
     more = 1 if "dear" in HOW else 0
     counts = {"prompt_tokens": usage.get("prompt_tokens", 0) + more, "completion_tokens": usage.get("completion_tokens", 0)}
     for _ in range(2 if "twice" in HOW else 1):
