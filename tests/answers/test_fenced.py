@@ -74,9 +74,9 @@ def fenced(text: str, *subtasks: Subtask) -> Extracted | Unreadable:
 
 
 def value_of(text: str, *subtasks: Subtask) -> dict[str, Json]:
-    found = fenced(text, *subtasks)
-    assert isinstance(found, Extracted), found
-    return found.value
+    reading = fenced(text, *subtasks)
+    assert isinstance(reading, Extracted), reading
+    return reading.value
 
 
 @given(ANSWERS)
@@ -106,11 +106,11 @@ def test_an_answer_whose_json_holds_the_code_is_read_as_it_stands(value: dict[st
 @given(st.one_of(FRAGMENTS, st.text(max_size=60)), st.sampled_from([FUNCTION, PATCH, EVERYTHING, CODE_ALONE, FILES, NESTED]))
 def test_any_text_is_read_or_refused_in_one_line(text: str, subtask: Subtask) -> None:
     for subtasks in ((subtask,), (subtask, PATCH), (subtask, FUNCTION)):
-        found = fenced(text, *dict.fromkeys(subtasks))
-        if isinstance(found, Unreadable):
-            assert found.detail and "\n" not in found.detail
+        reading = fenced(text, *dict.fromkeys(subtasks))
+        if isinstance(reading, Unreadable):
+            assert reading.detail and "\n" not in reading.detail
         else:
-            assert 0 <= found.start <= found.end <= len(text)
+            assert 0 <= reading.start <= reading.end <= len(text)
 
 
 PLAN = '{"plan": "add"}'
@@ -142,9 +142,9 @@ def test_the_ways_in_which_a_model_writes_it_are_one_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize("label", [f"{CODE_ALONE.name}.code:\n", ""])
-@pytest.mark.parametrize("told", [{}, {CODE_ALONE.name: {}}])
-def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(told: dict[str, Json], label: str) -> None:
-    text = f"{json.dumps({FUNCTION.name: {'plan': 'add'}, **told})}\n\n{BLOCK}\n{label}{BLOCK}"
+@pytest.mark.parametrize("others", [{}, {CODE_ALONE.name: {}}])
+def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(others: dict[str, Json], label: str) -> None:
+    text = f"{json.dumps({FUNCTION.name: {'plan': 'add'}, **others})}\n\n{BLOCK}\n{label}{BLOCK}"
     assert value_of(text, FUNCTION, CODE_ALONE) == {FUNCTION.name: ANSWER, CODE_ALONE.name: {"code": "return a + b"}}
 
 
@@ -168,9 +168,9 @@ def test_an_output_of_nothing_but_code_may_be_left_out_of_the_json_of_several(to
     ],
 )
 def test_what_cannot_be_read_says_why_in_one_line(text: str, reason: str, detail: str) -> None:
-    found = fenced(text, FUNCTION)
-    assert isinstance(found, Unreadable)
-    assert (found.reason, found.detail) == (reason, detail)
+    reading = fenced(text, FUNCTION)
+    assert isinstance(reading, Unreadable)
+    assert (reading.reason, reading.detail) == (reason, detail)
 
 
 def test_a_missing_block_is_a_missing_field() -> None:
@@ -180,8 +180,8 @@ def test_a_missing_block_is_a_missing_field() -> None:
 
 def test_nothing_behind_a_malformed_object_is_taken_in_its_place() -> None:
     """There only code follows, and code may hold what reads as JSON."""
-    found = fenced('{"plan": oops}\n```python\nx = {"plan": "no"}\n```\n{"plan": "no"}', FUNCTION)
-    assert isinstance(found, Unreadable) and found.reason == "not_json"
+    reading = fenced('{"plan": oops}\n```python\nx = {"plan": "no"}\n```\n{"plan": "no"}', FUNCTION)
+    assert isinstance(reading, Unreadable) and reading.reason == "not_json"
 
 
 def test_several_blocks_are_told_apart_by_the_line_before() -> None:

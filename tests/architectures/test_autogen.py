@@ -63,8 +63,8 @@ def test_a_history_would_be_sent_in_its_roles_and_only_texts_are_sent() -> None:
         return LineReply("", "stop", 1)
 
     client = LineClient(line)
-    said: list[LLMMessage] = [UserMessage(content="a", source="user"), AssistantMessage(content="b", source="engineer")]
-    asyncio.run(client.create(said))
+    history: list[LLMMessage] = [UserMessage(content="a", source="user"), AssistantMessage(content="b", source="engineer")]
+    asyncio.run(client.create(history))
     assert heard == [Message("user", "a"), Message("assistant", "b")]
     with pytest.raises(TypeError, match="only texts"):
         asyncio.run(client.create([UserMessage(content=["a"], source="user")]))

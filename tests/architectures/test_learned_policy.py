@@ -65,8 +65,8 @@ def test_it_gives_up_after_as_many_calls_as_there_are_attempts() -> None:
 def test_a_finding_against_an_earlier_call_takes_its_output_back_and_asks_for_it_alone() -> None:
     pack = load_pack("multi_file_debugging", ROOTS)
     names = [subtask.name for subtask in pack.task.subtasks]
-    told = PackPolicy(instances=("none",), calls=((names[0], names[1]), tuple(names[2:])), first_replies={})
-    policy = POLICY.model_copy(update={"packs": {pack.name: told}})
+    learned = PackPolicy(instances=("none",), calls=((names[0], names[1]), tuple(names[2:])), first_replies={})
+    policy = POLICY.model_copy(update={"packs": {pack.name: learned}})
     fault: Any = {"point": "output", "effect": "says_no", "attempts": [1], "subtask": names[2]}
     result = conducted(partial(learned_policy, policy=policy), pack=pack.name, faults=[fault])
     assert result.record.outcome == "solved"
@@ -118,7 +118,7 @@ def test_a_pack_of_which_no_instance_is_fresh_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "words"),
     [
         (
             {"architecture": {"it": {"base": "learned_policy"}}},
@@ -139,10 +139,10 @@ def test_a_pack_of_which_no_instance_is_fresh_is_refused(tmp_path: Path) -> None
         ({"architecture": {"it": {"base": "learned_policy", "policy": __file__}}}, "test_learned_policy.py: is no policy: "),
     ],
 )
-def test_a_policy_that_is_missing_or_does_not_fit_is_refused_in_one_line(settings: dict[str, Any], said: str) -> None:
+def test_a_policy_that_is_missing_or_does_not_fit_is_refused_in_one_line(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as refused:
         matrix_of("tiny", architectures=["it"], **settings)
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert words in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_policy_for_other_subtasks_is_refused(tmp_path: Path) -> None:

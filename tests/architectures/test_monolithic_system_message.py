@@ -20,7 +20,8 @@ def test_the_system_message_has_the_task_and_the_user_message_what_is_read() -> 
         assert subtask.instructions in system.content and subtask.instructions not in user.content
     assert user.content == "\n\n".join(f"# Input: {name}\n{text}" for name, text in TINY.task.documents.items())
     pieces = [
-        sorted("\n\n".join(one.content for one in request.messages).split()) for request in (model.requests + other.requests)
+        sorted("\n\n".join(message.content for message in request.messages).split())
+        for request in (model.requests + other.requests)
     ]
     assert pieces[0] == pieces[1]
 
@@ -33,8 +34,8 @@ def test_a_rejection_means_the_whole_call_again_with_the_same_two_messages() -> 
 
 
 def test_why_an_answer_was_rejected_stands_in_the_user_message() -> None:
-    told = prompt_of(TINY.task, TINY.task.subtasks, {}, Rejected("total", "schema", "no total"), "reason")
-    system, user = told.messages_with_task_in_system
+    prompt = prompt_of(TINY.task, TINY.task.subtasks, {}, Rejected("total", "schema", "no total"), "reason")
+    system, user = prompt.messages_with_task_in_system
     assert "no total" in user.content and "no total" not in system.content
     untold = prompt_of(TINY.task, TINY.task.subtasks, {}, None, "reason")
     assert untold.messages_with_task_in_system[1].content == NOTHING_TO_READ

@@ -35,8 +35,8 @@ def both_forms(base: str, plan: str) -> tuple[TrialResult, TrialResult]:
     variants = {"parallel": {"base": base, "parallel": True}}
     settings: dict[str, Any] = {"architectures": [base, "parallel"], "architecture": variants, "max_attempts": 9}
     results = run_all(matrix_of(PACK, {plan: PLANS[plan]}, **settings))
-    found = {result.record.architecture: result for result in results}
-    return found[base], found["parallel"]
+    by_name = {result.record.architecture: result for result in results}
+    return by_name[base], by_name["parallel"]
 
 
 def asked(result: TrialResult) -> Counter[object]:
@@ -46,7 +46,7 @@ def asked(result: TrialResult) -> Counter[object]:
 
 def struck(result: TrialResult) -> Counter[object]:
     """Each fault that arrived, and what it made of which reply."""
-    delivered = {one.call for one in events(result, Faulted) if one.stage == "delivered"}
+    delivered = {event.call for event in events(result, Faulted) if event.stage == "delivered"}
     replies = [(call.subtasks, call.attempt, call.delivered) for call in events(result, Called) if call.call in delivered]
     return Counter(replies)
 
@@ -96,7 +96,7 @@ def forked(scenario: Scenario) -> Scenario:
         Subtask("use", "Use.", ("base",), Said),
     )
     task = replace(scenario.task, subtasks=subtasks, answer=())
-    return replace(scenario, task=task, reference={one.name: {"text": "fine"} for one in subtasks}, graded=False)
+    return replace(scenario, task=task, reference={subtask.name: {"text": "fine"} for subtask in subtasks}, graded=False)
 
 
 def trial_of_forked(base: Any, script: Mapping[str, Sequence[Line]]) -> tuple[TrialResult, ScriptedModel]:

@@ -19,7 +19,7 @@ def test_any_other_loads_by_its_import_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [
         ("statik", "unknown architecture 'statik'; did you mean 'static'?"),
         ("bench.nowhere:run", "architecture 'bench.nowhere:run' cannot be imported: No module named 'bench.nowhere'"),
@@ -29,15 +29,15 @@ def test_any_other_loads_by_its_import_path() -> None:
         ),
     ],
 )
-def test_an_unknown_one_is_refused(name: str, said: str) -> None:
+def test_an_unknown_one_is_refused(name: str, words: str) -> None:
     with pytest.raises(ConfigError) as refused:
         architecture_named(name)
-    assert str(refused.value) == said
+    assert str(refused.value) == words
 
 
 @pytest.mark.parametrize("name", ["monolithic", "llm_compiler"])
 def test_one_without_a_parallel_form_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_architecture(ARCHITECTURES[name], parallel=True)
-    said = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant: static and runtime_structured"
-    assert str(refused.value) == f"{said} have one, and any function that takes `parallel`"
+    message = f"architecture '{name}' has no parallel form; leave `parallel` out of its variant: static and runtime_structured"
+    assert str(refused.value) == f"{message} have one, and any function that takes `parallel`"

@@ -24,7 +24,7 @@ def tasks(draw: st.DrawFn) -> list[Subtask]:
 def test_each_subtask_stands_in_the_first_wave_in_which_all_that_it_reads_is_there(subtasks: list[Subtask]) -> None:
     waves = by_reads(subtasks)
     wave_of = {subtask.name: number for number, wave in enumerate(waves) for subtask in wave}
-    assert sorted(one.name for one in chain(*waves)) == [one.name for one in subtasks]
+    assert sorted(subtask.name for subtask in chain(*waves)) == [subtask.name for subtask in subtasks]
     for subtask in subtasks:
         assert wave_of[subtask.name] == max((wave_of[read] + 1 for read in subtask.reads if read in wave_of), default=0)
 

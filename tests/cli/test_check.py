@@ -257,8 +257,8 @@ def test_a_baseline_that_is_right_in_three_of_ten_instances_makes_the_pack_too_e
     in_file("harvest.py", "rng.randint(1, 9)", f"rng.randint(1, 9) * (name not in {easy})")(orchard)
     in_code("wrong=wrong_answers(trees)", "wrong=wrong_answers(trees)[1:]")(orchard)
     [result] = [result for result in results(orchard).values() if result.what.startswith("keyword rules")]
-    told = f"right in {tenths} of 10" if status == "ok" else f"{tenths} of 10 instances fail"
-    assert (result.status, told in result.what) == (status, True)
+    words = f"right in {tenths} of 10" if status == "ok" else f"{tenths} of 10 instances fail"
+    assert (result.status, words in result.what) == (status, True)
 
 
 def test_what_several_instances_have_in_common_is_told_once_and_what_one_has_alone_by_its_name(orchard: Path) -> None:

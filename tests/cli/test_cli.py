@@ -44,8 +44,8 @@ def test_a_run_and_its_report_begin_with_nothing_but_a_pack_and_a_config(tmp_pat
 def test_nothing_is_taken_over_where_every_request_is_sent(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--cache-from", "earlier")
-    said = "--cache-from: no model of the config has cache = true, so none would take a reply over"
-    assert (code, err) == (2, f"bench: {said}\n")
+    message = "--cache-from: no model of the config has cache = true, so none would take a reply over"
+    assert (code, err) == (2, f"bench: {message}\n")
 
 
 def test_a_second_run_does_only_what_is_missing(tmp_path: Path) -> None:
@@ -114,27 +114,27 @@ def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["recorded:nothing"], "results/nothing: holds no run"),
         (["recorded:small-simulated", "simulated"], "models: 'simulated' stands twice"),
     ],
 )
-def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list[str], said: str) -> None:
+def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list[str], message: str) -> None:
     workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")
-    chosen = [word for one in words for word in ("--model", one)]
-    assert said in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
+    chosen = [word for name in words for word in ("--model", name)]
+    assert message in refused(bench(tmp_path, "run", "configs/small.toml", *chosen))
 
 
 def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_goes_on(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "4000")
     assert code == 1 and err.count("\n") == 1
-    said = (
+    pattern = (
         r"stopped: --max-tokens 4,000 is reached \(4,\d\d\d tokens in this invocation\); [1-7] of 8 missing trials are recorded"
     )
-    assert re.match(said, err) and "the same command goes on" in err
+    assert re.match(pattern, err) and "the same command goes on" in err
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-minutes", "9", "--max-tokens", "1000000")
     assert (code, err) == (0, "") and len(list(read_trials(tmp_path / "results" / "small-simulated"))) == 8
     assert "--max-cost: model 'simulated' has no price_in" in refused(
@@ -170,7 +170,7 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('["demo"]', '["demmo"]', "unknown scenario 'demmo'; did you mean 'demo'?"),
         ('"static"', '"statics"', "unknown architecture 'statics'; did you mean 'static'?"),
@@ -185,12 +185,12 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
         ('effect = "missing_field"', 'effect = "empty", subtask = "decid"', "no subtask 'decid'; did you mean 'decide'?"),
     ],
 )
-def test_a_config_that_cannot_be_run_is_one_line_that_says_why(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_config_that_cannot_be_run_is_one_line_that_says_why(tmp_path: Path, old: str, new: str, message: str) -> None:
     config = workplace(tmp_path)
     text = config.read_text()
     assert old in text
     config.write_text(text.replace(old, new))
-    assert said in refused(bench(tmp_path, "run", "configs/small.toml"))
+    assert message in refused(bench(tmp_path, "run", "configs/small.toml"))
     assert not (tmp_path / "results").exists()
 
 
@@ -208,7 +208,7 @@ def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
         (html, "/v1"),
         (lambda: hang(30), "time"),
@@ -217,11 +217,11 @@ def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> No
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_one_line_before_any_trial(
-    tmp_path: Path, step: Callable[[], object], said: str
+    tmp_path: Path, step: Callable[[], object], message: str
 ) -> None:
     with ScriptedServer([step()]) as server:  # type: ignore[list-item]
         workplace(tmp_path, model="local", tables=OPENAI_TABLE.format(name="local", url=server.base_url))
-        assert said in refused(bench(tmp_path, "run", "configs/small.toml"))
+        assert message in refused(bench(tmp_path, "run", "configs/small.toml"))
     assert not (tmp_path / "results" / "small-local").exists()
 
 

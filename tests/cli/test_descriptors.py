@@ -30,5 +30,5 @@ def test_a_run_without_calls_is_told_to_raise_the_limit_alone(tmp_path: Path) ->
     done = subprocess.run(
         [sys.executable, "-c", limited, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )
-    said = "bench: a run needs 256 open files, and this machine allows 40; raise the limit (ulimit -Hn)\n"
-    assert (done.returncode, done.stderr) == (2, said)
+    message = "bench: a run needs 256 open files, and this machine allows 40; raise the limit (ulimit -Hn)\n"
+    assert (done.returncode, done.stderr) == (2, message)

@@ -11,8 +11,8 @@ from bench.sandbox import Guard, Guards
 
 @pytest.mark.parametrize(("in_force", "code"), [(True, 0), (False, 1)])
 def test_a_missing_guard_is_named_and_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, in_force: bool, code: int) -> None:
-    found = Guards((Guard("limits", True, "of all kinds"), Guard("system calls", in_force, "the reason")))
-    monkeypatch.setattr(main, "guards", lambda: found)
+    state = Guards((Guard("limits", True, "of all kinds"), Guard("system calls", in_force, "the reason")))
+    monkeypatch.setattr(main, "guards", lambda: state)
     done = CliRunner().invoke(main.app, ["doctor"])
     assert done.exit_code == code
     assert "system calls" in done.stdout and "the reason" in done.stdout and "python" in done.stdout

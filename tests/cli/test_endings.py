@@ -36,11 +36,11 @@ def test_twenty_trials_of_an_arm_that_gave_up_are_told_of_with_the_field_that_wa
 
 def test_an_arm_is_told_of_once_and_again_at_the_end() -> None:
     endings = Endings()
-    told = []
+    lines = []
     for number in range(1, ENOUGH + 6):
         endings.add(gave_up(number))
-        told += list(endings.news())
-    assert len(told) == 1 and "all 20 trials" in told[0]
+        lines += list(endings.news())
+    assert len(lines) == 1 and "all 20 trials" in lines[0]
     assert [line.split(" so far")[0] for line in endings.summary()] == ["static on demo, plan none: all 25 trials"]
 
 

@@ -35,22 +35,24 @@ def test_the_help_of_each_command_has_an_example_and_says_what_each_option_does(
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (("run",), "bench: missing argument 'config'; see: bench run --help\n"),
         (("run", "x.toml", "--frob"), "bench: no such option: --frob; see: bench run --help\n"),
         (("frob",), "bench: no such command 'frob'; see: bench --help\n"),
     ],
 )
-def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(tmp_path: Path, typed: tuple[str, ...], told: str) -> None:
-    assert bench(tmp_path, *typed) == (2, "", told)
+def test_what_is_typed_wrong_is_told_in_one_line_with_where_to_look(
+    tmp_path: Path, typed: tuple[str, ...], message: str
+) -> None:
+    assert bench(tmp_path, *typed) == (2, "", message)
 
 
 def test_without_a_key_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     config, packs = str(ROOT / "configs" / "paper.toml"), str(ROOT / "scenarios")
-    code, _, told = bench(tmp_path, "run", config, "--model", "gpt-4", "--scenarios", packs)
-    assert code == 2 and told == "bench: no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY\n"
+    code, _, err = bench(tmp_path, "run", config, "--model", "gpt-4", "--scenarios", packs)
+    assert code == 2 and err == "bench: no key for https://api.openai.com/v1: set the environment variable OPENAI_API_KEY\n"
     assert list((tmp_path / "results").glob("*")) == []
 
 

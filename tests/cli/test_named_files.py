@@ -60,8 +60,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def refused_in_one_line(folder: Path, words: tuple[str, ...], kind: str) -> None:
     with start(folder, *words) as command:
         code, out, err = command.ended(PATIENCE)
-    said = out + err
-    assert code in (1, 2) and said.count("\n") == 1 and len(said) < 500, (kind, code, said)
+    text = out + err
+    assert code in (1, 2) and text.count("\n") == 1 and len(text) < 500, (kind, code, text)
 
 
 @pytest.mark.parametrize("command", FILES)

@@ -15,14 +15,14 @@ from bench.errors import UnknownFinish
 from bench.runtime.events import Called
 
 
-@pytest.mark.parametrize(("client", "said"), [(0.0, False), (0.2, False), (0.3, True)])
-def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its_calls(client: float, said: bool) -> None:
+@pytest.mark.parametrize(("client", "bound"), [(0.0, False), (0.2, False), (0.3, True)])
+def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its_calls(client: float, bound: bool) -> None:
     so_far = SoFar(matrix_of())
     events = [replace(event, client=client) if isinstance(event, Called) else event for event in smooth()]
     so_far.add(replace(trial(events=events), model="m"))
     lines = list(so_far.client_bound())
-    assert bool(lines) is said
-    assert not said or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
+    assert bool(lines) is bound
+    assert not bound or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
 
 
 def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
@@ -41,10 +41,10 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
 def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(0, 400, 4))  # four seconds from one trial to the next
     monkeypatch.setattr("bench.cli.progress.perf_counter", lambda: float(next(moments)))
-    said = io.StringIO()
-    progress = RunProgress(Console(file=said, width=200), 10, SoFar(matrix_of()))
+    screen = io.StringIO()
+    progress = RunProgress(Console(file=screen, width=200), 10, SoFar(matrix_of()))
     for number in range(1, 11):
         progress.saw(replace(trial(repetition=number), model="m"))
-    lines = said.getvalue().splitlines()
+    lines = screen.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines] == ["3 of 10 trials in 0", "6 of 10 trials in 0", "9 of 10 trials in 0"]
     assert lines[0].startswith("3 of 10 trials in 0:00:12, left 0:00:28: solved 3; ")

@@ -43,8 +43,8 @@ base_url = "{url}"
 """
 
 
-def marks(said: str) -> list[str]:
-    return [leak for leak in (*LEAKS, KEY[:9], KEY[-4:]) if leak in said]
+def marks(text: str) -> list[str]:
+    return [leak for leak in (*LEAKS, KEY[:9], KEY[-4:]) if leak in text]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -65,16 +65,16 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
             return failures.pop()
         return completion(f"{TOLD}\n{json.dumps(reference)}\n{TOLD}", finish=f"stop {TOLD}" if number == 2 else "stop")
 
-    said = list[str]()
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    texts = list[str]()
+    with closing(socket.socket()) as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
     with ScriptedServer(answer) as server:
         config.write_text(CONFIG.format(url=server.base_url))
         keyed = {"OPENAI_API_KEY": KEY}
         code, *words = bench(tmp_path, "run", str(config), "--name", "marked", **keyed)
         assert code == 0
-        said += words
+        texts += words
         served = (
             "serve",
             str(config),
@@ -92,21 +92,21 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
             process.wait_until_said("Ctrl-C stops")
             outside = OutsideSystem(f"http://127.0.0.1:{port}", client)
             outputs = outside.solve()
-            said += [json.dumps(outputs), outside.post("/trial/answer", outputs).text]
+            texts += [json.dumps(outputs), outside.post("/trial/answer", outputs).text]
             assert outside.status_of("/trial") == 410
-            said += map(str, process.ended())
-    assert any(f"Bearer {KEY}" == one.headers["authorization"] for one in server.requests), "the endpoint had the key"
+            texts += map(str, process.ended())
+    assert any(f"Bearer {KEY}" == request.headers["authorization"] for request in server.requests), "the endpoint had the key"
     monkeypatch.chdir(tmp_path)
     for command in (["report", "marked"], ["trace", "marked", "table2.calls.static"]):
         monkeypatch.setattr("sys.argv", ["bench", *command])
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
-    said += capsys.readouterr()
+    texts += capsys.readouterr()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(b"***" in path.read_bytes() for path in files), "its words are kept, without the key"
     assert len(files) > 30 and {path.name: found for path in files if (found := marks(path.read_text(errors="replace")))} == {}
-    assert marks("\n".join(said)) == []
+    assert marks("\n".join(texts)) == []
 
 
 PASSWORD = "Marked/proxy:password+0123"
@@ -120,15 +120,15 @@ def test_a_proxys_password_is_in_nothing_that_a_run_writes_or_says(tmp_path: Pat
     with ScriptedServer(lambda _: completion(f"{PASSWORD}\n{reference}")) as server:
         port = int(server.base_url.removesuffix("/v1").rpartition(":")[2])
         with ProxyServer(port) as proxy, ProxyServer(answer=b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n") as other:
-            named = [one.url.replace("://", f"://clerk:{quote(PASSWORD, safe='')}@") for one in (proxy, other)]
+            named = [address.url.replace("://", f"://clerk:{quote(PASSWORD, safe='')}@") for address in (proxy, other)]
             run = ("run", str(config), "--report")
-            code, *said = bench(tmp_path, *run, OPENAI_API_KEY=KEY, HTTP_PROXY=named[0], **UNDRAWN)
+            code, *screens = bench(tmp_path, *run, OPENAI_API_KEY=KEY, HTTP_PROXY=named[0], **UNDRAWN)
             refused = bench(tmp_path, *run, "--name", "other", OPENAI_API_KEY=KEY, HTTP_PROXY=named[1], **UNDRAWN)
     assert code == 0 and len(server.requests) > 4 and len(proxy.heads) == len(server.requests)
     assert refused[0] == 2 and "asks for a name and a password" in " ".join(refused[2].split())
-    told = base64.b64encode(f"clerk:{PASSWORD}".encode()).decode()
-    assert all(f"Proxy-Authorization: Basic {told}" in head for head in proxy.heads)
+    credentials = base64.b64encode(f"clerk:{PASSWORD}".encode()).decode()
+    assert all(f"Proxy-Authorization: Basic {credentials}" in head for head in proxy.heads)
     written = [path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()]
-    for secret in (PASSWORD, quote(PASSWORD, safe=""), told):
-        assert not any(secret in text for text in (*written, *said, refused[1], refused[2]))
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), credentials):
+        assert not any(secret in text for text in (*written, *screens, refused[1], refused[2]))
     assert any("***" in text for text in written), "the reply is kept, without it"

@@ -9,5 +9,5 @@ ASKED = "import sys, bench.cli.main; print(sorted({'pandas', 'matplotlib', 'scip
 
 
 def test_no_command_waits_at_its_start_for_what_only_a_report_or_a_live_model_needs() -> None:
-    told = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True, timeout=60)
-    assert told.stdout == "[]\n"
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "[]\n"

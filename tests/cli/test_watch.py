@@ -27,10 +27,10 @@ def test_a_run_is_watched_while_it_goes_on_by_whoever_has_the_token(tmp_path: Pa
     assert bench(tmp_path, "run", "configs/small.toml", "--shard", "1/2", "--name", "half")[0] == 0
     assert bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "0", "--name", "run")[0] == 1
     with start(tmp_path, "watch", "run") as watching:
-        said = watching.wait_until_said("the run goes on")
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", said)
-        assert found
-        address = found[0]
+        screen = watching.wait_until_said("the run goes on")
+        match = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", screen)
+        assert match
+        address = match[0]
         status, page = asked(address)
         assert status == 200 and "0 of 8 trials are recorded" in page
         assert bench(tmp_path, "run", "configs/small.toml", "--name", "run")[0] == 0, "it is not hindered"

@@ -23,9 +23,9 @@ def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
         for column in row
         if row.get(f"{column} low")
     }
-    told = INTERVAL.findall(" ".join(page.split()))
-    assert len(told) >= 10
-    assert not [numbers for numbers in told if numbers not in known]
+    intervals = INTERVAL.findall(" ".join(page.split()))
+    assert len(intervals) >= 10
+    assert not [numbers for numbers in intervals if numbers not in known]
 
 
 def test_every_figure_of_the_page_is_there() -> None:

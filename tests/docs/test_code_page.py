@@ -13,7 +13,7 @@ ROWS, COSTS, UNFOLLOWED = (read(FOLDER / f"{name}.csv") for name in ("mutants", 
 
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    assert [one for one in (*sentences(ROWS), beyond(UNFOLLOWED), slower(COSTS)) if one not in page] == []
+    assert [sentence for sentence in (*sentences(ROWS), beyond(UNFOLLOWED), slower(COSTS)) if sentence not in page] == []
 
 
 def test_the_report_is_made_of_the_rows() -> None:

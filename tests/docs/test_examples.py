@@ -27,7 +27,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def plain_and_struck(name: str, subtask: str, pack: str = "tiny") -> tuple[TrialResult, TrialResult]:
     """The trial of an architecture without a fault, and that with one in this subtask's first reply; both are solved."""
     plans = (None, {"plan": [{**FAULT, "subtask": subtask}]})
-    plain, struck = (run_all(matrix_of(pack, plans=one, architectures=[f"page_{name}"]))[0] for one in plans)
+    plain, struck = (run_all(matrix_of(pack, plans=plan, architectures=[f"page_{name}"]))[0] for plan in plans)
     assert [result.record.outcome for result in (plain, struck)] == ["solved", "solved"]
     return plain, struck
 

@@ -22,9 +22,9 @@ PAPER = "paper-qwen2.5-coder-1.5b-instruct"
 def test_each_number_of_a_document_stands_in_a_report_that_it_names_or_is_listed_with_what_holds_it(path: Path) -> None:
     name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
     reports = reports_named_in(text) | set(REPORTS.get(name, ()))
-    told = {section.heading: numbers for section in sections_of(text) if (numbers := unheld(section, reports))}
+    numbers_of = {section.heading: numbers for section in sections_of(text) if (numbers := unheld(section, reports))}
     listed = {entry["section"]: entry["numbers"].split() for document, entry in ENTRIES if document == name}
-    assert told == listed, "say in tests/docs/numbers.toml what holds the numbers that differ"
+    assert numbers_of == listed, "say in tests/docs/numbers.toml what holds the numbers that differ"
 
 
 def test_what_is_listed_says_which_test_holds_it_or_why_none_need() -> None:

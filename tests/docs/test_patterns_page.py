@@ -33,8 +33,8 @@ def test_each_cell_of_exactly_once_is_that_of_the_committed_study() -> None:
     cells = {(row["Architecture"], row["Dies"]): row for row in table("exactly_once", "study-exactly-once").to_dict("records")}
     shown = rows_of("Exactly once")
     assert len(shown) == 9
-    for name, *said in shown:
-        for point, cell in zip(POINTS, said, strict=True):
+    for name, *shares in shown:
+        for point, cell in zip(POINTS, shares, strict=True):
             row = cells[name.strip("`"), point]
             share, low, high = (f"{100 * row[column]:.0f}" for column in ("Doubled", "Doubled low", "Doubled high"))
             assert cell == f"{share}% [{low}, {high}] ({100 * row['Doubled effects'] / row['Doubled n']:.0f})", (name, point)
@@ -88,8 +88,8 @@ def test_what_is_said_of_the_reliability_surface_is_what_its_table_counts() -> N
 
     def at(name: str, kind: str) -> int:
         """How many customers a pattern loses where a fault is strongest, beside none."""
-        own = right[(surface.index == name) & surface["ε"].eq(0) & surface["Fault"].eq(kind)]
-        return int(right[(surface.index == name) & surface["Fault"].eq("none")].iloc[0] - own.min())
+        struck = right[(surface.index == name) & surface["ε"].eq(0) & surface["Fault"].eq(kind)]
+        return int(right[(surface.index == name) & surface["Fault"].eq("none")].iloc[0] - struck.min())
 
     calm = {int(right[(surface.index == name) & surface["Fault"].eq("none")].iloc[0]) for name in bare}
     assert calm == {24} and "**Bare, 16 of 40 are wrong without any fault**" in TEXT
@@ -110,11 +110,11 @@ def test_the_table_of_undisturbed_patterns_is_what_they_do(tmp_path: Path, pack:
     assert trials["recount_agrees"].all() and len(trials) == 18 * cases
     grouped = trials.assign(solved=trials["outcome"].eq("solved")).groupby("architecture")
     counts = grouped[["solved", *(f"damage_{kind}" for kind in DAMAGE)]].sum()
-    said = dict[str, tuple[str, str]]()
+    numbers = dict[str, tuple[str, str]]()
     for names, *cells in rows_of("Undisturbed"):
         of = re.findall(r"`(\w+)`", names) or [name for name in counts.index if name.endswith("_remedied")]
-        said |= dict.fromkeys(of, (cells[column - 1], cells[column]))
-    assert set(said) == set(counts.index)
+        numbers |= dict.fromkeys(of, (cells[column - 1], cells[column]))
+    assert set(numbers) == set(counts.index)
     for name, row in counts.iterrows():
         damage = ", ".join(f"{row[f'damage_{kind}']} {kind}" for kind in DAMAGE if row[f"damage_{kind}"])
-        assert said[str(name)] == (str(row["solved"]), damage or "none"), name
+        assert numbers[str(name)] == (str(row["solved"]), damage or "none"), name

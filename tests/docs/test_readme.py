@@ -46,6 +46,6 @@ def test_the_readmes_tokens_of_a_repair_stand_in_the_committed_report() -> None:
 
 
 def test_the_readmes_caveat_says_how_many_trials_the_run_solved() -> None:
-    said = re.search(r"\*\*This model solved (\d+) of (\d+) trials", README)
+    match = re.search(r"\*\*This model solved (\d+) of (\d+) trials", README)
     outcomes = bench.load_run(ROOT / "results" / RECORDING).trials["outcome"]
-    assert said and said.groups() == (str(int((outcomes == "solved").sum())), str(len(outcomes)))
+    assert match and match.groups() == (str(int((outcomes == "solved").sum())), str(len(outcomes)))

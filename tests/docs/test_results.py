@@ -52,18 +52,18 @@ def more_retry_tokens(scenario: str, architecture: str) -> dict[str, str]:
 @pytest.mark.parametrize("scenario", ["multi_file_debugging", "k8s_oomkill"])
 @pytest.mark.parametrize("architecture", ["monolithic", "static"])
 def test_the_results_say_how_much_of_the_retry_difference_is_the_faults(scenario: str, architecture: str) -> None:
-    said = more_retry_tokens(scenario, architecture)
-    assert said["added"] in RESULTS and said["under"] in RESULTS
+    more = more_retry_tokens(scenario, architecture)
+    assert more["added"] in RESULTS and more["under"] in RESULTS
     if scenario == "multi_file_debugging":
-        assert said["without"] in RESULTS
+        assert more["without"] in RESULTS
 
 
 def test_the_results_say_how_many_faults_were_effective_in_each_arm() -> None:
     faults = reference_run().faults
     delivered = faults[faults["delivered"]]
     masked = (delivered["impact"] == "masked").sum()
-    for scenario, own in delivered.groupby("scenario"):
-        arms = [own[own["architecture"] == name]["impact"] for name in ARCHITECTURES]
+    for scenario, of_scenario in delivered.groupby("scenario"):
+        arms = [of_scenario[of_scenario["architecture"] == name]["impact"] for name in ARCHITECTURES]
         cells = " | ".join(f"{(impact == 'effective').sum()} of {len(impact)}" for impact in arms)
         assert f"| `{scenario}` | {cells} |" in RESULTS
     assert f"{masked} of the {len(delivered)} faults" in RESULTS
@@ -90,16 +90,16 @@ def _lost_and_gained(plan: str) -> list[list[str]]:
 def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_report() -> None:
     control = [solved for plan, solved in cells("outcomes", "Fault plan", "Solved") if plan == "none"]
     columns = ("Fault plan", "Net change", "Recovered, of what all controls solve", "Silently wrong after repair")
-    found: dict[str, list[list[str]]] = {"missing_field": [], "wrong_value": []}
+    cells_by_plan: dict[str, list[list[str]]] = {"missing_field": [], "wrong_value": []}
     for plan, *row in cells("recovery", *columns):
-        found[plan].append([cell.partition(" = ")[0] for cell in row])
-    changes, again, repaired = zip(*found["missing_field"], strict=True)
+        cells_by_plan[plan].append([cell.partition(" = ")[0] for cell in row])
+    changes, again, repaired = zip(*cells_by_plan["missing_field"], strict=True)
     assert "solves {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in RESULTS
     assert (
         "{}, {} and {} of these are solved again, and of all 40 the change is {}, {} and {}".format(*again, *changes) in RESULTS
     )
     assert "After a repair {}, {} and {} answers that had been right are wrong".format(*repaired) in RESULTS
-    changes, again, _ = zip(*found["wrong_value"], strict=True)
+    changes, again, _ = zip(*cells_by_plan["wrong_value"], strict=True)
     assert "nobody notices: of all 40 the change is {}, {} and {}".format(*changes) in RESULTS
     assert "Of the nine that all controls solve, {}, {} and {} are still solved".format(*again) in RESULTS
     assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
@@ -130,8 +130,8 @@ def test_two_looks_at_the_incidents_are_told_as_two_with_their_test() -> None:
         for row in cells("looks", "Solved, taken over", "Solved, asked later", "p of the two looks")
     ]
     first, later = ([sum(int(row[look][place]) for row in counted) for place in (0, 1)] for look in (0, 1))
-    said = "{} of {} on the twenty incidents that were asked first, and {} of {} on the twenty".format(*first, *later)
-    assert said in RESULTS and f"(p = {counted[0][2]}" in RESULTS
+    sentence = "{} of {} on the twenty incidents that were asked first, and {} of {} on the twenty".format(*first, *later)
+    assert sentence in RESULTS and f"(p = {counted[0][2]}" in RESULTS
 
 
 def test_how_many_replies_no_committed_run_was_the_first_to_ask_for_is_counted() -> None:
@@ -157,27 +157,29 @@ def test_how_many_calls_a_recording_asked_is_what_it_did_not_take_over() -> None
 
 
 def rows(report: str, table: str) -> list[dict[str, str]]:
-    header, *found = table_of(f"{report}-qwen2.5-coder-1.5b-instruct", table)
-    return [dict(zip(header, row, strict=True)) for row in found]
+    header, *body = table_of(f"{report}-qwen2.5-coder-1.5b-instruct", table)
+    return [dict(zip(header, row, strict=True)) for row in body]
 
 
 def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
     run = bench.load_run(ROOT / "results" / "chaos-qwen2.5-coder-1.5b-instruct")
-    found = judge_all(run, load_others()[0])
-    single, persistent = ([one for one in found if (one.claim.strikes == "every") is every] for every in (False, True))  # type: ignore[union-attr]
-    verdicts = Counter(one.verdict for one in single)
+    judged = judge_all(run, load_others()[0])
+    strikes = [judgement.claim.strikes for judgement in judged]  # type: ignore[union-attr]
+    single = [judgement for judgement, when in zip(judged, strikes, strict=True) if when != "every"]
+    persistent = [judgement for judgement, when in zip(judged, strikes, strict=True) if when == "every"]
+    verdicts = Counter(judgement.verdict for judgement in single)
     assert verdicts.keys() == {"inconclusive", "not measured"}
-    said = f"{len(single)} directions about single faults {verdicts['holds']} hold, {verdicts['inconclusive']} are open"
-    assert said in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
+    sentence = f"{len(single)} directions about single faults {verdicts['holds']} hold, {verdicts['inconclusive']} are open"
+    assert sentence in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
     assert f"its {len(persistent)} about persistent faults are arithmetic here" in RESULTS
-    assert {one.verdict for one in persistent} == {"not measured"}
+    assert {judgement.verdict for judgement in persistent} == {"not measured"}
     assert all(row["Ours"] in RESULTS for row in rows("chaos", "claims_agentchaos") if "degrades" in row["Claim"])
 
 
 def test_what_is_wrong_after_a_repair_under_single_faults_is_what_the_table_counts() -> None:
-    found = [row for row in rows("chaos", "recovery") if "persistent" not in row["Fault plan"]]
+    body = [row for row in rows("chaos", "recovery") if "persistent" not in row["Fault plan"]]
     silent, repaired = (
-        [row[column].partition(" = ")[0].split("/") for row in found if "n/a" not in row[column]]
+        [row[column].partition(" = ")[0].split("/") for row in body if "n/a" not in row[column]]
         for column in ("Silent corruption", "Silently wrong after repair")
     )
     trials, wrong = sum(int(n) for _, n in silent), sum(int(k) for k, _ in repaired)
@@ -204,20 +206,20 @@ def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
 
 @cache
 def judgements() -> dict[str, Judgement]:
-    return {one.claim.id: one for one in structural(judge_all(reference_run(), load_published()))}
+    return {judgement.claim.id: judgement for judgement in structural(judge_all(reference_run(), load_published()))}
 
 
 def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
-    found = counts(list(judgements().values()))
-    sides = Counter(one.in_words for one in judgements().values() if one.verdict == "decided by sizes")
-    said = (
-        f"of {len(judgements())} claims of directions and ratios {found['decided by sizes']} are decided by sizes "
+    by_verdict = counts(list(judgements().values()))
+    sides = Counter(judgement.in_words for judgement in judgements().values() if judgement.verdict == "decided by sizes")
+    sentence = (
+        f"of {len(judgements())} claims of directions and ratios {by_verdict['decided by sizes']} are decided by sizes "
         f"({sides['decided by sizes, as claimed']} as claimed, {sides['decided by sizes, contrary']} contrary), "
-        f"{found['counterexample found']} fall by a counterexample, {found['inconclusive']} are inconclusive, and "
-        f"{found['not measured']} were not measured"
+        f"{by_verdict['counterexample found']} fall by a counterexample, {by_verdict['inconclusive']} are inconclusive, and "
+        f"{by_verdict['not measured']} were not measured"
     )
-    assert said in RESULTS
-    assert not any(found[verdict] for verdict in ("holds", "holds, size differs", "contradicted"))
+    assert sentence in RESULTS
+    assert not any(by_verdict[verdict] for verdict in ("holds", "holds, size differs", "contradicted"))
 
 
 @pytest.mark.parametrize(
@@ -234,9 +236,9 @@ def test_the_results_say_how_the_directions_and_ratios_were_judged() -> None:
     ],
 )
 def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, verdict: str, tested: str) -> None:
-    one = judgements()[claim]
-    assert (one.in_words, one.tested) == (verdict, tested) and one.measured
-    bounds = one.measured.value, one.measured.low, one.measured.high
+    judgement = judgements()[claim]
+    assert (judgement.in_words, judgement.tested) == (verdict, tested) and judgement.measured
+    bounds = judgement.measured.value, judgement.measured.low, judgement.measured.high
     value, low, high = (f"{bound:,.0f}" for bound in bounds if bound is not None)
     turned = f"{value.removeprefix('-')} [{high.removeprefix('-')}, {low.removeprefix('-')}]"  # "less" says the sign
     assert f"{value} [{low}, {high}]" in RESULTS or turned in RESULTS.replace("[-", "[")
@@ -245,11 +247,11 @@ def test_the_results_give_each_direction_of_tokens_as_it_was_judged(claim: str, 
 def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:
     config = load_config(ROOT / "configs" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
     run = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))
-    for one in beside(arms_of(run), load_published()):
-        ratio = one.by_monolithic("static")
+    for table in beside(arms_of(run), load_published()):
+        ratio = table.by_monolithic("static")
         assert ratio and ratio.ratio and ratio.low and ratio.high
-        said = f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]"
-        assert re.search(rf"{re.escape(said)}[^.]* `{one.condition.scenario}`", RESULTS), said
+        sentence = f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]"
+        assert re.search(rf"{re.escape(sentence)}[^.]* `{table.condition.scenario}`", RESULTS), sentence
 
 
 @pytest.mark.parametrize("architecture", ["static", "runtime_structured"])
@@ -258,8 +260,8 @@ def test_the_results_say_what_a_retry_took_on_the_model_at_the_papers_sizes(arch
     assert not run.trials["outcome"].eq("solved").any() and len(run.trials) == 64
     tables = list(beside(arms_of(run), load_published()))
     assert len(tables) == 2
-    for one in tables:
-        ratio = one.by_monolithic(architecture)
+    for table in tables:
+        ratio = table.by_monolithic(architecture)
         assert ratio and ratio.ratio and ratio.low and ratio.high
         assert f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]" in RESULTS
 
@@ -286,9 +288,13 @@ def test_the_results_say_what_the_reason_does_and_what_the_early_look() -> None:
         index="instance", columns=["plan", "architecture"], values="solved"
     )
     for plan, both, told_only, untold_only in (("none", 7, 7, 0), ("missing_field", 4, 7, 1)):
-        told, untold = solved[plan, "runtime_structured"], solved[plan, "untold"]
+        with_reason, untold = solved[plan, "runtime_structured"], solved[plan, "untold"]
         assert len(solved) == 20 and (untold == solved[plan, "static"]).all()
-        assert [sum(told & untold), sum(told & ~untold), sum(untold & ~told)] == [both, told_only, untold_only]
+        assert [sum(with_reason & untold), sum(with_reason & ~untold), sum(untold & ~with_reason)] == [
+            both,
+            told_only,
+            untold_only,
+        ]
         p = binomtest(told_only, told_only + untold_only).pvalue
         assert f"p = {p:.3f} of {told_only + untold_only}" in RESULTS
     tokens = run.trials[run.trials["plan"] == "none"].pivot(index="instance", columns="architecture", values="tokens")
@@ -315,8 +321,8 @@ def test_the_results_say_that_the_root_cause_alone_by_the_larger_model_solves_no
     big = [ended("solved", "big", architecture) for architecture in arms]
     assert f"the 1.5B model solves {big[0]} by itself under `static` and {big[1]} under `runtime_structured`" in RESULTS
     mixed, small = ([ended("wrong", model, architecture) for architecture in arms] for model in ("mixed", "small"))
-    told = f"{mixed[0]} of 20 and not {small[0]} under `static`, {mixed[1]} and not {small[1]} under `runtime_structured`."
-    assert f"{told} Of {len(run.calls)} calls {run.calls['reused'].sum()} had been answered in earlier runs." in RESULTS
+    sentence = f"{mixed[0]} of 20 and not {small[0]} under `static`, {mixed[1]} and not {small[1]} under `runtime_structured`."
+    assert f"{sentence} Of {len(run.calls)} calls {run.calls['reused'].sum()} had been answered in earlier runs." in RESULTS
 
 
 def test_the_results_say_how_often_verdicts_are_false_and_how_often_they_are_reached_again() -> None:
@@ -337,7 +343,7 @@ def solved(run: str) -> dict[str, str]:
     """k of n trials of a committed run without faults that were solved, by architecture."""
     trials = bench.load_run(ROOT / "results" / run).trials
     by_architecture = trials[trials["plan"] == "none"].groupby("architecture", sort=False)
-    return {str(name): f"{(own['outcome'] == 'solved').sum()} of {len(own)}" for name, own in by_architecture}
+    return {str(name): f"{(trials['outcome'] == 'solved').sum()} of {len(trials)}" for name, trials in by_architecture}
 
 
 def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_runs() -> None:
@@ -349,8 +355,8 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     masked = f"{impacts['masked']} of them struck a reply that would have been rejected anyway"
     assert f"{impacts.total()} faults were delivered. {masked}, so {impacts['effective']} tell what a failure costs" in SHORT
     steps = {name: share.split()[0] for name, share in solved("humaneval-qwen2.5-coder-1.5b-instruct").items()}
-    said = "`monolithic` solves {monolithic}, `static` {static} and `runtime_structured` {runtime_structured}"
-    assert said.format(**steps) in SHORT
+    sentence = "`monolithic` solves {monolithic}, `static` {static} and `runtime_structured` {runtime_structured}"
+    assert sentence.format(**steps) in SHORT
     [one_call] = solved("humaneval_one_call-qwen2.5-coder-1.5b-instruct").values()
     assert f"One call solves {one_call.replace('of', 'of all')} problems" in SHORT
     smaller = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-0.5b-instruct").trials["outcome"]

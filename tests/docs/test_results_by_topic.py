@@ -26,9 +26,9 @@ def page(name: str) -> str:
     return " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
 
 
-def missing(name: str, *said: str) -> list[str]:
+def missing(name: str, *sentences: str) -> list[str]:
     """The sentences that a page does not have."""
-    return [sentence for sentence in said if sentence not in page(name)]
+    return [sentence for sentence in sentences if sentence not in page(name)]
 
 
 @cache
@@ -48,9 +48,9 @@ def controls(run: Run) -> pd.DataFrame:
     return trials.assign(solved=trials["outcome"].eq("solved")).pivot(index="instance", columns="architecture", values="solved")
 
 
-def exact(one: pd.Series, other: pd.Series) -> float:
+def exact(left: pd.Series, right: pd.Series) -> float:
     """The p of the exact paired test of two arms, by the problems that only one of them solves."""
-    ahead, behind = int((one & ~other).sum()), int((other & ~one).sum())
+    ahead, behind = int((left & ~right).sum()), int((right & ~left).sum())
     return float(binomtest(ahead, ahead + behind).pvalue) if ahead + behind else 1.0
 
 
@@ -114,8 +114,8 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
     repairs = run.calls.query("plan == 'missing_field' and subtask == 'cause' and attempt == 2").groupby("architecture")[
         "verdict"
     ]
-    told, bare = (repairs.get_group(name) for name in ("runtime_structured", "langgraph_retry"))
-    assert (told.eq("accepted").sum(), len(told), bare.eq("accepted").sum(), len(bare)) == (13, 15, 0, 16)
+    with_reason, bare = (repairs.get_group(name) for name in ("runtime_structured", "langgraph_retry"))
+    assert (with_reason.eq("accepted").sum(), len(with_reason), bare.eq("accepted").sum(), len(bare)) == (13, 15, 0, 16)
     once = controls(run)
     outcomes = run.trials.pivot(index="instance", columns=["plan", "architecture"], values="outcome")
     after = outcomes["missing_field"]["langgraph_retry"][once["langgraph_retry"]].value_counts()
@@ -126,7 +126,7 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
     largest = exact(structured["missing_field", "static"], structured["missing_field", "autogen_graph"])
     assert not missing(
         "results/incidents",
-        f"had {told.eq('accepted').sum()} of {len(told)} first repairs of the root cause accepted",
+        f"had {with_reason.eq('accepted').sum()} of {len(with_reason)} first repairs of the root cause accepted",
         f"`langgraph_retry` {bare.eq('accepted').sum()} of {len(bare)}",
         f"Of {after.sum()} incidents that its control solved it solved {after['solved']} again, "
         f"answered {after['wrong']} wrong and gave up on {after['gave_up']}.",
@@ -165,16 +165,20 @@ def test_the_break_even_says_how_many_passes_and_rounds_it_stands_on() -> None:
     def counted(scenario: str, *names: str) -> tuple[int, int]:
         return pairs(scenario, "none", "first_pass_tokens", names), pairs(scenario, "paper", "first_round_tokens", names)
 
-    for one, other in (("runtime_structured", "monolithic"), ("static", "monolithic"), ("runtime_structured", "static")):
+    for left, right in (("runtime_structured", "monolithic"), ("static", "monolithic"), ("runtime_structured", "static")):
         [line] = [
             row
             for row in (ROOT / "docs" / "results" / "paper.md").read_text(encoding="utf-8").splitlines()
-            if row.startswith(f"| `{one}` against `{other}`")
+            if row.startswith(f"| `{left}` against `{right}`")
         ]
         for cell, scenario in ((2, "multi_file_debugging"), (4, "k8s_oomkill")):
-            passes, rounds = counted(scenario, one, other)
-            said = line.split("|")[cell]
-            assert said.endswith((f"({passes} passes, {rounds} rounds) ", f"({passes}, {rounds}) ")), (one, other, scenario)
+            passes, rounds = counted(scenario, left, right)
+            cell_text = line.split("|")[cell]
+            assert cell_text.endswith((f"({passes} passes, {rounds} rounds) ", f"({passes}, {rounds}) ")), (
+                left,
+                right,
+                scenario,
+            )
     firsts = {
         (row["Scenario"], row["Architecture"], row["Against"]): row
         for row in pd.read_csv(FOLDER / "paper-qwen2.5-coder-1.5b-instruct" / "tables" / "break_even.csv").to_dict("records")
@@ -237,12 +241,12 @@ def test_each_systems_framework_time_is_above_that_of_ours() -> None:
 
 
 def test_what_is_said_of_the_smaller_models_claims_is_how_they_were_judged() -> None:
-    found = counts(structural(judge_all(run_named("paper", "0.5b"), load_published())))
-    said = (
-        f"Of {sum(found.values())} claims of directions and ratios {found['counterexample found']} fall by a counterexample, "
-        f"{found['inconclusive']} are inconclusive, and {found['not measured']} were not measured."
+    verdicts = counts(structural(judge_all(run_named("paper", "0.5b"), load_published())))
+    sentence = (
+        f"Of {sum(verdicts.values())} claims of directions and ratios {verdicts['counterexample found']} fall by a "
+        f"counterexample, {verdicts['inconclusive']} are inconclusive, and {verdicts['not measured']} were not measured."
     )
-    assert not missing("results/paper", said)
+    assert not missing("results/paper", sentence)
 
 
 def judged(model: str) -> dict[str, dict[str, str]]:
@@ -298,7 +302,7 @@ def test_what_is_said_of_models_that_were_not_tried_is_what_the_recorded_models_
     chaos = controls(run_named("chaos")).sum()
     assert not missing(
         "limits",
-        f"The recorded ones solve {sum(int(one.eq('solved').sum()) for one in paper)} of {sum(map(len, paper))} trials.",
+        f"The recorded ones solve {sum(int(column.eq('solved').sum()) for column in paper)} of {sum(map(len, paper))} trials.",
         f"found no output that met them, {mellea.eq('gave_up').sum()} of {len(mellea)} trials.",
         f"The 1.5B model finished none of {len(renewals)} undisturbed",
         "which solves {static}, {monolithic} and {runtime_structured} of 20 problems".format(**chaos),

@@ -33,22 +33,22 @@ def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> Non
         cells = dict(zip(shown.columns, row, strict=True))
         tokens = cells["Tokens, × control"].removesuffix(" (interval n/a)")
         undisturbed = cells["Right, undisturbed"].partition(" = ")[0]
-        [said] = [line for line in page.splitlines() if line.startswith(f"| `{cells['System']}` |")]
-        assert f"| {undisturbed} | {cells['Crashes']} in " in said
-        assert f"| {rounded(cells['Right after a crash'])} | {cells['Damaged per 100 crashes']} | {tokens} |" in said
+        [of_system] = [line for line in page.splitlines() if line.startswith(f"| `{cells['System']}` |")]
+        assert f"| {undisturbed} | {cells['Crashes']} in " in of_system
+        assert f"| {rounded(cells['Right after a crash'])} | {cells['Damaged per 100 crashes']} | {tokens} |" in of_system
 
 
 def test_the_pages_second_table_is_that_of_the_committed_conversations() -> None:
     report = (ROOT / "reports" / "support_desk-simulated" / "scorecard.md").read_text(encoding="utf-8")
     glance_alone, _ = report.split("## In words")
-    told = {
+    by_name = {
         name: cells
         for name, *cells in (line.strip("| ").split(" | ") for line in glance_alone.splitlines() if line[:2] == "| ")
     }
     _, page = PAGE.split(SECOND)
-    remedied = [cells for name, cells in told.items() if name.endswith("_remedied")]
+    remedied = [cells for name, cells in by_name.items() if name.endswith("_remedied")]
     assert len({tuple(cells) for cells in remedied}) == 1
-    shown = {name: told[name] for name in ("bare_agent", "event_driven", "supervisor_gate", "state_machine", "composition")}
+    shown = {name: by_name[name] for name in ("bare_agent", "event_driven", "supervisor_gate", "state_machine", "composition")}
     for name, cells in {
         **{f"`{name}`": cells for name, cells in shown.items()},
         "each of the nine with remedies": remedied[0],

@@ -20,21 +20,21 @@ ASKED = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 
 def behind(door: AccessGuard, client: Callable[[str], Awaitable[None]]) -> tuple[list[str], list[int]]:
     """What reached the handler while a client asked at a root address, and the statuses that the trial was told of."""
-    reached, told = list[str](), list[int]()
+    reached, statuses = list[str](), list[int]()
 
     async def handler(request: web.Request) -> web.StreamResponse:
         reached.append(request.path)
         return web.json_response(len(await request.read()))
 
     def on_refusal(problem: Problem) -> None:
-        told.append(problem.status)
+        statuses.append(problem.status)
 
     async def serve() -> None:
         async with serving(application([web.route("*", "/{tail:.*}", handler)], door, on_refusal), door, 0) as root:
             await client(root)
 
     asyncio.run(serve())
-    return reached, told
+    return reached, statuses
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def behind(door: AccessGuard, client: Callable[[str], Awaitable[None]]) -> tuple
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_page_and_a_stranger_are_turned_away_and_reach_no_trial(headers: dict[str, str], status: int, method: str) -> None:
     async def client(root: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False, verify=False) as one:
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
             sent = [(name.encode(), value.encode("latin-1")) for name, value in {**ASKED, **headers}.items()]
-            response = await one.request(method, f"{root}/v1/chat/completions", headers=sent)
+            response = await http.request(method, f"{root}/v1/chat/completions", headers=sent)
         assert response.status_code == status
         assert status == 200 or (response.headers["connection"], response.headers["x-should-retry"]) == ("close", "false")
 
     door = AccessGuard(TOKEN)
-    reached, told = behind(door, client)
-    assert (len(reached), told, door.turned_away) == ((1, [], 0) if status == 200 else (0, [], 1))
+    reached, statuses = behind(door, client)
+    assert (len(reached), statuses, door.turned_away) == ((1, [], 0) if status == 200 else (0, [], 1))
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_a_body_is_json_unpacked_and_bounded_and_what_is_not_leaves_its_trace(
     headers: dict[str, str], body: bytes, status: int
 ) -> None:
     async def client(root: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False, verify=False) as one:
-            response = await one.post(f"{root}/v1/chat/completions", content=body, headers={**ASKED, **headers})
+        async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+            response = await http.post(f"{root}/v1/chat/completions", content=body, headers={**ASKED, **headers})
         assert response.status_code == status
 
-    reached, told = behind(AccessGuard(TOKEN), client)
-    assert (len(reached), told) == ((1, []) if status == 200 else (0, [status]))
+    reached, statuses = behind(AccessGuard(TOKEN), client)
+    assert (len(reached), statuses) == ((1, []) if status == 200 else (0, [status]))
 
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer a-token\r\nContent-Type: application/json\r\n"
@@ -140,8 +140,8 @@ def test_a_half_sent_second_request_on_a_kept_connection_is_closed_in_time(furth
 
 def test_the_connection_of_a_client_that_keeps_it_serves_the_next_request() -> None:
     async def client(root: str) -> None:
-        async with httpx2.AsyncClient(trust_env=False, verify=False, headers=ASKED) as one:
+        async with httpx2.AsyncClient(trust_env=False, verify=False, headers=ASKED) as http:
             for _ in range(3):
-                assert (await one.post(f"{root}/v1/chat/completions", content=b"{}")).status_code == 200
+                assert (await http.post(f"{root}/v1/chat/completions", content=b"{}")).status_code == 200
 
     assert len(behind(AccessGuard(TOKEN), client)[0]) == 3

@@ -65,10 +65,10 @@ async def streamed_responses(client: openai.AsyncOpenAI, items: list[Any]) -> li
 
 
 def results(ask: Ask) -> list[Any]:
-    told = [(call.id, "seen") for call in (SIGNED, PLAIN)]
+    results = [(call.id, "seen") for call in (SIGNED, PLAIN)]
     if ask in (responses, streamed_responses):
-        return [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in told]
-    return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in told]
+        return [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in results]
+    return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in results]
 
 
 def asked(converse: Callable[[EndpointSession | AgentSession], Awaitable[None]], *replies: Reply) -> tuple[ScriptedModel, Any]:
@@ -112,8 +112,8 @@ def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_wi
     kept = [response_of(RESPONSE.validate_json(line), texts, Path()) for line in lines]
     recording = Recording("run", "2026-01-01", kept)
     for response in live:
-        found = recording.find(response.request)
-        assert found and found.outcome == response.outcome
+        stored = recording.find(response.request)
+        assert stored and stored.outcome == response.outcome
     without = replace(second, messages=(hello, replace(second.messages[1], extra="")))
     assert recording.find(without) is None, "it is another request"
 
@@ -131,11 +131,11 @@ def test_a_reply_with_nothing_beside_it_is_answered_as_before_there_was_such(pat
         async with httpx2.AsyncClient(trust_env=False) as client:
             headers = {"Authorization": f"Bearer {session.api_key}"}
             answer = await client.post(f"{session.base_url()}/{path}", json=body, headers=headers)
-            said.append(json.loads(answer.content))
+            answers.append(json.loads(answer.content))
 
-    said = list[Any]()
+    answers = list[Any]()
     asked(converse, replace(GIVEN, tool_calls=(PLAIN,), extra=""))
     if path == "chat/completions":
-        assert said[0]["choices"][0]["message"] == {"role": "assistant", "content": None, "tool_calls": [PLAIN.plain]}
+        assert answers[0]["choices"][0]["message"] == {"role": "assistant", "content": None, "tool_calls": [PLAIN.plain]}
     else:
-        assert [item["type"] for item in said[0]["output"]] == ["function_call"]
+        assert [item["type"] for item in answers[0]["output"]] == ["function_call"]

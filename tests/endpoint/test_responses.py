@@ -63,9 +63,14 @@ def test_a_text_and_instructions_are_two_messages() -> None:
 
 def test_what_the_assistant_said_and_called_in_one_turn_is_one_message() -> None:
     call = {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}", "id": "fc_1", "status": "completed"}
-    said = {"type": "message", "role": "assistant", "id": "msg_1", "content": [{"type": "output_text", "text": "Let me see."}]}
-    outputs = [{"type": "function_call_output", "call_id": one, "output": one} for one in ("a", "b")]
-    assert read(input=[HELLO, said, call, {**call, "call_id": "b"}, *outputs]).messages == (
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "id": "msg_1",
+        "content": [{"type": "output_text", "text": "Let me see."}],
+    }
+    outputs = [{"type": "function_call_output", "call_id": call_id, "output": call_id} for call_id in ("a", "b")]
+    assert read(input=[HELLO, message, call, {**call, "call_id": "b"}, *outputs]).messages == (
         Message("user", "hello"),
         Message("assistant", "Let me see.", (ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}"))),
         Message("tool", "a", tool_call_id="a"),
@@ -88,7 +93,7 @@ def test_options_are_those_of_the_chat_that_it_means() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "words"),
     [
         ({"previous_response_id": "resp_1"}, "previous_response_id: what was said before is not kept here"),
         ({"conversation": "c"}, "conversation: what was said before is not kept here"),
@@ -103,15 +108,15 @@ def test_options_are_those_of_the_chat_that_it_means() -> None:
         ({"temprature": 1}, "temprature: unknown; did you mean 'temperature'?"),
     ],
 )
-def test_a_refusal_names_what_is_wrong(body: dict[str, Any], said: str) -> None:
+def test_a_refusal_names_what_is_wrong(body: dict[str, Any], words: str) -> None:
     with pytest.raises(Problem) as caught:
         read(**{"input": "x", **body})
-    assert said in caught.value.message
+    assert words in caught.value.message
 
 
 @given(st.text(), st.lists(st.text(), max_size=2), st.sampled_from(["stop", "length", "content_filter"]))
 def test_a_stream_ends_with_the_whole_answer_and_its_pieces_add_up_to_it(text: str, given_: list[str], finish: str) -> None:
-    calls = tuple(ToolCall(f"call_{number}", "look", one) for number, one in enumerate(given_))
+    calls = tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(given_))
     reply = Reply(text, finish, Usage(12, 3), tool_calls=calls)
     whole = json.loads(response_answers.whole([reply], 1, ASKED))
     events = [json.loads(event.split(b"\ndata: ")[1]) for event in response_answers.stream([reply], 1, ASKED)]
@@ -119,14 +124,16 @@ def test_a_stream_ends_with_the_whole_answer_and_its_pieces_add_up_to_it(text: s
     assert events[-1]["response"] == whole
     assert whole["status"] == ("completed" if finish == "stop" else "incomplete")
     pieces = [event for event in events if event["type"].endswith(".delta")]
-    assert "".join(one["delta"] for one in pieces) == text + "".join(given_)
+    assert "".join(piece["delta"] for piece in pieces) == text + "".join(given_)
     assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == whole["output"]
 
 
 @given(st.text(), st.lists(st.text(), max_size=2))
 def test_an_answer_that_breaks_off_is_the_beginning_of_a_whole_one(text: str, given_: list[str]) -> None:
-    reply = Reply(text, tool_calls=tuple(ToolCall(f"call_{number}", "look", one) for number, one in enumerate(given_)))
-    whole, begun = (make(reply) for make in (lambda one: response_answers.whole([one], 1, ASKED), begun_of))
+    reply = Reply(
+        text, tool_calls=tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(given_))
+    )
+    whole, begun = (make(reply) for make in (lambda answer: response_answers.whole([answer], 1, ASKED), begun_of))
     assert whole.startswith(begun)
     assert len(begun) < len(whole)
     events = list(response_answers.stream([reply], 1, ASKED))

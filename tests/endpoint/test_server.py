@@ -168,9 +168,9 @@ def test_each_session_has_a_key_of_its_own(endpoint: Trial) -> None:
 
 def test_the_experiments_seed_takes_the_place_of_the_clients(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
-            await one.chat.completions.create(model="any", messages=[HELLO], seed=1)
-            await one.chat.completions.create(model="any", messages=[OTHER], seed=1)
+        async with client_at(endpoint) as client:
+            await client.chat.completions.create(model="any", messages=[HELLO], seed=1)
+            await client.chat.completions.create(model="any", messages=[OTHER], seed=1)
 
     seeds = [call.seed for call in events(endpoint(client), Called)]
     assert len(seeds) == 2
@@ -200,9 +200,9 @@ def test_a_refusal_is_a_status(endpoint: Trial, effect: str, error: type[openai.
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reply_that_does_not_come_is_a_broken_connection(endpoint: Trial, effect: str, failure: str, stream: bool) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint, max_retries=0) as one:
+        async with client_at(endpoint, max_retries=0) as client:
             try:
-                got = await one.chat.completions.create(model="any", messages=[HELLO], stream=stream)
+                got = await client.chat.completions.create(model="any", messages=[HELLO], stream=stream)
                 if isinstance(got, openai.AsyncStream):
                     async for _ in got:
                         pass
@@ -222,8 +222,8 @@ def test_of_a_cut_reply_half_arrives_and_that_half_is_what_is_paid(endpoint: Tri
     async def client(endpoint: EndpointSession) -> None:
         body = {"messages": [HELLO], "stream": stream}
         async with (
-            httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {endpoint.api_key}"}) as one,
-            one.stream("POST", f"{endpoint.base_url()}/chat/completions", json=body) as response,
+            httpx2.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {endpoint.api_key}"}) as client,
+            client.stream("POST", f"{endpoint.base_url()}/chat/completions", json=body) as response,
         ):
             assert response.status_code == 200
             with pytest.raises(httpx2.RemoteProtocolError):
@@ -242,8 +242,8 @@ def test_of_a_cut_reply_half_arrives_and_that_half_is_what_is_paid(endpoint: Tri
 
 def test_a_refusal_by_the_model_is_a_reply_that_was_filtered(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
-            [choice] = (await one.chat.completions.create(model="any", messages=[HELLO])).choices
+        async with client_at(endpoint) as client:
+            [choice] = (await client.chat.completions.create(model="any", messages=[HELLO])).choices
         assert (choice.finish_reason, choice.message.content) == ("content_filter", "")
 
     endpoint(client, [fault("refusal")])
@@ -346,8 +346,8 @@ def test_equal_requests_side_by_side_are_samples_of_their_own(endpoint: Trial) -
 
 def test_streaming_leaves_the_same_account_as_not_streaming(endpoint: Trial) -> None:
     async def streamed(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
-            stream = await one.chat.completions.create(
+        async with client_at(endpoint) as client:
+            stream = await client.chat.completions.create(
                 model="any", messages=[HELLO], stream=True, stream_options={"include_usage": True}
             )
             chunks = [chunk async for chunk in stream]
@@ -411,7 +411,7 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "words"),
     [
         ("/v1/completions", "only chat completions and responses are served; set your client to ask at /chat/completions"),
         ("/responses", "a base_url ends in /v1"),
@@ -426,33 +426,33 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
     ],
 )
 def test_an_unknown_address_is_refused_with_what_may_be_meant_and_leaves_an_event(
-    endpoint: Trial, path: str, said: str
+    endpoint: Trial, path: str, words: str
 ) -> None:
     async def client(endpoint: EndpointSession) -> None:
         response = await post(endpoint, json.dumps({"messages": [HELLO]}).encode(), path)
         assert response.status_code == 404
         assert path in response.json()["error"]["message"]
         message = response.json()["error"]["message"]
-        assert said in message
+        assert words in message
         if advised := re.search(r"as http://[^/]+(/\S*) does", message):
             asked = {"messages": [HELLO]} if "completions" in path else {"input": "Hello."}
             end = "/chat/completions" if "completions" in path else "/responses"
             assert (await post(endpoint, json.dumps(asked).encode(), advised[1] + end)).status_code == 200
 
     result = endpoint(client)
-    assert len(events(result, Called)) == (" does" in said or "base_url" in said)
-    assert [(event.status, said in event.detail) for event in events(result, Refused)] == [(404, True)]
+    assert len(events(result, Called)) == (" does" in words or "base_url" in words)
+    assert [(event.status, words in event.detail) for event in events(result, Refused)] == [(404, True)]
 
 
 def test_what_is_not_passed_on_to_the_model_is_refused_once_and_openais_client_does_not_ask_again(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
+        async with client_at(endpoint) as client:
             with pytest.raises(openai.BadRequestError, match="logprobs: no probabilities are given"):
-                await one.chat.completions.create(model="any", messages=[HELLO], logprobs=True)
+                await client.chat.completions.create(model="any", messages=[HELLO], logprobs=True)
             with pytest.raises(openai.BadRequestError, match="prediction: what it says would not be passed on"):
-                said: Any = {"type": "content", "content": "x"}
-                await one.chat.completions.create(model="any", messages=[HELLO], prediction=said)
-            await one.chat.completions.create(model="any", messages=[HELLO], temperature=0.5, user="me", max_tokens=None)
+                prediction: Any = {"type": "content", "content": "x"}
+                await client.chat.completions.create(model="any", messages=[HELLO], prediction=prediction)
+            await client.chat.completions.create(model="any", messages=[HELLO], temperature=0.5, user="me", max_tokens=None)
 
     result = endpoint(client)
     assert [event.status for event in events(result, Refused)] == [400, 400]
@@ -487,8 +487,8 @@ def test_where_attempts_are_bounded_the_next_one_is_refused_for_good_and_what_wa
 
 def test_models_lists_the_one_that_answers(endpoint: Trial) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
-            assert [model.id async for model in one.models.list()] == ["bench"]
+        async with client_at(endpoint) as client:
+            assert [model.id async for model in client.models.list()] == ["bench"]
 
     endpoint(client)
 

@@ -103,9 +103,9 @@ def client_at(endpoint: EndpointSession) -> openai.AsyncOpenAI:
 @RUNS
 def test_all_runs_of_calls_one_after_another_have_one_result(runs: int) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
+        async with client_at(endpoint) as client:
             for seconds in (1.0, 0.5, 2.0):
-                await say(one, seconds)
+                await say(client, seconds)
 
     stories = [story(trial(client)) for _ in range(runs)]
     assert stories == stories[:1] * runs
@@ -141,16 +141,16 @@ def test_all_runs_of_declared_calls_from_threads_have_one_result(threads: int, b
 @pytest.mark.parametrize("by_header", [True, False])
 def test_all_runs_of_declared_calls_from_tasks_have_one_result(by_header: bool, runs: int) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async def late(one: openai.AsyncOpenAI, seconds: float) -> None:
+        async def late(client: openai.AsyncOpenAI, seconds: float) -> None:
             await asyncio.sleep(random.random() * 0.003)
-            await say(one, seconds, 4 if by_header else None)
+            await say(client, seconds, 4 if by_header else None)
 
-        async with client_at(endpoint) as one:
+        async with client_at(endpoint) as client:
             for lengths in ROUNDS:
                 if not by_header:
                     endpoint.expect(4)
-                await asyncio.gather(*(late(one, seconds) for seconds in lengths))
-            await say(one, 10)
+                await asyncio.gather(*(late(client, seconds) for seconds in lengths))
+            await say(client, 10)
 
     random = Random(7)
     stories = [story(trial(client)) for _ in range(runs)]
@@ -176,9 +176,9 @@ def test_undeclared_calls_side_by_side_end_the_trial_in_one_line_that_says_what_
 
 def test_undeclared_tasks_that_begin_at_once_end_the_trial_too() -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
-            await say(one, 1)
-            await asyncio.gather(say(one, 1), say(one, 2))
+        async with client_at(endpoint) as client:
+            await say(client, 1)
+            await asyncio.gather(say(client, 1), say(client, 2))
 
     assert trial(client).record.reason.startswith("UndeclaredCalls: ")
 
@@ -238,13 +238,13 @@ def test_a_declaration_that_comes_while_a_call_is_in_flight_is_too_late() -> Non
     trial(client)
 
 
-@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "", "1000000000", "9" * 5000])
-def test_a_header_that_is_no_number_of_calls_is_a_bad_request(said: str) -> None:
+@pytest.mark.parametrize("number", ["0", "-1", "two", "1.5", "", "1000000000", "9" * 5000])
+def test_a_header_that_is_no_number_of_calls_is_a_bad_request(number: str) -> None:
     async def client(endpoint: EndpointSession) -> None:
-        async with client_at(endpoint) as one:
+        async with client_at(endpoint) as client:
             with pytest.raises(openai.BadRequestError, match=PARALLEL):
-                await one.chat.completions.create(
-                    model="any", messages=[{"role": "user", "content": "1"}], extra_headers={PARALLEL: said}
+                await client.chat.completions.create(
+                    model="any", messages=[{"role": "user", "content": "1"}], extra_headers={PARALLEL: number}
                 )
 
     result = trial(client)

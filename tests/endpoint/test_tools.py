@@ -48,19 +48,19 @@ Ask = Callable[[openai.AsyncOpenAI, list[Any], list[dict[str, Any]]], Awaitable[
 
 async def chat(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
     got: Any = await client.chat.completions.create(model="any", messages=messages, tools=offered)  # type: ignore[arg-type]
-    said = got.choices[0].message
-    calls = [(one.id, one.function.name, one.function.arguments) for one in said.tool_calls or ()]
+    message = got.choices[0].message
+    calls = [(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
     assert got.choices[0].finish_reason == ("tool_calls" if calls else "stop")
-    return Turn(said.content or "", calls, [said.model_dump(exclude_none=True)])
+    return Turn(message.content or "", calls, [message.model_dump(exclude_none=True)])
 
 
 async def streamed_chat(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
     async with client.chat.completions.stream(model="any", messages=messages, tools=offered) as stream:  # type: ignore[arg-type]
-        said = (await stream.get_final_completion()).choices[0].message
-    calls = [(one.id, one.function.name, one.function.arguments) for one in said.tool_calls or ()]
-    back = {"role": "assistant", "content": said.content}
+        message = (await stream.get_final_completion()).choices[0].message
+    calls = [(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()]
+    back = {"role": "assistant", "content": message.content}
     made = [{"id": id_, "type": "function", "function": {"name": name, "arguments": given}} for id_, name, given in calls]
-    return Turn(said.content or "", calls, [{**back, **({"tool_calls": made} if made else {})}])
+    return Turn(message.content or "", calls, [{**back, **({"tool_calls": made} if made else {})}])
 
 
 def flat(offered: list[dict[str, Any]]) -> list[Any]:
@@ -68,10 +68,10 @@ def flat(offered: list[dict[str, Any]]) -> list[Any]:
 
 
 def turn_of(response: Any) -> Turn:
-    calls = [(one.call_id, one.name, one.arguments) for one in response.output if one.type == "function_call"]
+    calls = [(call.call_id, call.name, call.arguments) for call in response.output if call.type == "function_call"]
     assert response.status == "completed"
     assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens > 0
-    return Turn(response.output_text, calls, [one.model_dump() for one in response.output])
+    return Turn(response.output_text, calls, [item.model_dump() for item in response.output])
 
 
 async def responses(client: openai.AsyncOpenAI, messages: list[Any], offered: list[dict[str, Any]]) -> Turn:
@@ -88,10 +88,10 @@ async def streamed_responses(client: openai.AsyncOpenAI, messages: list[Any], of
         return turn_of(await stream.get_final_response())
 
 
-def result_of(ask: Ask, call_id: str, told: str) -> dict[str, Any]:
+def result_of(ask: Ask, call_id: str, output: str) -> dict[str, Any]:
     if ask in (responses, streamed_responses):
-        return {"type": "function_call_output", "call_id": call_id, "output": told}
-    return {"role": "tool", "tool_call_id": call_id, "content": told}
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
+    return {"role": "tool", "tool_call_id": call_id, "content": output}
 
 
 def agent(ask: Ask, faults: Sequence[Fault] = (), most: int = 60, **how: Any) -> TrialResult:
@@ -169,10 +169,10 @@ def test_of_a_tool_call_that_is_cut_off_the_first_half_arrives() -> None:
     async def architecture(_: Task, workbench: Workbench) -> None:
         async with workbench.world.outside_agent() as session, httpx2.AsyncClient(trust_env=False) as client:
             for path in ("chat/completions", "responses"):
-                said = {"role": "user", "content": path}
-                asked = {"messages": [said], "tools": tools(workbench.world.acting.world)}
+                message = {"role": "user", "content": path}
+                asked = {"messages": [message], "tools": tools(workbench.world.acting.world)}
                 if path == "responses":
-                    asked = {"input": [said], "tools": flat(tools(workbench.world.acting.world))}
+                    asked = {"input": [message], "tools": flat(tools(workbench.world.acting.world))}
                 for stream in (False, True):
                     with pytest.raises(httpx2.RemoteProtocolError):
                         await read(client, session, path, {**asked, "stream": stream})
@@ -212,8 +212,8 @@ def test_what_a_reply_holds_is_in_the_record() -> None:
 def test_a_recording_of_an_agents_calls_gives_each_reply_back_byte_for_byte() -> None:
     responses_ = list[Response]()
     live = agent(chat, most=4, on_response=responses_.append)
-    kept = [kept_and_found(one) for one in responses_]
-    assert [one.outcome for one in kept] == [one.outcome for one in responses_]
+    kept = [kept_and_found(response) for response in responses_]
+    assert [response.outcome for response in kept] == [response.outcome for response in responses_]
     recorded = RecordedModel("m", Recording("run", "2026-01-01", kept), {})
     again = agent(chat, most=4, model=recorded)
     assert [as_called(call) for call in events(again, Called)] == [as_called(call) for call in events(live, Called)]
@@ -243,7 +243,7 @@ def test_n_replies_are_n_calls_each_booked_and_all_but_the_first_are_samples() -
             whole = await client.chat.completions.create(model="any", messages=hello, n=3)
             assert [choice.index for choice in whole.choices] == [0, 1, 2]
             stream = await client.chat.completions.create(model="any", messages=hello, n=2, stream=True)
-            ends = [one.index async for chunk in stream for one in chunk.choices if one.finish_reason]
+            ends = [choice.index async for chunk in stream for choice in chunk.choices if choice.finish_reason]
             assert ends == [0, 1]
             assert session.received == 5
 
@@ -266,14 +266,14 @@ def test_what_ends_a_reply_is_passed_on_and_the_smaller_bound_counts() -> None:
                     messages=[{"role": "user", "content": "hello"}],
                     **more,
                 )
-                said.append((got.choices[0].finish_reason, got.choices[0].message.content))
+                endings.append((got.choices[0].finish_reason, got.choices[0].message.content))
             short = await client.responses.create(model="any", input="hello", max_output_tokens=16)
             assert short.status in ("completed", "incomplete")
 
-    said = list[tuple[str, str]]()
+    endings = list[tuple[str, str]]()
     result = lived(architecture, server=serve_session)
-    assert said[0][0] == "stop" and "simulated" not in said[0][1]
-    assert [finish for finish, _ in said[1:]] == ["length", "length"]
+    assert endings[0][0] == "stop" and "simulated" not in endings[0][1]
+    assert [finish for finish, _ in endings[1:]] == ["length", "length"]
     options = [json.loads(result.texts[call.options or ""]) for call in events(result, Called)]
     assert options == [{"stop": ["simulated"]}, {"max_tokens": 4}, {"max_completion_tokens": 4}, {"max_completion_tokens": 16}]
 
@@ -291,16 +291,16 @@ def test_in_a_graded_task_a_reply_that_calls_tools_is_a_step_and_its_output_is_s
             first = await client.chat.completions.create(model="any", messages=hello, tools=look)
             [call] = first.choices[0].message.tool_calls or []
             back: Any = [{"role": "assistant", "content": None, "tool_calls": [call.model_dump()]}]
-            told: Any = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
-            last: Any = await client.chat.completions.create(model="any", messages=[*hello, *back, told], tools=look)
-            said.append(last.choices[0].message.content)
+            result: Any = {"role": "tool", "tool_call_id": call.id, "content": "seen"}
+            last: Any = await client.chat.completions.create(model="any", messages=[*hello, *back, result], tools=look)
+            contents.append(last.choices[0].message.content)
 
-    said = list[str]()
+    contents = list[str]()
     faults = [{"point": "output", "effect": "empty", "subtask": "gather", "attempts": [1]}]
     matrix = matrix_of(plans={"plan": faults}, architectures=["static"])
     matrix = replace(matrix.worked_by(architecture), server=serve_session)
     [result] = run_all(with_model(matrix, ScriptedModel(TINY.reference, {"gather": [called, None]})))
-    assert said == [""]
+    assert contents == [""]
     assert [(call.cause, call.attempt) for call in events(result, Called)] == [("first", 1), ("step", 1)]
     assert [event.call for event in events(result, Faulted) if event.stage == "delivered"] == [2]
 
@@ -312,6 +312,6 @@ def test_a_record_without_tools_is_what_it_was_before_there_were_any() -> None:
     assert written.keys() & {"tool_calls", "options"} == set()
     assert [message.keys() for message in written["messages"]] == [{"role", "content"}]
     [result] = run_all(matrix_of(architectures=["static"]))
-    calls = [one for one in json.loads(RECORD.dump_json(result.record))["events"] if one["kind"] == "call"]
+    calls = [event for event in json.loads(RECORD.dump_json(result.record))["events"] if event["kind"] == "call"]
     assert calls
     assert not any(call.keys() & {"tool_calls", "options"} for call in calls)

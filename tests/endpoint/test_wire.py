@@ -109,7 +109,7 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "parameters", "said"),
+    ("field", "value", "parameters", "words"),
     [
         ("n", 0, {}, "greater than or equal to 1"),
         ("tools", [{"type": "web_search"}], {}, "0: only tools of type 'function'"),
@@ -132,11 +132,11 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
     ],
 )
 def test_what_would_not_be_passed_on_is_refused_by_its_name(
-    field: str, value: object, parameters: dict[str, object], said: str
+    field: str, value: object, parameters: dict[str, object], words: str
 ) -> None:
     problem = refusal({"messages": [HELLO], field: value}, parameters)
     assert problem.param == field
-    assert problem.message.startswith(f"{field}: ") and said in problem.message
+    assert problem.message.startswith(f"{field}: ") and words in problem.message
 
 
 def test_parts_of_text_are_joined_and_a_developer_is_the_system() -> None:
@@ -178,12 +178,12 @@ def test_a_mark_for_a_cache_is_taken_on_a_message_as_it_is_on_a_part_of_it() -> 
 
 def test_a_call_whose_parsed_arguments_are_null_is_the_call_without_them() -> None:
     odd = {**CALL, "index": 0, "function": {**CALL["function"], "parsed_arguments": None}}  # type: ignore[dict-item]
-    both = [chat_of(json.dumps({"messages": [{"role": "assistant", "tool_calls": [one]}]}).encode()) for one in (CALL, odd)]
+    both = [chat_of(json.dumps({"messages": [{"role": "assistant", "tool_calls": [call]}]}).encode()) for call in (CALL, odd)]
     assert both[0] == both[1]
 
 
 @pytest.mark.parametrize(
-    ("body", "param", "said"),
+    ("body", "param", "words"),
     [
         ({}, "messages", "required"),
         ({"messages": []}, "messages", "at least 1"),
@@ -205,10 +205,10 @@ def test_a_call_whose_parsed_arguments_are_null_is_the_call_without_them() -> No
         ([HELLO], None, "the body"),
     ],
 )
-def test_a_refusal_names_what_is_wrong(body: object, param: str | None, said: str) -> None:
+def test_a_refusal_names_what_is_wrong(body: object, param: str | None, words: str) -> None:
     problem = refusal(body)
     assert (problem.param, problem.type) == (param, "invalid_request_error")
-    assert said in problem.message
+    assert words in problem.message
 
 
 @given(st.text(), st.sampled_from(["stop", "length", "content_filter"]), st.booleans())

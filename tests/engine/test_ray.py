@@ -37,10 +37,10 @@ def lines_of(folder: Path, name: str) -> list[bytes]:
     return sorted(lines)
 
 
-def assert_equal(one: Path, other: Path) -> None:
+def assert_equal(left: Path, right: Path) -> None:
     for name in (TRIALS, RESPONSES):
-        assert lines_of(one, name) == lines_of(other, name) != []
-    assert read_texts(one) == read_texts(other)
+        assert lines_of(left, name) == lines_of(right, name) != []
+    assert read_texts(left) == read_texts(right)
 
 
 def on_ray(folder: Path, *words: str) -> Ended:

@@ -33,9 +33,9 @@ def test_a_worker_comes_to_the_records_responses_and_texts_that_one_process_writ
     matrix = matrix_of()
     written = {record.id: replace(record, framework_seconds=0.0) for record in run_matrix_in(matrix, tmp_path / "run")}
     finished = run_trials(travelling(matrix), [spec.id for spec in matrix.specs])
-    assert {one.record.id: replace(one.record, framework_seconds=0.0) for one in finished} == written
-    assert [response for one in finished for response in one.responses] == list(read_responses(tmp_path / "run"))
-    texts = {digest: text for one in finished for digest, text in one.texts.items()}
+    assert {trial.record.id: replace(trial.record, framework_seconds=0.0) for trial in finished} == written
+    assert [response for trial in finished for response in trial.responses] == list(read_responses(tmp_path / "run"))
+    texts = {digest: text for trial in finished for digest, text in trial.texts.items()}
     assert texts == read_texts(tmp_path / "run")
 
 

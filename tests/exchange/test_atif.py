@@ -28,32 +28,36 @@ def trajectories(recorded: Run, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 def test_each_trial_is_a_trajectory_whose_steps_count_from_one(recorded: Run, trajectories: dict[str, Any]) -> None:
     assert sorted(trajectories) == sorted(recorded.trials["trial"])
-    for trial, one in trajectories.items():
-        assert (one["schema_version"], one["trajectory_id"], one["session_id"]) == ("ATIF-v1.7", trial, recorded.name)
-        assert [step["step_id"] for step in one["steps"]] == list(range(1, len(one["steps"]) + 1))
-        assert one["final_metrics"]["total_steps"] == len(one["steps"])
-        assert one["agent"]["model_name"].endswith("(SIMULATED)")
+    for trial, trajectory in trajectories.items():
+        assert (trajectory["schema_version"], trajectory["trajectory_id"], trajectory["session_id"]) == (
+            "ATIF-v1.7",
+            trial,
+            recorded.name,
+        )
+        assert [step["step_id"] for step in trajectory["steps"]] == list(range(1, len(trajectory["steps"]) + 1))
+        assert trajectory["final_metrics"]["total_steps"] == len(trajectory["steps"])
+        assert trajectory["agent"]["model_name"].endswith("(SIMULATED)")
 
 
 def test_each_call_is_a_step_of_the_agent_with_its_tokens_and_its_faults(recorded: Run, trajectories: dict[str, Any]) -> None:
-    steps = [step for one in trajectories.values() for step in one["steps"] if step["source"] == "agent"]
+    steps = [step for trajectory in trajectories.values() for step in trajectory["steps"] if step["source"] == "agent"]
     assert len(steps) == len(recorded.calls)
-    read = sum(one["final_metrics"]["total_prompt_tokens"] for one in trajectories.values())
+    read = sum(trajectory["final_metrics"]["total_prompt_tokens"] for trajectory in trajectories.values())
     assert read == sum(step["metrics"]["prompt_tokens"] for step in steps) == recorded.calls["tokens_in"].sum()
     stages = [fault["stage"] for step in steps for fault in step["extra"]["faults"]]
     assert stages.count("delivered") == recorded.faults["delivered"].sum() > 0
 
 
 def test_a_message_that_every_call_repeats_is_shown_once(trajectories: dict[str, Any]) -> None:
-    for one in trajectories.values():
-        said = [step["message"] for step in one["steps"] if step["source"] != "agent"]
-        assert said and len(said) == len(set(said))
+    for trajectory in trajectories.values():
+        messages = [step["message"] for step in trajectory["steps"] if step["source"] != "agent"]
+        assert messages and len(messages) == len(set(messages))
 
 
 def test_the_published_models_of_the_form_take_every_trajectory(trajectories: dict[str, Any]) -> None:
     atif = pytest.importorskip("atif")
-    for one in trajectories.values():
-        assert len(atif.Trajectory.model_validate(one).steps) == len(one["steps"])
+    for trajectory in trajectories.values():
+        assert len(atif.Trajectory.model_validate(trajectory).steps) == len(trajectory["steps"])
 
 
 def test_files_are_the_same_bytes_each_time(recorded: Run, tmp_path: Path) -> None:

@@ -32,10 +32,14 @@ def test_inspects_own_reader_finds_each_trial_with_its_grade_its_calls_and_its_f
         assert (samples[trial].scores or {})["grade"].value == ("C" if outcome == "solved" else "I")
     events = [event for sample in samples.values() for event in sample.events]
     assert sum(event.event == "model" for event in events) == len(recorded.calls)
-    told = [event.data for event in events if event.event == "info" and event.source == "recovery_bench.fault"]
-    assert sum(one["stage"] == "delivered" for one in told if isinstance(one, dict)) == recorded.faults["delivered"].sum() > 0
+    faults = [event.data for event in events if event.event == "info" and event.source == "recovery_bench.fault"]
+    assert (
+        sum(fault["stage"] == "delivered" for fault in faults if isinstance(fault, dict))
+        == recorded.faults["delivered"].sum()
+        > 0
+    )
     used = [usage for sample in samples.values() for usage in sample.model_usage.values()]
-    assert sum(one.total_tokens for one in used) == recorded.trials["tokens"].sum()
+    assert sum(usage.total_tokens for usage in used) == recorded.trials["tokens"].sum()
     for log in logs:
         assert log.results and log.status == "success" and log.eval.model.endswith("(SIMULATED)")
         solved = [sample.metadata["outcome"] == "solved" for sample in log.samples or ()]

@@ -35,11 +35,11 @@ def spans(recorded: Run, tmp_path_factory: pytest.TempPathFactory) -> list[Span]
 
 
 def spans_in(request: Any) -> Iterator[Span]:
-    return (span for one in request["resourceSpans"] for scope in one["scopeSpans"] for span in scope["spans"])
+    return (span for resource in request["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"])
 
 
 def attributes(span: Span) -> dict[str, Any]:
-    return {one["key"]: next(iter(one["value"].values()), None) for one in span["attributes"]}
+    return {attribute["key"]: next(iter(attribute["value"].values()), None) for attribute in span["attributes"]}
 
 
 def chats(spans: list[Span]) -> list[Span]:
@@ -119,14 +119,14 @@ def test_an_endpoint_is_sent_the_same_spans(recorded: Run, spans: list[Span]) ->
     with collector() as (url, taken):
         assert send(recorded, EXPORTS["otel"], url) == len(spans)
     requests = map(ExportTraceServiceRequest.FromString, taken)
-    found = [
+    ids = [
         span.span_id.hex()
         for request in requests
-        for one in request.resource_spans
-        for scope in one.scope_spans
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
         for span in scope.spans
     ]
-    assert sorted(found) == sorted(span["spanId"] for span in spans)
+    assert sorted(ids) == sorted(span["spanId"] for span in spans)
 
 
 def test_an_endpoint_that_takes_nothing_is_one_line(recorded: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,11 +67,11 @@ def test_a_text_is_compared_without_case_and_space_and_a_number_up_to_the_ninth_
 def test_a_quotation_must_stand_in_the_row(tmp_path: Path) -> None:
     first = load_instances("tickets", [pack_of(tmp_path, TICKETS).parent])[3]
     [subtask] = [subtask for subtask in first.task.subtasks if subtask.checks]
-    said = {
+    objections = {
         quote: subtask.checks[0](subtask.output.model_validate({"quote": quote}), Context(first.task.documents, {}))
         for quote in ("it is  down", "it is up now", "it")
     }
-    assert [bool(objection) for objection in said.values()] == [False, True, True]
+    assert [bool(objection) for objection in objections.values()] == [False, True, True]
 
 
 INPUTS = st.text(max_size=12) | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.none()
@@ -94,13 +94,15 @@ def test_whatever_the_rows_hold_the_reference_solves_and_wrong_answers_do_not(
             pack = pack_of(Path(folder), rows)
         except PackError:
             return
-        for one in load_instances(pack.name, [pack.parent]):
-            check = one.task.subtasks[0].checks[0]
-            quoted = one.task.subtasks[0].output.model_validate(one.reference["evidence"])
-            assert check(quoted, Context(one.task.documents, {})) is None
-            assert one.grade_outputs(one.reference).correct
-            assert one.wrong and not any(one.grade_outputs({**one.reference, **wrong.outputs}).correct for wrong in one.wrong)
-            one.baseline(one.task.documents)
+        for instance in load_instances(pack.name, [pack.parent]):
+            check = instance.task.subtasks[0].checks[0]
+            quoted = instance.task.subtasks[0].output.model_validate(instance.reference["evidence"])
+            assert check(quoted, Context(instance.task.documents, {})) is None
+            assert instance.grade_outputs(instance.reference).correct
+            assert instance.wrong and not any(
+                instance.grade_outputs({**instance.reference, **wrong.outputs}).correct for wrong in instance.wrong
+            )
+            instance.baseline(instance.task.documents)
 
 
 def as_csv(rows: Sequence[Mapping[str, str]]) -> str:
@@ -134,8 +136,8 @@ def test_a_table_of_thirty_rows_becomes_a_report_in_three_commands(
 def test_rows_that_make_no_pack_leave_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("text,expected\na,1\n")
     for words in (["demo", "--from", "t.csv"], ["demo", "--from", "gone.csv"], ["Demo"], ["demo", "--expected", "text"]):
-        code, _, said = bench(tmp_path, "new", "scenario", *words)
-        assert code == 2 and said.startswith("bench: ") and said.count("\n") == 1
+        code, _, err = bench(tmp_path, "new", "scenario", *words)
+        assert code == 2 and err.startswith("bench: ") and err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
 
 

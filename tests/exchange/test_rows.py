@@ -32,9 +32,9 @@ def column(folder: Path, *values: str) -> tuple[Field, list[object]]:
 def refusal(path: Path, *expected: str) -> str:
     with pytest.raises(PackError) as refused:
         read_rows(path, expected)
-    said = str(refused.value)
-    assert "\n" not in said
-    return said
+    line = str(refused.value)
+    assert "\n" not in line
+    return line
 
 
 def test_columns_that_begin_with_expected_hold_the_answer_unless_others_are_named(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_most_common_answer_is_that_of_all_fields_together(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "words"),
     [
         (["text,label", "a,x"], "say which hold the answer with --expected COLUMN (there are text, label)"),
         (["expected", "x", "y"], "has no column beside those of the answer"),
@@ -94,12 +94,12 @@ def test_the_most_common_answer_is_that_of_all_fields_together(tmp_path: Path) -
         (["id,text,expected", "é,b,1", "b,c,2"], "line 2: the id 'é' gives no name"),
     ],
 )  # fmt: skip
-def test_rows_that_make_no_pack_are_refused_with_the_reason(tmp_path: Path, lines: list[str], said: str) -> None:
-    assert said in refusal(csv(tmp_path, *lines))
+def test_rows_that_make_no_pack_are_refused_with_the_reason(tmp_path: Path, lines: list[str], words: str) -> None:
+    assert words in refusal(csv(tmp_path, *lines))
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "words"),
     [
         ([{"text": "a", "expected": 1}, {"text": "b"}], "line 2: has no 'expected'"),
         ([{"text": "a", "expected": 1}, {"text": "b", "expected": 2, "more": 3}], "line 2: has 'more'"),
@@ -110,8 +110,8 @@ def test_rows_that_make_no_pack_are_refused_with_the_reason(tmp_path: Path, line
         ([{"expected": {"a": 1}, "input": "x"}, {"input": {"a": 1}, "expected": "x"}], "line 2: "),
     ],
 )  # fmt: skip
-def test_rows_of_json_that_differ_in_kind_are_refused(tmp_path: Path, rows: list[object], said: str) -> None:
-    assert said in refusal(json_lines(tmp_path, *rows))
+def test_rows_of_json_that_differ_in_kind_are_refused(tmp_path: Path, rows: list[object], words: str) -> None:
+    assert words in refusal(json_lines(tmp_path, *rows))
 
 
 def test_a_column_that_is_named_must_be_there_and_be_nameable(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_json_lines_are_flat_or_keep_what_is_expected_apart(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "words"),
     [
         ("t.xlsx", "", "is neither .csv nor .jsonl"),
         ("t.csv", b"a\xff", "is no text in UTF-8 (byte 1)"),
@@ -143,8 +143,8 @@ def test_json_lines_are_flat_or_keep_what_is_expected_apart(tmp_path: Path) -> N
         ("t.jsonl", '{"input": {"id": 1}, "expected": "x"}', ", line 1: an id stands beside input and expected"),
     ],
 )
-def test_what_is_no_table_is_refused_with_its_place(tmp_path: Path, name: str, content: str | bytes, said: str) -> None:
-    assert refusal(written(tmp_path, name, content)).removeprefix(": ").startswith(said)
+def test_what_is_no_table_is_refused_with_its_place(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    assert refusal(written(tmp_path, name, content)).removeprefix(": ").startswith(words)
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -181,9 +181,9 @@ def test_on_a_real_server_plans_that_small_models_write_are_refused_with_the_rea
     result, server = live([prose, named_otherwise])
     assert result.record.outcome == "solved"
     assert calls(result)[:3] == [("Plan", 1, "first"), ("Plan", 2, "retry"), ("Plan", 3, "retry")]
-    told = [body["messages"][-1]["content"].partition("Reason: ")[2] for body in server.bodies[1:3]]
-    assert told[0].startswith("the reply holds no JSON object")
-    assert told[1].startswith("there is no subtask 'Apples'; the subtasks are apples, pears, store")
+    reasons = [body["messages"][-1]["content"].partition("Reason: ")[2] for body in server.bodies[1:3]]
+    assert reasons[0].startswith("the reply holds no JSON object")
+    assert reasons[1].startswith("there is no subtask 'Apples'; the subtasks are apples, pears, store")
 
 
 def test_on_a_real_server_a_refused_call_is_made_again_and_a_reply_that_is_cut_off_is_planned_again() -> None:

@@ -55,10 +55,10 @@ def test_a_call_that_cannot_be_made_is_told_in_words_and_the_agent_goes_on() -> 
     wrong = [call(READ, name="notes"), call("rm"), call(READ, name="notes.txt")]
     result, model = scripted(*wrong)
     assert result.record.outcome == "solved"
-    said = [model.requests[-1].messages[place].content for place in (3, 5, 7)]
-    assert said[0] == "There is no document 'notes'; the documents are notes.txt."
-    assert said[1].startswith("There is no tool 'rm'")
-    assert said[2] == NOTES
+    messages = [model.requests[-1].messages[place].content for place in (3, 5, 7)]
+    assert messages[0] == "There is no document 'notes'; the documents are notes.txt."
+    assert messages[1].startswith("There is no tool 'rm'")
+    assert messages[2] == NOTES
 
 
 def test_failures_in_a_row_end_the_conversation_and_a_fresh_agent_begins() -> None:

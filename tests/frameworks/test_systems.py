@@ -261,7 +261,7 @@ def test_in_the_same_words_langgraph_asks_again_as_runtime_structured_does() -> 
 
 def test_langgraphs_retry_policy_tells_no_reason() -> None:
     _, model = scripted("langgraph_retry_policy", {"total": [TOO_LOW]})
-    first, again = (one for one in model.requests if one.context.subtasks == ("total",))
+    first, again = (request for request in model.requests if request.context.subtasks == ("total",))
     assert again.messages == first.messages
 
 

@@ -31,8 +31,8 @@ def test_an_encoded_key_is_found_wherever_it_stands_in_what_was_encoded(key: str
     [f"{KEY[:8]}****{KEY[-4:]}", f"{KEY[:4]}...{KEY[-4:]}", f"{KEY[:6]}…", f"*****{KEY[-4:]}", f"{KEY[:7]}xxxxxx{KEY[-2:]}"],
 )
 def test_a_masked_key_is_blotted_out_with_what_it_shows(masked: str) -> None:
-    said = blotted(f"Incorrect API key provided: {masked}.", KEY)
-    assert KEY[4:8] not in said and KEY[-4:] not in said and "provided: ***" in said
+    text = blotted(f"Incorrect API key provided: {masked}.", KEY)
+    assert KEY[4:8] not in text and KEY[-4:] not in text and "provided: ***" in text
 
 
 @given(st.integers(0, 70), st.sampled_from([KEY, f"{KEY[:4]}...{KEY[-4:]}", f"****{KEY[-4:]}", KEY.encode().hex()]))

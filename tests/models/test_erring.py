@@ -29,16 +29,16 @@ def outputs(erring: Erring, signal: Any, times: int = 400) -> list[Any]:
 
 
 def wrong(erring: Erring, signal: Any) -> int:
-    return sum(one != RIGHT for one in outputs(erring, signal))
+    return sum(output != RIGHT for output in outputs(erring, signal))
 
 
 def test_so_many_outputs_are_wrong_and_half_of_them_do_not_fit_their_schema() -> None:
-    found = [one for one in outputs(Erring(0.3), None) if one != RIGHT]
-    misfits = [one for one in found if set(one) != set(RIGHT)]
-    assert len(found) == pytest.approx(120, abs=30) and len(misfits) == pytest.approx(len(found) / 2, abs=20)
-    for one in found:
-        if one not in misfits:
-            Offer.model_validate(one)
+    wrong = [output for output in outputs(Erring(0.3), None) if output != RIGHT]
+    misfits = [output for output in wrong if set(output) != set(RIGHT)]
+    assert len(wrong) == pytest.approx(120, abs=30) and len(misfits) == pytest.approx(len(wrong) / 2, abs=20)
+    for output in wrong:
+        if output not in misfits:
+            Offer.model_validate(output)
 
 
 def test_after_a_rejection_the_rate_is_that_of_the_signal_and_without_learning_the_first_one() -> None:
@@ -55,8 +55,12 @@ def test_what_is_right_under_the_weaker_signal_is_right_under_the_stronger_one()
 
 
 def test_a_signal_is_heard_from_the_words_of_the_last_message_alone() -> None:
-    told = {"typed": f"{REJECTED}\nReason: 45 is too much", "untyped": f"{REJECTED}\nReason: {NOT_ACCEPTED}", None: COMPLETED}
-    for signal, text in told.items():
+    reasons = {
+        "typed": f"{REJECTED}\nReason: 45 is too much",
+        "untyped": f"{REJECTED}\nReason: {NOT_ACCEPTED}",
+        None: COMPLETED,
+    }
+    for signal, text in reasons.items():
         assert heard([Message("user", f"# Task\nJudge.\n\n{text}")]) == signal
 
 

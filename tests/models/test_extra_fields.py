@@ -24,8 +24,8 @@ FIELDS = st.dictionaries(
 
 @given(FIELDS)
 def test_all_fields_that_say_something_come_back(fields: dict[str, Any]) -> None:
-    said = {name: value for name, value in fields.items() if value is not None and value not in ([], {})}
-    assert extra_in(extra_text(fields)) == said
+    given_fields = {name: value for name, value in fields.items() if value is not None and value not in ([], {})}
+    assert extra_in(extra_text(fields)) == given_fields
     assert extra_text(extra_in(extra_text(fields))) == extra_text(fields)
 
 

@@ -140,8 +140,8 @@ def test_a_completion_becomes_a_reply_with_the_providers_own_usage() -> None:
 
 
 def test_a_server_that_says_how_much_of_the_prompt_it_had_cached_is_believed() -> None:
-    told = completion("Hi", usage=(20, 4), details={"cached_tokens": 16, "audio_tokens": 0})
-    assert answered(told) == Reply("Hi", "stop", Usage(20, 4, cached=16))
+    body = completion("Hi", usage=(20, 4), details={"cached_tokens": 16, "audio_tokens": 0})
+    assert answered(body) == Reply("Hi", "stop", Usage(20, 4, cached=16))
 
 
 @pytest.mark.parametrize("details", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, {"cached_tokens": 21}, "none", 3])
@@ -386,7 +386,11 @@ def test_any_body_is_a_reply_or_one_named_failure_in_one_line(body: str) -> None
         assert len(failure.detail) < 200
     else:
         assert isinstance(reply.text, str) and isinstance(reply.finish, str)
-        assert all(isinstance(word, str) for one in reply.tool_calls for word in (one.id, one.name, one.arguments))
+        assert all(
+            isinstance(word, str)
+            for tool_call in reply.tool_calls
+            for word in (tool_call.id, tool_call.name, tool_call.arguments)
+        )
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
@@ -511,7 +515,7 @@ ITSELF = "set base_url to the address that answers itself"
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "words"),
     [
         (hang(30), "timeout_seconds"),
         (html(), "/v1"),
@@ -533,8 +537,8 @@ ITSELF = "set base_url to the address that answers itself"
         (status(302), f"HTTP 302: it sends on to nowhere; {ITSELF}"),
     ],
 )
-def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, said: str) -> None:
-    assert said in unusable(step, timeout_seconds=0.5)
+def test_an_endpoint_that_cannot_be_used_is_refused_at_once_with_what_to_do(step: Step, words: str) -> None:
+    assert words in unusable(step, timeout_seconds=0.5)
 
 
 MISTRAL = json.dumps(
@@ -550,7 +554,7 @@ DATABRICKS = json.dumps({"error_code": "BAD_REQUEST", "message": 'Bad request: j
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "words"),
     [
         (MISTRAL, 'leave seed out: set omit = ["seed"] in the model\'s table'),
         (OPENAI, "take max_tokens out of the model's table, and give extra_body = { max_completion_tokens = N }"),
@@ -565,8 +569,8 @@ DATABRICKS = json.dumps({"error_code": "BAD_REQUEST", "message": 'Bad request: j
     ],
 )
 @pytest.mark.parametrize("code", [400, 422])
-def test_a_field_that_is_refused_is_named_with_the_key_that_leaves_it_out(code: int, body: str, said: str) -> None:
-    assert said in unusable(status(code, body=body), temperature=0.5, max_tokens=9, extra_body={"min_p": 0.1})
+def test_a_field_that_is_refused_is_named_with_the_key_that_leaves_it_out(code: int, body: str, words: str) -> None:
+    assert words in unusable(status(code, body=body), temperature=0.5, max_tokens=9, extra_body={"min_p": 0.1})
 
 
 def test_a_field_is_left_out_of_the_request_its_messages_and_their_tool_calls() -> None:
@@ -621,8 +625,10 @@ def at_a_server(url: str, *, tls: ssl.SSLContext | None = None) -> str:
 
 
 def test_a_server_that_speaks_no_tls_is_told_from_one_that_is_not_there() -> None:
-    said = at_a_server("https://127.0.0.1:0/v1")
-    assert "no TLS connection: wrong version number; check whether base_url is http:// and not https://, and its port" in said
+    message = at_a_server("https://127.0.0.1:0/v1")
+    assert (
+        "no TLS connection: wrong version number; check whether base_url is http:// and not https://, and its port" in message
+    )
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
@@ -633,8 +639,8 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do(tmp_pa
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
-    said = at_a_server("https://127.0.0.1:0/v1", tls=context)
-    assert "no TLS connection: self-signed certificate; check the host in base_url and this machine's clock" in said
+    message = at_a_server("https://127.0.0.1:0/v1", tls=context)
+    assert "no TLS connection: self-signed certificate; check the host in base_url and this machine's clock" in message
 
 
 def test_too_many_open_files_are_this_machines_trouble_and_no_servers(nobody: str) -> None:
@@ -648,8 +654,8 @@ def test_too_many_open_files_are_this_machines_trouble_and_no_servers(nobody: st
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    said = r"no connection: too many open files on this machine; raise the limit \(ulimit -n\), or lower concurrency"
-    with pytest.raises(EndpointError, match=said):
+    message = r"no connection: too many open files on this machine; raise the limit \(ulimit -n\), or lower concurrency"
+    with pytest.raises(EndpointError, match=message):
         asyncio.run(using(model_at(nobody), prepare_without_files))
 
 
@@ -832,7 +838,7 @@ def test_a_packed_reply_is_read_as_any_other_and_so_is_one_in_an_odd_charset() -
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "words"),
     [
         (packed(completion("Hi"), "br"), "the body cannot be read: it is packed as 'br', which nobody asked for"),
         (
@@ -841,9 +847,9 @@ def test_a_packed_reply_is_read_as_any_other_and_so_is_one_in_an_odd_charset() -
         ),
     ],
 )
-def test_a_body_that_does_not_unpack_is_one_line(step: Step, said: str) -> None:
+def test_a_body_that_does_not_unpack_is_one_line(step: Step, words: str) -> None:
     failure = failed(step)
-    assert isinstance(failure, BadAnswer) and failure.detail.startswith(said)
+    assert isinstance(failure, BadAnswer) and failure.detail.startswith(words)
 
 
 def test_of_an_errors_body_no_more_is_read_than_its_words_and_it_stays_that_error() -> None:

@@ -38,9 +38,9 @@ SUBTASKS = [subtask for pack in ("multi_file_debugging", "k8s_oomkill") for subt
 def without_titles(schema: Any) -> Any:
     """Titles say nothing about what fits, and the SDK's way of naming them is its own; nor does our own word for code."""
     if isinstance(schema, Mapping):
-        said = {key: value for key, value in schema.items() if not (key in ("title", CODE) and isinstance(value, str))}
-        return {key: without_titles(value) for key, value in said.items()}
-    return [without_titles(one) for one in schema] if isinstance(schema, list) else schema
+        untitled = {key: value for key, value in schema.items() if not (key in ("title", CODE) and isinstance(value, str))}
+        return {key: without_titles(value) for key, value in untitled.items()}
+    return [without_titles(item) for item in schema] if isinstance(schema, list) else schema
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_several_subtasks_are_asked_for_as_an_object_with_one_required_property_
     schema = answer_schema(several)
     assert list(schema["properties"]) == schema["required"] == ["analysis", "fix_generation"]
     for subtask in several:
-        own = schema["$defs"][schema["properties"][subtask.name]["$ref"].rsplit("/", 1)[-1]]
-        assert own["properties"] == subtask.output.model_json_schema()["properties"]
+        definition = schema["$defs"][schema["properties"][subtask.name]["$ref"].rsplit("/", 1)[-1]]
+        assert definition["properties"] == subtask.output.model_json_schema()["properties"]
     assert answer_schema(several) is answer_schema(list(several)), "the same subtasks have one schema, made once"
 
 
@@ -141,7 +141,7 @@ def test_the_effect_on_natural_failures_stands_in_their_table_by_model(tmp_path:
             writer.add(result.record, result.texts)
         writer.close()
     run = bench.load_run(tmp_path / "run")
-    [table] = [one for one in all_tables(Results(run)) if one.name == "natural_failures"]
+    [table] = [table for table in all_tables(Results(run)) if table.name == "natural_failures"]
     shares = {row[1]: row[5] for row in table.texts() if (row[2], row[4]) == ("every call", "form: a missing field")}
     assert shares["qwen-json"].startswith("3/3 = 100.0%") and shares["qwen-fenced"].startswith("3/3 = 100.0%")
     assert shares["qwen-schema"].startswith(f"0/{len(reference)} = 0.0%")

@@ -23,8 +23,8 @@ ASKED = Chat((Message("user", "hello"),), include_usage=True)
 CALLS = st.lists(st.builds(ToolCall, st.text(min_size=1), st.text(min_size=1), st.text()), max_size=3)
 
 
-def events(*said: Any) -> str:
-    return "".join(f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in said)
+def events(*items: Any) -> str:
+    return "".join(f"data: {item if isinstance(item, str) else json.dumps(item)}\n\n" for item in items)
 
 
 def piece(finish: str | None = None, **delta: Any) -> dict[str, Any]:

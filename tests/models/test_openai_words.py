@@ -27,7 +27,7 @@ def test_no_word_stands_in_two_rows_of_one_place() -> None:
 
 @given(st.text())
 def test_a_word_that_is_not_in_the_table_means_nothing(word: str) -> None:
-    known = {"".join(filter(str.isalnum, one)).lower() for row in ROWS for one in row.words}
+    known = {"".join(filter(str.isalnum, words)).lower() for row in ROWS for words in row.words}
     spelt = {"".join(filter(str.isalnum, part)).lower() for part in (word, *word.split(":"), *word.split("."))}
     assert finish_event(word) is None or spelt & known or "finishreason" in "".join(spelt)
     assert error_event([word]) in get_args(WordMeaning)

@@ -138,20 +138,20 @@ def test_the_environment_names_the_proxy_and_none_leads_to_this_machine(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = proxy_to(url)
-    assert (found and found.address) == address
+    proxy = proxy_to(url)
+    assert (proxy and proxy.address) == address
 
 
 def test_a_proxys_name_and_password_are_told_it_alone_and_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", with_password("http://corner:3128"))
-    told = f"Basic {b64encode(f'clerk:{PASSWORD}'.encode()).decode()}"
-    found = proxy_to(PLAIN)
-    assert found == Proxy("HTTP_PROXY", "http://corner:3128", PASSWORD, told)
-    assert PASSWORD not in repr(found) and told not in repr(found)
+    authorization = f"Basic {b64encode(f'clerk:{PASSWORD}'.encode()).decode()}"
+    proxy = proxy_to(PLAIN)
+    assert proxy == Proxy("HTTP_PROXY", "http://corner:3128", PASSWORD, authorization)
+    assert PASSWORD not in repr(proxy) and authorization not in repr(proxy)
 
 
 @pytest.mark.parametrize(
-    ("named", "said"),
+    ("named", "words"),
     [
         ("socks5://clerk:{}@corner:1080", SPOKEN),
         ("ftp://clerk:{}@corner", SPOKEN),
@@ -166,11 +166,11 @@ def test_a_proxys_name_and_password_are_told_it_alone_and_shown_nowhere(monkeypa
 )
 @pytest.mark.parametrize("password", [QUOTED, "secret-in-a-proxy"])
 def test_a_proxy_that_cannot_be_used_is_one_line_without_its_password(
-    named: str, said: str, password: str, monkeypatch: pytest.MonkeyPatch
+    named: str, words: str, password: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", named.format(password))
     line = prepare(SECURE)
-    assert line.startswith(f"HTTPS_PROXY names no proxy that can be used: {said}; or name")
+    assert line.startswith(f"HTTPS_PROXY names no proxy that can be used: {words}; or name")
     assert password not in line and line.endswith("or name model.example in NO_PROXY, if no proxy is needed")
 
 
@@ -189,11 +189,11 @@ def test_whatever_a_variable_holds_it_is_a_proxy_or_none_or_one_line(
         if is_exception:
             set_here.setenv("HTTP_PROXY", "corner")
         try:
-            found = proxy_to("http://10.1.2.3:8000/v1")
+            proxy = proxy_to("http://10.1.2.3:8000/v1")
         except EndpointError as error:
             assert not is_exception and str(error).startswith("HTTP_PROXY names no proxy that can be used: its address must")
         else:
-            assert found is None or re.fullmatch(r"https?://[^@/?#]+", found.address)
+            assert proxy is None or re.fullmatch(r"https?://[^@/?#]+", proxy.address)
 
 
 # -- through a proxy ---------------------------------------------------------------------------------------------------
@@ -215,8 +215,8 @@ def test_a_plain_call_goes_through_the_proxy_which_is_told_its_password(monkeypa
     (head, _) = proxy.heads
     assert head.startswith("POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
     assert f"proxy-authorization: basic {b64encode(f'clerk:{PASSWORD}'.encode()).decode()}".lower() in head.lower()
-    assert [one.headers["authorization"] for one in server.requests] == [f"Bearer {KEY}"] * 2
-    assert all("proxy-authorization" not in one.headers for one in server.requests)
+    assert [request.headers["authorization"] for request in server.requests] == [f"Bearer {KEY}"] * 2
+    assert all("proxy-authorization" not in request.headers for request in server.requests)
 
 
 @pytest.mark.parametrize("with_word", [False, True])
@@ -268,7 +268,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(
-    ("does", "url", "kind", "said"),
+    ("does", "url", "kind", "words"),
     [
         ("asks", PLAIN, BadAnswer, "the proxy asks for a name and a password"),
         ("asks", SECURE, BadAnswer, "the proxy asks for a name and a password"),
@@ -284,12 +284,12 @@ ANSWERS = {
     ],
 )
 def test_what_a_proxy_says_in_the_endpoints_place_is_a_failure_with_a_name(
-    does: str, url: str, kind: type[CallFailed], said: str, monkeypatch: pytest.MonkeyPatch
+    does: str, url: str, kind: type[CallFailed], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProxyServer(answer=ANSWERS[does]) as proxy:
         monkeypatch.setenv("ALL_PROXY", with_password(proxy.url))
         failure = failed(url)
-    assert type(failure) is kind and failure.detail.startswith(said)
+    assert type(failure) is kind and failure.detail.startswith(words)
     assert not failure.paid, "nobody read the prompt"
     assert "ALL_PROXY" in failure.advice
     assert len(proxy.heads) == 1, "a call is one request"

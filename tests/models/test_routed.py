@@ -118,7 +118,7 @@ def test_it_is_known_who_answers_a_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mixed", "said"),
+    ("mixed", "words"),
     [
         ({**MIXED, "default": "smal"}, "model 'mixed' routes to an unknown model 'smal'; did you mean 'small'?"),
         ({**MIXED, "subtasks": {"total": "bigg"}}, "model 'mixed' routes to an unknown model 'bigg'; did you mean 'big'?"),
@@ -129,7 +129,7 @@ def test_it_is_known_who_answers_a_request() -> None:
         ({"kind": "routed", "default": "small", "subtasks": {}}, "model.mixed.subtasks: "),
     ],
 )
-def test_a_route_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path, mixed: dict[str, Any], said: str) -> None:
+def test_a_route_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path, mixed: dict[str, Any], words: str) -> None:
     path = tmp_path / "t.toml"
     other = '[model.other]\nkind = "routed"\ndefault = "small"\nsubtasks = { total = "big" }\n'
     lines = [f"{key} = {_toml(value)}" for key, value in {**_tiny({}), **{"models": ["mixed"]}}.items() if key != "model"]
@@ -138,12 +138,12 @@ def test_a_route_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path, mixed
     path.write_text("\n".join([*lines, *tables, other]))
     with pytest.raises(BenchError) as refused:
         build_matrix(load_config(path, {}), ROOTS, "code")
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert words in str(refused.value) and "\n" not in str(refused.value)
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
     return repr(value)
 
 

@@ -40,9 +40,9 @@ def ask(asked: Request, **settings: Any) -> tuple[Reply, float]:
 
 
 def value(reply: Reply) -> Any:
-    found = extract(reply.text)
-    assert isinstance(found, Extracted)
-    return found.value
+    reading = extract(reply.text)
+    assert isinstance(reading, Extracted)
+    return reading.value
 
 
 def test_it_answers_with_the_reference_of_what_is_asked_for() -> None:
@@ -59,9 +59,9 @@ def test_its_failures_are_forgotten_required_fields_at_the_declared_rate() -> No
     trials = 1500
     failed = 0
     for number in range(trials):
-        said = value(ask(request("review", seed=seed_of(number)), failure_rate=0.2, jitter=0)[0])
-        assert said == {field: TINY.reference["review"][field] for field in said}
-        failed += said != TINY.reference["review"]
+        output = value(ask(request("review", seed=seed_of(number)), failure_rate=0.2, jitter=0)[0])
+        assert output == {field: TINY.reference["review"][field] for field in output}
+        failed += output != TINY.reference["review"]
     assert abs(failed / trials - 0.2) < 0.04
 
 
@@ -102,10 +102,10 @@ def test_it_answers_in_the_format_that_is_asked_for_whoever_asks() -> None:
             context = RequestContext(scenario.name, names, 1, 1, answer_format="fenced")
             model = SimulatedModel("simulated", SimulatedSettings(), {scenario.name: scenario})
             reply = asyncio.run(model.reply(Request((Message("user", "?"),), 1, context, schema=schema), no_time))
-            found = read(reply.text, "stop", subtasks, "fenced")
-            assert isinstance(found, Extracted) and "```python\n" in reply.text
-            assert subtask.output.model_validate(found.value.get("ship", found.value))
-            assert found.value == (
+            reading = read(reply.text, "stop", subtasks, "fenced")
+            assert isinstance(reading, Extracted) and "```python\n" in reply.text
+            assert subtask.output.model_validate(reading.value.get("ship", reading.value))
+            assert reading.value == (
                 {name: scenario.reference[name] for name in names} if len(names) > 1 else scenario.reference[names[0]]
             )
 
@@ -135,11 +135,14 @@ def test_an_agent_that_has_to_call_a_tool_calls_its_frameworks_own_when_the_work
     idle = load_pack("refunds", [ROOTS[1].parent / "worlds"])
     assert idle.environment
     done = replace(idle, environment=replace(idle.environment, reference=lambda _: None))
-    options = {"tools": [{"type": "function", "function": one} for one in ({"name": "wait"}, final)], "tool_choice": "required"}
-    told = Message("tool", json.dumps({"result": {"day": 0, "minute": 0, "events": []}}), tool_call_id="a")
+    options = {
+        "tools": [{"type": "function", "function": function} for function in ({"name": "wait"}, final)],
+        "tool_choice": "required",
+    }
+    result = Message("tool", json.dumps({"result": {"day": 0, "minute": 0, "events": []}}), tool_call_id="a")
     waited = Message("assistant", "", (ToolCall("a", "wait", '{"days": 0, "minutes": 0}'),))
     context = RequestContext("refunds", ("agent",), 1, 1, references={"agent": {"text": "All is done."}})
-    asked = Request((Message("user", "Go."), waited, told), 1, context, options=json.dumps(options))
+    asked = Request((Message("user", "Go."), waited, result), 1, context, options=json.dumps(options))
     model = SimulatedModel("simulated", SimulatedSettings(), {"refunds": done})
     [call] = asyncio.run(model.reply(asked, no_time)).tool_calls
     assert (call.name, json.loads(call.arguments)) == ("final_result", {"text": "All is done."})

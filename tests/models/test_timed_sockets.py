@@ -50,10 +50,10 @@ def test_bytes_that_lay_unread_had_come_when_they_came(into: bool) -> None:
 
 @given(st.integers(-(10**12), 10**12))
 def test_a_wall_clock_that_was_set_meanwhile_moves_no_arrival_out_of_what_is_possible(shift: int) -> None:
-    with TimedSocket(socket.AF_INET, socket.SOCK_STREAM, 0) as one:
+    with TimedSocket(socket.AF_INET, socket.SOCK_STREAM, 0) as timed:
         stamp = TIMESPEC.pack(*divmod(time_ns() + shift, 10**9))
-        one._stamp([(socket.SOL_SOCKET, STAMP, stamp)])
-        assert one.sent <= one.arrived <= perf_counter_ns()
+        timed._stamp([(socket.SOL_SOCKET, STAMP, stamp)])
+        assert timed.sent <= timed.arrived <= perf_counter_ns()
 
 
 @stamped

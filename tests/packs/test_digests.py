@@ -189,8 +189,8 @@ def test_the_packs_that_ship_keep_their_graders_and_baselines_out_of_what_is_ask
             scenario = load_pack(f"{pack}:{variant}", ROOTS)
             code = code_of(folder, scenario, entry_of(folder, variant).name)
             asked, grading = ({path.name for path in paths} for paths in (code.asked, code.grading))
-            graders = [getattr(one, "func", one) for one in (scenario.grade, scenario.baseline) if one]
-            homes = {Path(inspect.getfile(one)).name for one in graders}
+            graders = [getattr(function, "func", function) for function in (scenario.grade, scenario.baseline) if function]
+            homes = {Path(inspect.getfile(grader)).name for grader in graders}
             assert homes <= grading and not homes & asked, (pack, variant)
 
 

@@ -40,8 +40,8 @@ def plain(instructions: str = "Say it.") -> Scenario:
 
 
 def test_at_the_first_level_what_is_read_stands_in_another_order_and_every_word_stays(tmp_path: Path) -> None:
-    [told] = retold(plain(), folder_in(tmp_path, "epsilon_1")).task.subtasks
-    assert (told.reads, told.instructions) == (("b", "a"), "Say it.")
+    [subtask] = retold(plain(), folder_in(tmp_path, "epsilon_1")).task.subtasks
+    assert (subtask.reads, subtask.instructions) == (("b", "a"), "Say it.")
 
 
 def test_at_the_second_level_instructions_and_role_are_in_other_words_and_examples_stay(tmp_path: Path) -> None:

@@ -63,15 +63,15 @@ def test_two_packs_of_one_name_share_no_module(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [
         ("tinny", "unknown scenario 'tinny'; did you mean 'tiny'?"),
         ("tiny:papr", "scenario 'tiny' has no variant 'papr'; did you mean 'paper'?"),
         ("tiny:huge", "scenario 'tiny' has no variant 'huge'; known: paper"),
     ],
 )
-def test_an_unknown_pack_or_variant_is_refused_with_the_nearest(tiny: Path, name: str, said: str) -> None:
-    assert refusal(tiny, name) == said
+def test_an_unknown_pack_or_variant_is_refused_with_the_nearest(tiny: Path, name: str, words: str) -> None:
+    assert refusal(tiny, name) == words
 
 
 def test_instances_share_the_packs_name_and_code_and_have_tasks_of_their_own() -> None:
@@ -106,7 +106,7 @@ def test_an_unknown_instance_is_refused_with_the_nearest(orchard: Path, tiny: Pa
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "words"),
     [
         ("None", "returns None; return the names of the instances"),
         ("'spring'", "returns 'spring'; return the names of the instances"),
@@ -118,9 +118,9 @@ def test_an_unknown_instance_is_refused_with_the_nearest(orchard: Path, tiny: Pa
         ("3", "instances(folder) fails: TypeError"),
     ],
 )
-def test_instances_that_cannot_be_used_are_refused_in_one_line(orchard: Path, returned: str, said: str) -> None:
+def test_instances_that_cannot_be_used_are_refused_in_one_line(orchard: Path, returned: str, words: str) -> None:
     in_code("return SEASONS", f"return {returned}")(orchard)
-    assert said in refusal(orchard)
+    assert words in refusal(orchard)
 
 
 def test_a_pack_must_say_that_it_has_instances_and_take_the_one_that_is_asked_for(orchard: Path) -> None:
@@ -204,7 +204,7 @@ def test_an_added_variant_is_asked_by_its_own_file_and_by_all_that_this_imports(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("VARIANTS = ('paper',)", "the variant 'paper' stands twice; rename one"),
         ("VARIANTS = 'short'", "variants.py: VARIANTS is 'short'; write a tuple of names"),
@@ -212,9 +212,9 @@ def test_an_added_variant_is_asked_by_its_own_file_and_by_all_that_this_imports(
         ("VARIANTS = ('short',)", "variants.py: defines no function scenario(folder)"),
     ],
 )
-def test_an_added_file_of_variants_that_cannot_be_used_is_refused_in_one_line(tiny: Path, text: str, said: str) -> None:
+def test_an_added_file_of_variants_that_cannot_be_used_is_refused_in_one_line(tiny: Path, text: str, words: str) -> None:
     (tiny / "variants.py").write_text(text)
-    assert said in refusal(tiny, "tiny:short")
+    assert words in refusal(tiny, "tiny:short")
 
 
 def test_a_byte_order_mark_is_no_part_of_what_a_model_reads(tiny: Path) -> None:

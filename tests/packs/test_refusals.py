@@ -219,9 +219,9 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
 
 @pytest.mark.parametrize("what", UNUSABLE)
 def test_a_pack_that_cannot_be_used_is_refused_in_one_line_that_says_why(pack: Path, what: str) -> None:
-    corrupt, said = UNUSABLE[what]
+    corrupt, words = UNUSABLE[what]
     corrupt(pack)
-    assert said in refusal(pack)
+    assert words in refusal(pack)
 
 
 @pytest.mark.parametrize("text", ["`gather`", "`int(x)`", "`numpy.array`", "`a b.txt`", "Write days.csv.", "`.txt`", "`x`"])
@@ -273,8 +273,8 @@ def test_a_reference_is_read_as_it_stands_and_only_where_a_model_could_answer_it
     except PackError as error:
         assert "\n" not in str(error)
         assert not finite(answer) or "\\ud" in text  # half a surrogate pair
-        found = extract(text)
-        assert not isinstance(found, Extracted) or found.value != answer
+        reading = extract(text)
+        assert not isinstance(reading, Extracted) or reading.value != answer
     else:
         assert read == answer
         assert extract(json.dumps(read)) == Extracted(answer, 0, len(text))

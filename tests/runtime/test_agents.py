@@ -222,8 +222,8 @@ def test_agents_at_work_at_the_same_time_do_not_cause_each_others_calls() -> Non
 
     result = conducted(architecture, {"apples": [{"crates": 1, "trees": 3}]}, pack="orchard")
     by_subtask = {(call.subtasks[0], call.cause, call.attempt) for call in events(result, Called)}
-    assert {one for one in by_subtask if one[0] == "pears"} == {("pears", "first", 1), ("pears", "step", 1)}
-    assert {one for one in by_subtask if one[0] == "apples"} == {("apples", "first", 1), ("apples", "retry", 2)}
+    assert {key for key in by_subtask if key[0] == "pears"} == {("pears", "first", 1), ("pears", "step", 1)}
+    assert {key for key in by_subtask if key[0] == "apples"} == {("apples", "first", 1), ("apples", "retry", 2)}
 
 
 def test_agents_that_are_samples_of_one_attempt_keep_their_own_turns() -> None:

@@ -27,7 +27,7 @@ def test_what_was_refused_and_the_validation_are_asked_again(architecture: str) 
     result, _ = scripted(architecture, faults=[ALARM])
     assert (result.record.outcome, calls(result)) == ("solved", [*PASS, *AGAIN])
     assert stages(result) == NOTICED
-    rejected = [(one.subtask, one.reason) for one in events(result, Judged) if not one.accepted]
+    rejected = [(event.subtask, event.reason) for event in events(result, Judged) if not event.accepted]
     assert rejected == [("total", "found_wrong")]
 
 
@@ -38,11 +38,11 @@ def test_one_call_for_all_is_made_again_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["monolithic", "static", "runtime_structured"])
-@pytest.mark.parametrize(("said", "impact"), [([True, False, True], "masked"), ([True, True, True], "effective")])
-def test_a_validation_that_refuses_by_itself_masks_the_fault(architecture: str, said: list[bool], impact: str) -> None:
+@pytest.mark.parametrize(("approvals", "impact"), [([True, False, True], "masked"), ([True, True, True], "effective")])
+def test_a_validation_that_refuses_by_itself_masks_the_fault(architecture: str, approvals: list[bool], impact: str) -> None:
     pack = "multi_file_debugging:paper_sized"
     reference = loaded(pack)[pack].reference
-    validation = {"fixed": said, "approved": all(said)}
+    validation = {"fixed": approvals, "approved": all(approvals)}
     script: dict[str, list[Any]] = {"validation": [validation], "+".join(reference): [{**reference, "validation": validation}]}
     fault = {**ALARM, "subtask": "validation"}
     matrix = matrix_of(pack, {"plan": [fault]}, architectures=[architecture])

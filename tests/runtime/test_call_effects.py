@@ -128,7 +128,7 @@ def test_a_rate_limit_and_a_time_out_each_spoil_one_try_in_the_plans_order() -> 
         (1, "timed_out", 5.0, False),
         (1, None, 0.0, True),
     ]
-    assert [one[1] for one in tries(struck("timeout", "rate_limit"))] == ["timed_out", "rate_limited", None]
+    assert [tried[1] for tried in tries(struck("timeout", "rate_limit"))] == ["timed_out", "rate_limited", None]
 
 
 def test_two_delays_of_one_call_add_up() -> None:

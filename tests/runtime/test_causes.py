@@ -86,7 +86,9 @@ def test_a_call_is_a_retry_or_a_rerun_only_after_a_failure_since_its_subtasks_we
             if course.failures:
                 course.recover(list(course.failures)[detail % len(course.failures)])
         else:
-            last = max((asked[name] for name in names if name in asked), key=lambda one: one.began, default=None)
+            last = max(
+                (asked[name] for name in names if name in asked), key=lambda earlier_ask: earlier_ask.began, default=None
+            )
             began = course.log.next_number
             ask = course.ask(*names, question=detail)
             assert told(ask) == expected(course, names, last, ask, detail)
@@ -113,10 +115,10 @@ def expected(
         return "first", 1, 1, None
     before = last.ask
     since = [event for event in course.failures if event >= last.began]
-    own = [event for event in since if course.failures[event] & set(names)]
+    causes = [event for event in since if course.failures[event] & set(names)]
     if since:
         assert ask.context.attempt > before.context.attempt
-        return ("retry", ask.context.attempt, 1, own[-1]) if own else ("rerun", ask.context.attempt, 1, since[-1])
+        return ("retry", ask.context.attempt, 1, causes[-1]) if causes else ("rerun", ask.context.attempt, 1, since[-1])
     assert ask.context.sample >= before.context.sample
     sample = ask.context.sample
     if before.caused_by is not None:
@@ -151,9 +153,9 @@ def test_of_several_failures_the_latest_of_ones_own_is_the_cause() -> None:
     course = Course()
     course.ask("a", "b")
     course.reject("a")
-    own = course.reject("a")
+    rejection = course.reject("a")
     course.reject("c")
-    assert told(course.ask("a", "b")) == ("retry", 2, 1, own)
+    assert told(course.ask("a", "b")) == ("retry", 2, 1, rejection)
 
 
 def test_what_failed_before_the_subtasks_were_last_asked_for_causes_nothing() -> None:

@@ -27,7 +27,7 @@ Asked = list[tuple[str, bool]]
 
 def with_checks(wrap: Callable[[Check], Check], **changes: Any) -> Scenario:
     """The pack with these in the place of its checks."""
-    subtasks = tuple(replace(one, checks=tuple(map(wrap, one.checks))) for one in TINY.task.subtasks)
+    subtasks = tuple(replace(subtask, checks=tuple(map(wrap, subtask.checks))) for subtask in TINY.task.subtasks)
     return replace(TINY, task=replace(TINY.task, subtasks=subtasks), **changes)
 
 
@@ -83,7 +83,7 @@ def test_no_check_that_waits_is_ever_asked_on_the_event_loop(point: str, effect:
     settings: dict[str, Any] = {"architecture": PARALLEL, "model": {"failure_rate": 0.3}, "repetitions": 6}
     results = trials_of(watched(asked), [*OURS, *PARALLEL], faults, **settings)
     assert {result.record.outcome for result in results} <= {"solved", "wrong", "gave_up"}, [
-        one.record.reason for one in results
+        result.record.reason for result in results
     ]
     assert len(asked) >= len(results) and {apart for _, apart in asked} == {True}
 
@@ -94,11 +94,11 @@ def test_a_trial_whose_checks_are_asked_apart_has_the_events_of_any_other() -> N
         for point, effect in (("output", "wrong_value"), ("call", "slow"))
     ]
     architectures = [*OURS, *PARALLEL]
-    one, *others = (
+    reply, *others = (
         [result.record.events for result in trials_of(scenario, architectures, faults, architecture=PARALLEL, repetitions=4)]
         for scenario in (TINY, watched([]), watched([]))
     )
-    assert all(other == one for other in others)
+    assert all(other == reply for other in others)
 
 
 def test_the_same_output_in_the_same_context_is_asked_about_once() -> None:
@@ -146,7 +146,7 @@ def test_checks_of_a_large_reply_are_asked_in_a_thread() -> None:
 
 def with_signal(subtask: str, **signal: Any) -> Scenario:
     """The pack with this in the place of a signal of a subtask's."""
-    subtasks = tuple(replace(one, **signal) if one.name == subtask else one for one in TINY.task.subtasks)
+    subtasks = tuple(replace(named, **signal) if named.name == subtask else named for named in TINY.task.subtasks)
     return replace(TINY, task=replace(TINY.task, subtasks=subtasks))
 
 

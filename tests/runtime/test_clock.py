@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bench.runtime import loop
 from bench.runtime.clock import TrialClock, in_seconds, total, union
 
-INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda one: (one[0], sum(one))))
+INTERVALS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)).map(lambda interval: (interval[0], sum(interval))))
 
 
 def run(clock: TrialClock, work: Coroutine[Any, Any, None]) -> None:
@@ -32,7 +32,7 @@ def busy(seconds: float) -> None:
 @given(INTERVALS)
 def test_a_union_is_the_same_points_in_time_disjoint_and_in_order(intervals: list[tuple[int, int]]) -> None:
     merged = union(intervals)
-    assert all(one[1] < other[0] for one, other in itertools.pairwise(merged))
+    assert all(interval[1] < other[0] for interval, other in itertools.pairwise(merged))
     for point in range(80):
         inside = any(start < point + 0.5 < end for start, end in intervals)
         assert inside is any(start < point + 0.5 < end for start, end in merged)
@@ -105,12 +105,12 @@ def test_time_does_not_pass_before_a_call_that_was_declared_has_come() -> None:
     async def work() -> None:
         with clock.elsewhere():
             clock.expect(1)
-            own = asyncio.create_task(clock.sleep(1))
+            sleep = asyncio.create_task(clock.sleep(1))
             await asyncio.sleep(0.02)
             assert clock.now() == 0
             async with clock.arrival("a call"):
                 await clock.sleep(3)
-            await own
+            await sleep
 
     run(clock, work())
     assert in_seconds(clock.now()) == 3.0

@@ -34,9 +34,9 @@ class Counted:
         self.passed = 0
 
     def search(self, text: str, at: int) -> re.Match[str] | None:
-        found = self._pattern.search(text, at)
-        self.passed += (found.end() if found else len(text)) - at
-        return found
+        match = self._pattern.search(text, at)
+        self.passed += (match.end() if match else len(text)) - at
+        return match
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -34,15 +34,15 @@ CODED = st.fixed_dictionaries({"plan": TEXTS, "code": TEXTS})
 
 
 def value_of(text: str, tags: Tags = THINK) -> Json:
-    found = read(text, "stop", [TOTAL], tags=tags)
-    assert isinstance(found, Extracted), found
-    return found.value
+    reading = read(text, "stop", [TOTAL], tags=tags)
+    assert isinstance(reading, Extracted), reading
+    return reading.value
 
 
 def why(text: str, finish: str = "stop") -> tuple[str, str]:
-    found = read(text, finish, [TOTAL])
-    assert isinstance(found, Unreadable), found
-    return found.reason, found.detail
+    reading = read(text, finish, [TOTAL])
+    assert isinstance(reading, Unreadable), reading
+    return reading.reason, reading.detail
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_whatever_a_draft_holds_the_answer_behind_it_is_read(
 def test_a_closing_tag_in_code_ends_no_draft_where_code_stands_in_blocks(code: str) -> None:
     for value, subtask in (({"plan": "p", "code": code}, FUNCTION), ({"code": code}, CODE_ALONE)):
         for draft in ("", "<think>```python\nreturn {'a': 1}\n```\n</think>", 'Or:\n```python\n{"plan": \n</think>\n'):
-            found = read(draft + written(value, answer_schema([subtask])).text, "stop", [subtask], "fenced")
-            assert isinstance(found, Extracted) and found.value == value
+            reading = read(draft + written(value, answer_schema([subtask])).text, "stop", [subtask], "fenced")
+            assert isinstance(reading, Extracted) and reading.value == value
 
 
 @given(NOTES, CODED)
 def test_so_is_code_in_longer_fences_and_in_the_json_itself(notes: str, value: dict[str, Any]) -> None:
     text = f"{notes}</think>\n{written(value, answer_schema([FUNCTION])).text}"
-    found = read(text, "stop", [FUNCTION], "fenced")
-    assert isinstance(found, Extracted) and found.value == value
+    reading = read(text, "stop", [FUNCTION], "fenced")
+    assert isinstance(reading, Extracted) and reading.value == value
 
 
 @given(NOTES.filter(lambda text: not any(closing in text for closing in CLOSING) and not text.startswith("<think>")))

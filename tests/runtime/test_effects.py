@@ -111,17 +111,17 @@ def test_a_wrong_value_is_valid_by_schema_and_another_value(
 def test_a_truncated_object_is_cut_off(output: tuple[Scenario, Subtask], seed: int) -> None:
     changed = strike("truncated", target(*output), seed)
     assert changed is not None
-    found = extract(changed)
-    assert isinstance(found, Unreadable)
-    assert found.reason == "cut_off"
+    reading = extract(changed)
+    assert isinstance(reading, Unreadable)
+    assert reading.reason == "cut_off"
 
 
 @pytest.mark.parametrize(("name", "reason"), [("not_json", "not_json"), ("empty", "empty"), ("refusal", "refusal")])
 def test_a_reply_without_json_is_read_as_what_it_is(name: str, reason: str) -> None:
     for (scenario, subtask), seed in itertools.product(OUTPUTS, range(5)):
-        found = extract(str(strike(name, target(scenario, subtask), seed)))
-        assert not isinstance(found, Extracted), (scenario.name, subtask.name)
-        assert found.reason == reason, (scenario.name, subtask.name)
+        reading = extract(str(strike(name, target(scenario, subtask), seed)))
+        assert not isinstance(reading, Extracted), (scenario.name, subtask.name)
+        assert reading.reason == reason, (scenario.name, subtask.name)
 
 
 GATHER = TINY.task.subtasks[0]

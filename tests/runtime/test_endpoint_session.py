@@ -207,13 +207,13 @@ def test_a_fault_in_what_was_read_is_detected_where_its_reply_is_rejected() -> N
 )
 def test_an_address_names_its_subtasks(path: str, names: list[str] | None) -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
-        found.append(endpoint.named(path))
+        named.append(endpoint.named(path))
         assert endpoint.base_url() == "http://here/v1"
         assert endpoint.base_url(GATHER, REVIEW) == "http://here/gather+review/v1"
 
-    found: list[Any] = []
+    named: list[Any] = []
     served(work)
-    assert (found[0] and [subtask.name for subtask in found[0]]) == names
+    assert (named[0] and [subtask.name for subtask in named[0]]) == names
 
 
 def test_a_client_that_leaves_while_its_call_waits_for_a_slot_paid_nothing() -> None:
@@ -320,7 +320,7 @@ def test_a_framework_is_asked_in_code_blocks_and_its_replies_are_read_so_its_own
             assert (await endpoint.answer((draft,), asked)).text == unended
             assert (await endpoint.answer((draft,), (*asked, OTHER[0]))).text == good
             for handed_in in (good, json.dumps(reference)):
-                [proposal] = [one async for one in endpoint.submit({"draft": handed_in})]
+                [proposal] = [handed async for handed in endpoint.submit({"draft": handed_in})]
                 assert proposal.parts["draft"].value == reference
                 assert proposal.calls == (2,)
                 assert workbench.verify(proposal) is None

@@ -52,7 +52,7 @@ def test_what_is_due_depends_on_no_order_and_on_nothing_asked_before(
         for due in busy.due(earlier, [subtask], number):
             busy.plan(due, 1)
     together = told(busy.due(point, order, attempt))
-    alone = [one for subtask in order for one in told(schedule_of(seed=seed).due(point, [subtask], attempt))]
+    alone = [due for subtask in order for due in told(schedule_of(seed=seed).due(point, [subtask], attempt))]
     assert together == alone
 
 
@@ -125,7 +125,7 @@ def endings(answered: bool, in_lineage: bool, detected: bool) -> list[str]:
     if detected:
         receipt.detect()
         receipt.detect()
-    schedule.close(answered, lambda one: in_lineage and one is receipt)
+    schedule.close(answered, lambda candidate: in_lineage and candidate is receipt)
     assert {event.call for event in log} == {4}
     return [event.stage for event in log]
 

@@ -27,7 +27,7 @@ def courses(draw: st.DrawFn) -> list[Event]:
         calls = tuple(range(call + 1, call + 1 + draw(st.integers(0, 3))))
         call += len(calls)
         made_from = tuple(draw(st.lists(st.sampled_from(written), unique=True, max_size=2))) if written else ()
-        version = (name, 1 + sum(one == name for one, _ in written))
+        version = (name, 1 + sum(earlier == name for earlier, _ in written))
         events.append(committed(*version, calls, made_from))
         if draw(st.booleans()):
             events.append(events[-1])

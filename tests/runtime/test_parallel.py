@@ -127,18 +127,18 @@ def test_the_simulated_model_answers_what_was_made_at_run_time() -> None:
 
 @pytest.mark.parametrize(("failure_rate", "text"), [(0.0, "many"), (1.0, None)])
 def test_the_simulated_model_answers_by_the_reference_that_came_with_it(failure_rate: float, text: str | None) -> None:
-    said: list[Output | None] = []
+    outputs: list[Output | None] = []
 
     async def architecture(_: Task, workbench: Workbench) -> None:
         note = note_of()
         workbench.add(note, reference={"text": "many"})
         workbench.commit_unverified(await workbench.propose(note))
-        said.append(workbench.output(note))
+        outputs.append(workbench.output(note))
         raise GaveUp([note.name], "it was only to be noted")
 
     simulated = SimulatedModel("m", SimulatedSettings(failure_rate=failure_rate), {ORCHARD.key: ORCHARD})
     assert conducted(architecture, pack=PACK, model=simulated).record.outcome == "gave_up"
-    assert said == [Note(text=text) if text else None]
+    assert outputs == [Note(text=text) if text else None]
 
 
 def test_what_was_planned_stands_on_its_plan_and_is_not_shown_it() -> None:

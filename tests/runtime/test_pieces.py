@@ -39,9 +39,9 @@ def test_a_reply_that_nothing_struck_is_left_as_it_was_to_the_letter() -> None:
 def test_a_changed_part_leaves_the_others_and_what_stands_around_them() -> None:
     struck = pieces(FENCED)
     struck.put("total", '{"unit": "apples"}', ends_reply=False)
-    found = extract(struck.text)
-    assert isinstance(found, Extracted)
-    assert found.value == {**TINY.reference, "total": {"unit": "apples"}}
+    reading = extract(struck.text)
+    assert isinstance(reading, Extracted)
+    assert reading.value == {**TINY.reference, "total": {"unit": "apples"}}
     assert struck.text.startswith("Here it is:\n```json\n")
     assert struck.text.endswith("\n```\nDone.")
 
@@ -58,9 +58,9 @@ def test_words_in_the_place_of_one_part_break_the_reply_but_keep_the_rest() -> N
     struck = pieces(FENCED)
     struck.put("total", "I cannot.", ends_reply=False)
     assert '"total": I cannot., "review"' in struck.text
-    found = extract(struck.text)
-    assert isinstance(found, Unreadable)
-    assert found.reason == "not_json"
+    reading = extract(struck.text)
+    assert isinstance(reading, Unreadable)
+    assert reading.reason == "not_json"
 
 
 def test_words_or_nothing_in_the_place_of_the_only_part_are_the_whole_reply() -> None:
@@ -83,7 +83,7 @@ VALUES: dict[str, Any] = {
 
 
 def in_blocks(*subtasks: Subtask) -> str:
-    value = {one.name: VALUES[one.name] for one in subtasks} if len(subtasks) > 1 else VALUES[subtasks[0].name]
+    value = {subtask.name: VALUES[subtask.name] for subtask in subtasks} if len(subtasks) > 1 else VALUES[subtasks[0].name]
     answer = written(value, answer_schema(subtasks))
     return f"Here:\n```json\n{json.dumps(answer.value)}\n```" + "".join(answer.blocks.values()) + "\nDone."
 
@@ -93,7 +93,7 @@ def struck(effect: str, seed: int, name: str, *subtasks: Subtask) -> str | None:
     taken = pieces_of(in_blocks(*subtasks), "stop", subtasks, "fenced")
     part = taken.part(name)
     assert part and part.value == VALUES[name]
-    output = next(one.output for one in subtasks if one.name == name)
+    output = next(subtask.output for subtask in subtasks if subtask.name == name)
     text = TEXTS[effect].strike(Target(part.text, part.value, output), Random(seed))
     if text is None:
         return None
@@ -105,19 +105,19 @@ def struck(effect: str, seed: int, name: str, *subtasks: Subtask) -> str | None:
 def test_a_fenced_reply_that_nothing_struck_is_left_as_it_was_to_the_letter(subtasks: tuple[Subtask, ...]) -> None:
     text = in_blocks(*subtasks)
     assert pieces_of(text, "stop", subtasks, "fenced").text == text
-    found = read(text, "stop", subtasks, "fenced")
-    assert isinstance(found, Extracted)
-    assert found.value == (VALUES if len(subtasks) > 1 else VALUES[subtasks[0].name])
+    reading = read(text, "stop", subtasks, "fenced")
+    assert isinstance(reading, Extracted)
+    assert reading.value == (VALUES if len(subtasks) > 1 else VALUES[subtasks[0].name])
 
 
 @pytest.mark.parametrize("subtasks", [(FUNCTION,), (PATCH,), CODED])
 @pytest.mark.parametrize("effect", ["missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"])
 def test_a_fenced_reply_that_was_struck_is_never_taken(effect: str, subtasks: tuple[Subtask, ...]) -> None:
-    for name in (one.name for one in subtasks):
+    for name in (subtask.name for subtask in subtasks):
         for seed in range(40):
             text = struck(effect, seed, name, *subtasks)
             assert text is not None and text != in_blocks(*subtasks)
-            values = {one: part.value for one, part in parts_of(text, "stop", subtasks, "fenced").items()}
+            values = {name: part.value for name, part in parts_of(text, "stop", subtasks, "fenced").items()}
             verdicts = judge(subtasks, values, {}, {})
             assert isinstance(verdicts[name], Rejected), text
 
@@ -127,9 +127,9 @@ def test_a_field_that_goes_missing_may_be_code_and_then_its_block_is_gone() -> N
     without = {name for name in ("find", "replace") for text in texts if text and f"patch.edits[0].{name}:" not in text}
     assert without == {"find", "replace"}
     for text in filter(None, texts):
-        found = read(text, "stop", CODED, "fenced")
-        assert isinstance(found, Extracted)
-        assert found.value["function"] == VALUES["function"], "the other part is as it was"
+        reading = read(text, "stop", CODED, "fenced")
+        assert isinstance(reading, Extracted)
+        assert reading.value["function"] == VALUES["function"], "the other part is as it was"
         assert text.endswith("\nDone.")
 
 
@@ -170,11 +170,11 @@ def test_a_fault_strikes_the_answer_and_leaves_the_draft_before_it(
         bare, behind = (
             pieces_of(text, "stop", subtasks, "fenced", (*THINK, ("<r>", "</r>"))) for text in (answer, draft + answer)
         )
-        for name in (one.name for one in reversed(subtasks)):
+        for name in (subtask.name for subtask in reversed(subtasks)):
             part = bare.part(name)
             assert part == behind.part(name)
             strike = TEXTS[effect].strike
-            output = next(one.output for one in subtasks if one.name == name)
+            output = next(subtask.output for subtask in subtasks if subtask.name == name)
             if part and (text := strike(Target(part.text, part.value, output), Random(1))) is not None:
                 for struck in (bare, behind):
                     struck.put(name, text, TEXTS[effect].ends_reply)

@@ -48,7 +48,7 @@ def test_withdrawing_takes_an_output_and_exactly_what_was_made_from_it(name: str
     state = full()
     taken = state.withdraw(name)
     assert sorted(taken) == sorted(STANDS_ON[name])
-    assert {one for one in NAMES if one in state} == set(NAMES) - STANDS_ON[name]
+    assert {committed for committed in NAMES if committed in state} == set(NAMES) - STANDS_ON[name]
     assert state.withdraw(name) == []
 
 
@@ -81,12 +81,12 @@ def test_a_subtask_whose_name_is_taken_or_that_reads_what_does_not_exist_is_refu
     state = empty()
     with pytest.raises(ValueError, match=name if name != "e" else reads[0]):
         state.add(Subtask(name, "do it", reads, Output))
-    assert [one.name for one in state.ready] == ["a"]
+    assert [subtask.name for subtask in state.ready] == ["a"]
 
 
 def test_a_subtask_that_is_added_comes_last_and_may_be_read_by_the_next() -> None:
     state = empty()
     state.add(Subtask("e", "do it", ("doc",), Output))
     state.add(Subtask("f", "do it", ("e",), Output))
-    assert [one.name for one in state.ready] == ["a", "e"]
+    assert [subtask.name for subtask in state.ready] == ["a", "e"]
     assert state.lacks(state.subtask("f")) == ["e"]

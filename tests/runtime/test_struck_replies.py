@@ -88,7 +88,7 @@ def test_a_struck_reply_that_was_bad_before_would_have_been_rejected_anyway(arch
 
 def test_the_verdicts_on_a_reply_say_of_which_kind_its_violations_are() -> None:
     result, _ = scripted("runtime_structured", {"total": [TOO_LOW]}, [struck()])
-    kinds = [(one.view, one.accepted, one.violation) for one in events(result, Judged) if one.subtask == "total"]
+    kinds = [(event.view, event.accepted, event.violation) for event in events(result, Judged) if event.subtask == "total"]
     assert kinds == [("undamaged", False, "content"), ("told", False, "missing_field"), ("told", True, None)]
 
 
@@ -121,16 +121,16 @@ def test_a_fault_that_nobody_detects_was_effective_all_the_same() -> None:
 
 
 def test_a_finding_made_from_a_damaged_output_does_not_count_against_the_undamaged_one() -> None:
-    found = {"approved": False, "problems": ["12 + 30 is 42"]}
-    result, _ = scripted("static", {"review": [found]}, [struck("wrong_value")])
-    told = [(judged.subtask, judged.reason) for judged in events(result, Judged) if judged.view == "told"]
-    assert ("total", "found_wrong") in told
+    review = {"approved": False, "problems": ["12 + 30 is 42"]}
+    result, _ = scripted("static", {"review": [review]}, [struck("wrong_value")])
+    shown = [(judged.subtask, judged.reason) for judged in events(result, Judged) if judged.view == "told"]
+    assert ("total", "found_wrong") in shown
     assert undamaged(result) == [("total", "accepted", 1)]
 
 
 def test_a_finding_in_the_same_undamaged_reply_counts() -> None:
-    found = {"approved": False, "problems": ["12 + 30 is 42"]}
-    result, _ = scripted("monolithic", {ALL: [{**TINY.reference, "review": found}]}, [struck()])
+    review = {"approved": False, "problems": ["12 + 30 is 42"]}
+    result, _ = scripted("monolithic", {ALL: [{**TINY.reference, "review": review}]}, [struck()])
     assert undamaged(result) == [("total", "found_wrong", 1)]
 
 
@@ -176,9 +176,9 @@ def test_a_fault_strikes_the_answer_and_not_the_draft_in_the_same_reply(effect: 
     draft = f"<think>At first: {json.dumps(TOO_LOW)}.</think>"
     result = worked(once, [struck(effect)], {"total": [draft + GOOD["total"]]})
     assert undamaged(result) == [("total", "accepted", 1)]
-    call = next(one for one in events(result, Called) if one.subtasks == ("total",))
-    told = [result.texts[text] for text in (call.reply, call.delivered) if text]
-    assert told[0] == draft + GOOD["total"] and told[1] != told[0] and told[1].startswith(draft)
+    call = next(event for event in events(result, Called) if event.subtasks == ("total",))
+    replies = [result.texts[text] for text in (call.reply, call.delivered) if text]
+    assert replies[0] == draft + GOOD["total"] and replies[1] != replies[0] and replies[1].startswith(draft)
     assert result.record.outcome == "solved" or effect == "wrong_value"
 
 
@@ -229,11 +229,11 @@ OTHER = (BAD, PLAN, *DRAFTS, "", '{"total": 4', "I'm sorry, no.", RateLimited("4
 REPLIES = (None, None, None, *OTHER)
 PLANS = st.lists(
     st.tuples(st.sampled_from(CELLS), st.sampled_from(["*", *GOOD]), st.sampled_from([(1,), (1, 2), None])).map(
-        lambda one: {
-            "effect": one[0][0],
-            "point": one[0][1],
-            "subtask": one[1],
-            **({"attempts": list(one[2])} if one[2] else {"probability": 0.5}),
+        lambda row: {
+            "effect": row[0][0],
+            "point": row[0][1],
+            "subtask": row[1],
+            **({"attempts": list(row[2])} if row[2] else {"probability": 0.5}),
         }
     ),
     min_size=1,
@@ -276,8 +276,8 @@ def refused(fault: Fault) -> bool:
 
 def assert_each_struck_reply_is_judged_undamaged_once(result: TrialResult) -> None:
     """Where its struck form had a verdict. An agent's plan has one with the answer that it led to."""
-    judged = {(call, one.subtask) for one in events(result, Judged) if one.view != "undamaged" for call in one.calls}
-    numbers = [one.fault for one in events(result, Judged) if one.view == "undamaged"]
+    judged = {(call, event.subtask) for event in events(result, Judged) if event.view != "undamaged" for call in event.calls}
+    numbers = [event.fault for event in events(result, Judged) if event.view == "undamaged"]
     expected = [
         event.fault
         for event in events(result, Faulted)

@@ -39,15 +39,15 @@ PROSE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="{")
 
 
 def value_in(text: str) -> Json:
-    found = extract(text)
-    assert isinstance(found, Extracted), found
-    return found.value
+    reading = extract(text)
+    assert isinstance(reading, Extracted), reading
+    return reading.value
 
 
 def reason_of(text: str, finish: str = "stop") -> str:
-    found = extract(text, finish)
-    assert isinstance(found, Unreadable), found
-    return found.reason
+    reading = extract(text, finish)
+    assert isinstance(reading, Unreadable), reading
+    return reading.reason
 
 
 def accepted(name: str, **changed: Json) -> Any:
@@ -64,10 +64,10 @@ def test_reading_never_raises(text: str) -> None:
 @given(PROSE, OBJECTS, st.text(), st.sampled_from([None, 2]))
 def test_an_object_is_found_in_whatever_stands_around_it(before: str, value: Json, after: str, indent: int | None) -> None:
     written = json.dumps(value, ensure_ascii=False, indent=indent)
-    found = extract(f"{before}{written}{after}")
-    assert isinstance(found, Extracted)
-    assert found.value == value
-    assert f"{before}{written}{after}"[found.start : found.end] == written
+    reading = extract(f"{before}{written}{after}")
+    assert isinstance(reading, Extracted)
+    assert reading.value == value
+    assert f"{before}{written}{after}"[reading.start : reading.end] == written
 
 
 @given(OBJECTS, st.data())
@@ -170,8 +170,8 @@ def test_a_valid_output_may_be_too_weak_to_build_on() -> None:
 
 
 def test_a_finding_is_about_the_subtask_that_was_found_wrong_and_in_one_line() -> None:
-    found = finding(REVIEW, accepted("review", approved=False, problems=["12 + 30\nis 42"]))
-    assert found == Rejected("total", "found_wrong", "12 + 30 is 42")
+    violation = finding(REVIEW, accepted("review", approved=False, problems=["12 + 30\nis 42"]))
+    assert violation == Rejected("total", "found_wrong", "12 + 30 is 42")
     assert finding(REVIEW, accepted("review")) is None
 
 
@@ -202,15 +202,15 @@ def test_an_object_longer_than_the_largest_output_could_be_is_not_read() -> None
     escaped = "\\u00e9" * LARGEST_OUTPUT
     assert value_in(f'{{"a": "{escaped}"}}') == {"a": "é" * LARGEST_OUTPUT}
     longer = f'{{"a": "{escaped * 2}", "b": {{"a": 2}}}}'
-    found = extract(longer)
-    assert isinstance(found, Unreadable) and found.reason == "not_json"
-    assert found.detail == "the JSON object is malformed: it has more than 524,288 characters"
+    reading = extract(longer)
+    assert isinstance(reading, Unreadable) and reading.reason == "not_json"
+    assert reading.detail == "the JSON object is malformed: it has more than 524,288 characters"
     assert value_in(f'{longer} {{"a": 1}}') == {"a": 1}
 
 
 def test_of_many_beginnings_so_many_are_tried() -> None:
-    found = extract('{"' * MOST_BEGUN + '"} {"a": 1}')
-    assert isinstance(found, Unreadable) and found.detail == "the reply begins 1,000 objects that are no JSON"
+    reading = extract('{"' * MOST_BEGUN + '"} {"a": 1}')
+    assert isinstance(reading, Unreadable) and reading.detail == "the reply begins 1,000 objects that are no JSON"
     assert value_in('{"' * (MOST_BEGUN - 1) + '"} {"a": 1}') == {"a": 1}
 
 

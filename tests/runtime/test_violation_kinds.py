@@ -87,7 +87,7 @@ def test_a_part_that_a_reply_lacks_is_a_missing_field() -> None:
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [
-        *((one, "form") for one in ("empty", "refusal", "not_json")),
+        *((kind, "form") for kind in ("empty", "refusal", "not_json")),
         *(("cut_off", "cut_off"), ("check", "content"), ("found_wrong", "content"), ("insufficient", "insufficient")),
     ],
 )

@@ -34,7 +34,9 @@ class Bench(TrialParts):
         """The reference output of a subtask, some fields exchanged; a field of None is left out."""
         self.call += 1
         subtask = self.scenario.task.subtask(name)
-        value = {field: one for field, one in {**self.scenario.reference[name], **changed}.items() if one is not None}
+        value = {
+            field: content for field, content in {**self.scenario.reference[name], **changed}.items() if content is not None
+        }
         sources = tuple(Source(read, 0 if read in self.scenario.task.documents else 1, "digest") for read in subtask.reads)
         parts = parts_of(json.dumps(value), "stop", [subtask])
         return Proposal((subtask,), 1, (self.call,), json.dumps(value), parts, sources, ())
@@ -86,9 +88,9 @@ def test_completion_a_subtask_is_done_once_it_is_committed_and_until_it_is_reope
     bench.commit("total")
     bench.commit("review", approved=False, problems=["wrong"])
     assert bench.done("gather", "total", "review")
-    found = bench.finding("review")
-    assert found is not None
-    bench.workbench.invalidate(found)
+    violation = bench.finding("review")
+    assert violation is not None
+    bench.workbench.invalidate(violation)
     assert bench.done("gather")
     assert not bench.done("total")
     assert not bench.done("review"), "what was made from a reopened output is taken back with it"
@@ -251,11 +253,11 @@ def test_debugging_validation_reopens_the_fix_and_not_the_analysis() -> None:
     bench.commit("fix_generation")
     verdicts = [{"bug": 1, "fixed": True}, {"bug": 2, "fixed": False}, {"bug": 3, "fixed": True}]
     bench.commit("validation", verdicts=verdicts, approved=False)
-    found = bench.finding("validation")
-    assert found is not None
-    assert (found.subtask, found.reason) == ("fix_generation", "found_wrong")
-    assert "bug 2 is not fixed" in found.detail
-    bench.workbench.invalidate(found)
+    violation = bench.finding("validation")
+    assert violation is not None
+    assert (violation.subtask, violation.reason) == ("fix_generation", "found_wrong")
+    assert "bug 2 is not fixed" in violation.detail
+    bench.workbench.invalidate(violation)
     assert bench.done("analysis")
     assert not bench.done("fix_generation")
     assert not bench.done("validation")

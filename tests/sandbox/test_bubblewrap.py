@@ -35,13 +35,15 @@ def within(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def target() -> Iterator[Target]:
-    with targets(sacrificed=True) as found:
-        yield found
+    with targets(sacrificed=True) as places:
+        yield places
 
 
 @HERE
 @pytest.mark.usefixtures("within")
-@pytest.mark.parametrize("group", [pytest.param(one, marks=() if one in SHORT else pytest.mark.endurance) for one in GROUPS])
+@pytest.mark.parametrize(
+    "group", [pytest.param(group, marks=() if group in SHORT else pytest.mark.endurance) for group in GROUPS]
+)
 def test_every_attack_is_refused(group: str, target: Target) -> None:
     assert tried(attacks(group), target) == {}
     assert target.untouched()
@@ -79,11 +81,11 @@ def test_it_ends_with_its_launcher() -> None:
     assert not ours.runs() and not ours.folder.exists()
 
 
-@pytest.mark.parametrize(("named", "said"), [("docker", "there is no 'docker'"), ("bubblewrap", "there is no program bwrap")])
-def test_a_wall_that_is_not_here_is_refused_in_one_line(named: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("named", "words"), [("docker", "there is no 'docker'"), ("bubblewrap", "there is no program bwrap")])
+def test_a_wall_that_is_not_here_is_refused_in_one_line(named: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(BACKEND, named)
     monkeypatch.setenv("PATH", "/nowhere")
     bubblewrap._obstacle.cache_clear()
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=words):
         guards()
     bubblewrap._obstacle.cache_clear()

@@ -73,7 +73,7 @@ def test_a_function_that_never_comes_back_is_stopped() -> None:
 
 def test_what_a_function_does_to_its_arguments_reaches_no_other_case() -> None:
     cases = [Case(([1, 2],), 1), Case(([1, 2],), 1)]
-    assert {one.kind for one in run_cases("def first(x):\n    return x.pop(0)", "first", cases)} == {"right"}
+    assert {run_case.kind for run_case in run_cases("def first(x):\n    return x.pop(0)", "first", cases)} == {"right"}
 
 
 def test_long_values_are_cut() -> None:
@@ -82,7 +82,7 @@ def test_long_values_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("left", "right", "equal"),
     [
         (1, 1.0, True),
         (0.1 + 0.2, 0.3, True),
@@ -99,6 +99,6 @@ def test_long_values_are_cut() -> None:
         pytest.param(10**400, 10**400, True, id="large"),
     ],
 )
-def test_numbers_are_the_same_by_their_value_and_nothing_else_is(one: Json, other: Json, equal: bool) -> None:
-    assert same(one, other) == same(other, one) == equal
-    assert same(json.loads(json.dumps(other)), other) == (other == other)
+def test_numbers_are_the_same_by_their_value_and_nothing_else_is(left: Json, right: Json, equal: bool) -> None:
+    assert same(left, right) == same(right, left) == equal
+    assert same(json.loads(json.dumps(right)), right) == (right == right)

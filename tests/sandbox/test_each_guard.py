@@ -57,10 +57,10 @@ def test_what_two_guards_hold_one_of_them_holds(guard: str, kind: str, attack: s
 
 
 def test_each_guard_is_left_out_with_the_trip_wire_and_without() -> None:
-    found = list(removals())
+    removed_sets = list(removals())
     names = {guard.name for guard in guards().each}
-    assert {name for removed in found for name in removed} == names and found[0] == ()
-    assert all((name,) in found and (name, TRIP_WIRE) in found for name in names - {TRIP_WIRE})
+    assert {name for removed in removed_sets for name in removed} == names and removed_sets[0] == ()
+    assert all((name,) in removed_sets and (name, TRIP_WIRE) in removed_sets for name in names - {TRIP_WIRE})
 
 
 def test_a_table_has_a_line_for_each_removal_and_says_how_many_held() -> None:
@@ -69,8 +69,8 @@ def test_a_table_has_a_line_for_each_removal_and_says_how_many_held() -> None:
 
 
 def test_there_are_as_many_attacks_as_is_said() -> None:
-    said = re.search(r"The hostile suite has (\d+) attacks", LIMITS.read_text(encoding="utf-8"))
-    assert said and 250 <= int(said[1]) == sum(map(len, classes(sacrificed=False).values()))
+    match = re.search(r"The hostile suite has (\d+) attacks", LIMITS.read_text(encoding="utf-8"))
+    assert match and 250 <= int(match[1]) == sum(map(len, classes(sacrificed=False).values()))
 
 
 @pytest.mark.endurance

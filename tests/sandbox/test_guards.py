@@ -29,15 +29,15 @@ def on(monkeypatch: pytest.MonkeyPatch, landlock: int, filters: bool) -> Guards:
 def test_a_guard_that_the_kernel_lacks_is_missing(
     monkeypatch: pytest.MonkeyPatch, landlock: int, filters: bool, missing: set[str]
 ) -> None:
-    found = on(monkeypatch, landlock, filters)
+    guards = on(monkeypatch, landlock, filters)
     kernels = {"other files", "truncation", "TCP", "signals", "system calls"}
-    assert {guard.name for guard in found.missing} & kernels == missing
-    assert all("needed" in guard.words for guard in found.missing if guard.name in kernels)
+    assert {guard.name for guard in guards.missing} & kernels == missing
+    assert all("needed" in guard.words for guard in guards.missing if guard.name in kernels)
 
 
 def test_what_is_said_names_the_reason() -> None:
-    found = Guards((Guard("one", True, "does much"), Guard("two", False, "no kernel")))
-    assert found.as_json() == {"one": "in force", "two": "missing: no kernel"}
+    guards = Guards((Guard("one", True, "does much"), Guard("two", False, "no kernel")))
+    assert guards.as_json() == {"one": "in force", "two": "missing: no kernel"}
 
 
 def test_a_guard_that_is_left_out_is_missing_and_says_who_did_it(monkeypatch: pytest.MonkeyPatch) -> None:

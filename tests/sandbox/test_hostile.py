@@ -28,8 +28,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Target]:
-    with targets() as found:
-        yield found
+    with targets() as places:
+        yield places
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_an_attack_that_is_none_is_seen_to_succeed(target: Target) -> None:
 SHORT = ("the tables in main", "the built-ins of all frames", "a text with its own methods", "a finalizer")
 
 
-@pytest.mark.parametrize("what", [pytest.param(one, marks=() if one in SHORT else pytest.mark.endurance) for one in POLICY])
+@pytest.mark.parametrize("what", [pytest.param(name, marks=() if name in SHORT else pytest.mark.endurance) for name in POLICY])
 def test_the_trip_wire_cannot_be_cut(what: str, target: Target) -> None:
     result = attacked(POLICY[what], target)
     assert SECRET not in repr(result)
@@ -111,15 +111,15 @@ def test_code_that_works_is_not_taken_for_sleeping() -> None:
 def test_what_runs_at_the_same_time_does_not_meet() -> None:
     """Eight at once, each of which looks for the others' folders."""
     program = "import os\ndef main(value):\n    up = os.path.dirname(os.getcwd())\n    return [value, os.stat(up).st_nlink]"
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     threads = [
-        threading.Thread(target=lambda n=n: found.update({n: run_python({}, program, n, LIMITS).value})) for n in range(8)
+        threading.Thread(target=lambda n=n: values.update({n: run_python({}, program, n, LIMITS).value})) for n in range(8)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert {number: value[0] for number, value in found.items()} == {number: number for number in range(8)}
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {number: value[0] for number, value in values.items()} == {number: number for number in range(8)}
     launching.launcher().rest()
     assert list(launching.launcher().folder.iterdir()) == []
 
@@ -144,6 +144,6 @@ def test_the_kernel_says_that_the_guards_are_in_force() -> None:
             except OSError:
                 continue
         with_thread.join(0.02)
-    last = [one for one in seen if one.get("Seccomp") == "2"][-1]
+    last = [status for status in seen if status.get("Seccomp") == "2"][-1]
     assert last["NoNewPrivs"] == "1" and last["Threads"] == "1"
     assert {int(last[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")} == {0}

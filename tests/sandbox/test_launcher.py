@@ -34,7 +34,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 
 def children_of(process: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 def is_gone(process: int) -> bool:
@@ -63,12 +63,12 @@ def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def in_a_thread(said: list[object]) -> threading.Thread:
+def in_a_thread(outcomes: list[object]) -> threading.Thread:
     def run() -> None:
         try:
-            said.append(run_python({}, SLEEPER, None, LONG))
+            outcomes.append(run_python({}, SLEEPER, None, LONG))
         except SandboxBroken as error:
-            said.append(error)
+            outcomes.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -77,15 +77,15 @@ def in_a_thread(said: list[object]) -> threading.Thread:
 
 @LINUX
 def test_children_end_with_a_launcher_that_is_killed_and_the_next_run_has_another() -> None:
-    said: list[object] = []
+    outcomes: list[object] = []
     launcher = launching.launcher()._process.pid
-    thread = in_a_thread(said)
+    thread = in_a_thread(outcomes)
     wait_for(lambda: len(children_of(launcher)) > 1)  # the next one is started when the first is at work
     started = children_of(launcher)
     os.kill(launcher, signal.SIGKILL)
     thread.join()
     wait_for(lambda: all(map(is_gone, started)))
-    assert str(said[0]) == "the sandbox's launcher has ended"
+    assert str(outcomes[0]) == "the sandbox's launcher has ended"
     assert run_python({}, "def main(value): return value", 1) == SandboxResult(True, 1)
     assert launching.launcher()._process.pid != launcher
 
@@ -149,7 +149,7 @@ def test_a_folder_that_nobody_holds_is_swept_and_nothing_else_is(tmp_path: Path)
     launching._sweep(tmp_path)
     os.close(holder)
     assert not gone.exists()
-    assert {one.name.removeprefix(launching.PREFIX) for one in tmp_path.iterdir()} == {
+    assert {path.name.removeprefix(launching.PREFIX) for path in tmp_path.iterdir()} == {
         *("young", "of-another-program", "link", "elsewhere", "held")
     }
 
@@ -166,8 +166,8 @@ def test_a_process_that_was_forked_off_has_a_launcher_of_its_own() -> None:
             os._exit(0)
     os.close(writing)
     os.waitpid(forked, 0)
-    with os.fdopen(reading) as said:
-        value, theirs = said.read().split()
+    with os.fdopen(reading) as pipe:
+        value, theirs = pipe.read().split()
     assert value == "2" and int(theirs) != ours
     assert run_python({}, "def main(value): return value", 3).value == 3
 
@@ -189,7 +189,7 @@ def waiting_children() -> list[int]:
     """What the launcher keeps ready, once there is any: it starts the next one after it has given a job away."""
 
     def found() -> list[int]:
-        return [one for one in children_of(launching.launcher().process) if not is_gone(one)]
+        return [process for process in children_of(launching.launcher().process) if not is_gone(process)]
 
     wait_for(lambda: bool(found()))
     return found()

@@ -85,9 +85,9 @@ def happened(record: Any) -> list[tuple[object, ...]]:
 
 def refused(base_url: str) -> openai.APIStatusError:
     """What OpenAI's own client, with its retries, makes of a request that nobody ever made."""
-    with openai.OpenAI(base_url=base_url, api_key=TOKEN) as client, pytest.raises(openai.APIStatusError) as found:
+    with openai.OpenAI(base_url=base_url, api_key=TOKEN) as client, pytest.raises(openai.APIStatusError) as caught:
         client.chat.completions.create(model="any", messages=[{"role": "user", "content": "something else"}])
-    return found.value
+    return caught.value
 
 
 def test_a_system_works_through_its_trials_and_they_are_reported_like_any_others(serve: Serve, tmp_path: Path) -> None:
@@ -114,9 +114,11 @@ def whole(value: Any, schema: Any, definitions: Any) -> bool:
     """Whether no required field is missing, at any depth."""
     schema = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     if "items" in schema:
-        return all(whole(one, schema["items"], definitions) for one in value)
-    own = schema.get("properties", {})
-    return set(own) <= set(value) and all(whole(value[name], own[name], definitions) for name in own) if own else True
+        return all(whole(item, schema["items"], definitions) for item in value)
+    fields = schema.get("properties", {})
+    return (
+        set(fields) <= set(value) and all(whole(value[name], fields[name], definitions) for name in fields) if fields else True
+    )
 
 
 def repaired(outside: OutsideSystem) -> dict[str, Any]:
@@ -151,15 +153,15 @@ def test_a_served_agent_stands_in_one_table_with_ours_and_a_framework_under_the_
     assert both.notes == ()
     under = both.faults[both.faults["delivered"]]
     struck = {
-        name: set(own[["plan", "repetition", "subtask", "attempt", "effect"]].itertuples(index=False, name=None))
-        for name, own in under.groupby("architecture")
+        name: set(faults[["plan", "repetition", "subtask", "attempt", "effect"]].itertuples(index=False, name=None))
+        for name, faults in under.groupby("architecture")
     }
     assert set(struck) == {"my_agent", "monolithic", "reflexion", "static", "runtime_structured"}
     assert struck["my_agent"] == struck["static"] == struck["runtime_structured"] and len(struck["my_agent"]) > 2
     pairs = arms_of(both)[Condition("demo", "simulated", "first_reply")]
     assert pairs["my_agent"].less(pairs["static"], "first_round_tokens").pairs == 2
-    said = ("compare", "ours", "outside", "--architectures", "static", "my_agent")
-    assert bench(tmp_path, *said, "--whole")[0] in (0, 1, 3)
+    words = ("compare", "ours", "outside", "--architectures", "static", "my_agent")
+    assert bench(tmp_path, *words, "--whole")[0] in (0, 1, 3)
 
 
 def test_asked_for_code_in_blocks_a_system_hands_the_replies_in_as_they_came(serve: Serve, tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_without_a_scenario_calls_are_counted_and_enter_no_rate(serve: Serve, tm
     assert run.trials["correct"].isna().all()
     assert run.calls["try"].tolist() == [1, 2, 1] * 2
     assert bench(tmp_path, "report", "outside", **UNDRAWN)[0] == 0
-    [arm] = [arm for found in arms_of(run).values() for arm in found.values()]
+    [arm] = [arm for arms in arms_of(run).values() for arm in arms.values()]
     assert (arm.solved().k, arm.solved().n) == (0, 0)
 
 
@@ -259,14 +261,14 @@ def test_a_recorded_run_is_served_again_and_what_it_lacks_is_refused_for_good(
     second = outside.post("/trial/answer", outputs).json()
     code, out, err = ended_when_done(outside, process)
     assert len(live.requests) == asked, "the model itself is left alone"
-    one, other = records(tmp_path)
+    served, other = records(tmp_path)
     again, broken = records(tmp_path, "again")
-    assert happened(again) == happened(one)
+    assert happened(again) == happened(served)
     assert {call[5] for call in happened(again)} == {None, "rate_limited"} and {call[4] for call in happened(again)} == {
         None,
         7,
     }
-    assert (again.timing, first["outcome"], first["tokens"]) == ("recorded", one.outcome, one.tokens)
+    assert (again.timing, first["outcome"], first["tokens"]) == ("recorded", served.outcome, served.tokens)
     assert (missed.status_code, missed.code, missed.type) == (404, "not_recorded", "invalid_request_error")
     assert "holds no reply to attempt 1 at measure (demo, external/none, repetition 2)" in missed.message
     assert "to record one, run or serve this config on live itself" in missed.message
@@ -287,7 +289,7 @@ def test_calls_without_a_task_are_replayed_trial_by_trial_until_there_are_no_mor
         process.send_signal(signal.SIGINT)
         code, out, err = process.ended()
         assert (code, err) == (0, "") and "not graded 1" in out
-    assert [happened(one) for one in records(tmp_path, "again")] == [happened(one) for one in records(tmp_path)]
+    assert [happened(record) for record in records(tmp_path, "again")] == [happened(record) for record in records(tmp_path)]
     results = tmp_path / "results"
     config = external_config(tmp_path / "configs" / "small.toml", "external", {}, recorded_entries(results / "outside"))
     assert one_more(config, results / "third").repetitions == 1
@@ -305,10 +307,10 @@ def test_what_cannot_be_taken_is_refused_and_the_trial_goes_on(serve: Serve) -> 
         ("/v1/chat/completions", {"messages": []}, 400, "messages"),
         ("/trial/nothing", {}, 404, "/trial/nothing"),
     ]
-    for path, body, status, said in cases:
+    for path, body, status, words in cases:
         refused = outside.post(path, body)
         assert refused.status_code == status
-        assert said in refused.json()["error"]["message"]
+        assert words in refused.json()["error"]["message"]
     assert outside.post("/trial/answer", outside.solve()).json()["outcome"] == "solved"
 
 
@@ -346,16 +348,16 @@ def test_while_eight_bad_megabytes_come_in_everybody_else_is_answered_within_a_s
 
 
 @pytest.mark.parametrize(
-    ("plan", "architecture", "said"),
+    ("plan", "architecture", "words"),
     [
         ("inputs", "external", "an outside system holds itself"),
         ("none", "static", "is one of ours"),
         ("strom", "external", "did you mean 'storm'?"),
     ],
 )
-def test_what_cannot_be_served_is_refused(tmp_path: Path, plan: str, architecture: str, said: str) -> None:
+def test_what_cannot_be_served_is_refused(tmp_path: Path, plan: str, architecture: str, words: str) -> None:
     path = workplace(tmp_path, tables=TABLES)
-    with pytest.raises(ConfigError, match=re.escape(said)):
+    with pytest.raises(ConfigError, match=re.escape(words)):
         external_matrix(external_config(path, architecture, {"plans": [plan]}), [tmp_path / "scenarios"], "code")
 
 
@@ -371,8 +373,8 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 def test_a_token_is_printed_and_asked_for_unless_the_user_says_otherwise(tmp_path: Path, asks: bool) -> None:
     words = ("serve", str(workplace(tmp_path)), "--port", str(port := free_port()), *(() if asks else ("--no-token",)))
     with start(tmp_path, *words, BENCH_SERVE_TOKEN="") as process:
-        said = process.wait_until_said("Ctrl-C stops")
-        [token] = re.findall(r"^api_key = (\S+) ", said, re.MULTILINE)
+        screen = process.wait_until_said("Ctrl-C stops")
+        [token] = re.findall(r"^api_key = (\S+) ", screen, re.MULTILINE)
         with httpx2.Client(trust_env=False) as stranger:
             assert OutsideSystem(f"http://127.0.0.1:{port}", stranger).hello() == (401 if asks else 200)
         with httpx2.Client(trust_env=False, headers={"Authorization": f"Bearer {token}"}) as agent:

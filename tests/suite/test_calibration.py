@@ -53,8 +53,8 @@ def by_number(values: np.ndarray) -> dict[Pair, float]:
     return {("", number): value for number, value in enumerate(values.tolist())}
 
 
-def named(one: World | PairedWorld) -> str:
-    return f"{one.measure}: {one.name}"
+def named(world: World | PairedWorld) -> str:
+    return f"{world.measure}: {world.name}"
 
 
 @pytest.fixture(name="rng")
@@ -69,9 +69,9 @@ def committed() -> list[Result]:
 
 def test_the_worlds_are_those_of_the_committed_report() -> None:
     of_worlds = {
-        f"{one.measure}: {one.world}"
-        for one in committed()
-        if one.about in ("mean", "paired difference", "paired test", "ratio of paired means")
+        f"{result.measure}: {result.world}"
+        for result in committed()
+        if result.about in ("mean", "paired difference", "paired test", "ratio of paired means")
     }
     assert of_worlds == set(map(named, WORLDS)) | set(map(named, (*PAIRS, *RECOVERY_PAIRS)))
     page = " ".join(REPORT.with_name("README.md").read_text(encoding="utf-8").split())
@@ -91,10 +91,12 @@ def test_the_arms_of_a_pair_have_their_means(pair: PairedWorld, rng: np.random.G
         assert abs(arm.mean() - mean) <= 4 * arm.std() / np.sqrt(arm.size) + 1e-9 * mean
 
 
-@pytest.mark.parametrize("pair", [*PAIRS, *(one for one in RECOVERY_PAIRS if "unlike" in one.name)], ids=named)
+@pytest.mark.parametrize(
+    "pair", [*PAIRS, *(candidate for candidate in RECOVERY_PAIRS if "unlike" in candidate.name)], ids=named
+)
 def test_the_arms_of_a_pair_have_a_seed_or_their_tasks_in_common(pair: PairedWorld, rng: np.random.Generator) -> None:
-    one, other = pair.draw(rng, 20_000, 1)
-    assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.02
+    left, right = pair.draw(rng, 20_000, 1)
+    assert np.corrcoef(left.ravel(), right.ravel())[0, 1] > 0.02
 
 
 SHIPPED: list[tuple[str, Callable[[np.ndarray], methods.Ends], Callable[[np.ndarray], Mean]]] = [
@@ -114,11 +116,11 @@ def test_the_intervals_measured_are_those_that_are_shipped(
     rng: np.random.Generator,
 ) -> None:
     score = name == "t of the logit"
-    for world in (one for one in WORLDS if (one.measure == "score") is score):
+    for world in (world for world in WORLDS if (world.measure == "score") is score):
         values = world.draw(rng, 4, n)
         for low, high, sample in zip(*interval(values), values, strict=True):
-            found = shipped(sample)
-            assert (low, high) == pytest.approx((found.low, found.high), rel=1e-9), world.name
+            exact = shipped(sample)
+            assert (low, high) == pytest.approx((exact.low, exact.high), rel=1e-9), world.name
 
 
 @pytest.mark.parametrize(("method", "interval"), [("percentile", methods.percentile), ("BCa", methods.bca)])
@@ -126,34 +128,34 @@ def test_the_rival_bootstraps_are_scipys(
     method: Literal["percentile", "BCa"], interval: Callable[[np.ndarray], methods.Ends], rng: np.random.Generator
 ) -> None:
     values = worlds(RECORDED)[3].draw(rng, 1, 10)
-    found = stats.bootstrap(
+    resampled = stats.bootstrap(
         (values[0],), np.mean, n_resamples=methods.BOOTSTRAPS, method=method, rng=generator()
     ).confidence_interval
-    assert [float(end[0]) for end in interval(values)] == pytest.approx([found.low, found.high])
+    assert [float(end[0]) for end in interval(values)] == pytest.approx([resampled.low, resampled.high])
 
 
 @pytest.mark.parametrize(("n", "near"), [(3, 1e-12), (5, 1e-12), (10, 1e-12), (30, 0.03)])
 def test_the_tests_measured_are_those_that_are_shipped(n: int, near: float, rng: np.random.Generator) -> None:
-    one, other = paired_worlds(RECORDED)[2].draw(rng, 4, n)
-    measured = methods.sign_flip(one - other)
+    left, right = paired_worlds(RECORDED)[2].draw(rng, 4, n)
+    measured = methods.sign_flip(left - right)
     for row in range(4):
-        assert measured[row] == pytest.approx(paired_test(by_number(one[row]), by_number(other[row])).p, abs=near)
+        assert measured[row] == pytest.approx(paired_test(by_number(left[row]), by_number(right[row])).p, abs=near)
 
 
 @pytest.mark.parametrize("pair", RECOVERY_PAIRS, ids=named)
 def test_the_ratios_interval_measured_is_the_one_that_is_shipped(pair: PairedWorld, rng: np.random.Generator) -> None:
-    one, other = pair.draw(rng, 20, 3)
-    low, high = methods.ratio_of_logarithm(one, other)
+    left, right = pair.draw(rng, 20, 3)
+    low, high = methods.ratio_of_logarithm(left, right)
     for row in range(20):
-        shipped = ratio_of_means(by_number(one[row]), by_number(other[row]))
+        shipped = ratio_of_means(by_number(left[row]), by_number(right[row]))
         ends = [np.nan if end is None else end for end in (shipped.low, shipped.high)]
         assert [low[row], high[row]] == pytest.approx(ends, nan_ok=True)
 
 
 def test_the_other_methods_measured_are_those_that_are_shipped(rng: np.random.Generator) -> None:
-    one, other = (worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(2))
-    for row, p in enumerate(methods.mann_whitney(one, other)):
-        assert groups_differ(one[row].tolist(), other[row].tolist()).p == pytest.approx(p)
+    left, right = (worlds(RECORDED)[0].draw(rng, 4, 5) for _ in range(2))
+    for row, p in enumerate(methods.mann_whitney(left, right)):
+        assert groups_differ(left[row].tolist(), right[row].tolist()).p == pytest.approx(p)
 
 
 def test_the_clusters_interval_measured_is_the_one_that_is_shipped(rng: np.random.Generator) -> None:
@@ -178,12 +180,12 @@ def test_outputs_that_are_alike_are_no_units_of_a_rate(rng: np.random.Generator)
 
 
 def test_wilsons_exact_coverage_is_what_simulation_finds(rng: np.random.Generator) -> None:
-    intervals = np.array([(one.low, one.high) for one in (share_of(k, 10) for k in range(11))], dtype=float)
+    intervals = np.array([(share.low, share.high) for share in (share_of(k, 10) for k in range(11))], dtype=float)
     place = int(np.flatnonzero(np.isclose(RATES, 0.3))[0])
     drawn = intervals[rng.binomial(10, 0.3, 20_000)]
     held = np.mean((drawn[:, 0] <= 0.3) & (drawn[:, 1] >= 0.3))
     assert covered(intervals, 10)[place] == pytest.approx(held, abs=0.01)
-    assert {one.simulations for one in wilson(5)} == {0}
+    assert {result.simulations for result in wilson(5)} == {0}
 
 
 def test_a_share_comes_with_its_monte_carlo_error() -> None:
@@ -193,25 +195,25 @@ def test_a_share_comes_with_its_monte_carlo_error() -> None:
 
 def test_an_experiment_is_the_same_when_simulated_again() -> None:
     simulations = Simulations(40, 8)
-    one, other = (list(means(worlds(RECORDED)[2], 5, simulations, np.random.default_rng(1))) for _ in range(2))
-    assert one == other
+    left, right = (list(means(worlds(RECORDED)[2], 5, simulations, np.random.default_rng(1))) for _ in range(2))
+    assert left == right
 
 
 def test_students_t_holds_where_its_assumptions_nearly_do_and_fails_where_reruns_are_rare(rng: np.random.Generator) -> None:
     plain, *_, rare, _, _ = worlds(RECORDED)
     simulations = Simulations(2_000, 100)
-    found = {world.name: next(iter(means(world, 10, simulations, rng))).share for world in (plain, rare)}
-    assert found[plain.name] > 0.93 > found[rare.name]
+    coverage = {world.name: next(iter(means(world, 10, simulations, rng))).share for world in (plain, rare)}
+    assert coverage[plain.name] > 0.93 > coverage[rare.name]
 
 
 def test_an_arm_against_itself_is_found_different_one_time_in_twenty(rng: np.random.Generator) -> None:
-    for one in false_positives(null_worlds(RECORDED)[0], 10, Simulations(4_000, 4_000), rng):
-        assert one.share < 0.06 + 2 * one.error, one.method
+    for result in false_positives(null_worlds(RECORDED)[0], 10, Simulations(4_000, 4_000), rng):
+        assert result.share < 0.06 + 2 * result.error, result.method
 
 
 def test_a_trial_is_no_unit_of_what_is_said_of_tasks_at_large(rng: np.random.Generator) -> None:
-    found = {one.method: one.share for one in clusters(5, 0.3, RECORDED, Simulations(4_000, 100), rng)}
-    assert found["t of the logarithm, a task a value"] > 0.9 > 0.8 > found["t of the logarithm, a trial a value"]
+    coverage = {result.method: result.share for result in clusters(5, 0.3, RECORDED, Simulations(4_000, 100), rng)}
+    assert coverage["t of the logarithm, a task a value"] > 0.9 > 0.8 > coverage["t of the logarithm, a trial a value"]
 
 
 def test_a_break_evens_interval_holds_the_truth_where_every_pair_has_its_passes_and_rounds(rng: np.random.Generator) -> None:
@@ -231,8 +233,8 @@ def test_a_worlds_damage_for_a_crash_is_what_it_is_said_to_be(world: Damage, rng
 
 
 def test_the_scorecards_intervals_hold_where_instances_are_many_and_not_all_alike(rng: np.random.Generator) -> None:
-    for one in effects(Damage(2.5, 0.2), 400, 20, rng):
-        assert one.share > 0.92, one.method
+    for effect in effects(Damage(2.5, 0.2), 400, 20, rng):
+        assert effect.share > 0.92, effect.method
     assert passing(drawn(rng, (400, 20, 5), 0.5, 0.3), 2, mean_power(0.5, 0.3, 2), "").share > 0.92
 
 
@@ -254,25 +256,25 @@ def reference_run() -> Run:
 
 def values_of(run: Run) -> dict[tuple[str, ...], list[tuple[str, int]]]:
     """By pair: the tokens of each architecture."""
-    found: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    by_pair: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for row in run.trials[[*exchange.PAIR, "architecture", "tokens"]].itertuples(index=False):
-        found.setdefault(tuple(map(str, row[:-2])), []).append((row[-2], row[-1]))
-    return found
+        by_pair.setdefault(tuple(map(str, row[:-2])), []).append((row[-2], row[-1]))
+    return by_pair
 
 
 def test_exchanged_labels_stay_in_their_pair_and_each_is_there_once(rng: np.random.Generator) -> None:
     before, after = values_of(reference_run()), values_of(exchanged(reference_run(), rng))
     assert before.keys() == after.keys() and before != after
-    for pair, own in before.items():
+    for pair, values in before.items():
         for column in (0, 1):
-            assert sorted(one[column] for one in own) == sorted(one[column] for one in after[pair])
+            assert sorted(row[column] for row in values) == sorted(row[column] for row in after[pair])
 
 
 def test_every_order_of_the_labels_is_as_likely(rng: np.random.Generator) -> None:
     orders: dict[tuple[str, ...], int] = {}
     for _ in range(30):
-        for own in values_of(exchanged(reference_run(), rng)).values():
-            order = tuple(name for name, _ in sorted(own, key=lambda one: one[1]))
+        for values in values_of(exchanged(reference_run(), rng)).values():
+            order = tuple(name for name, _ in sorted(values, key=lambda row: row[1]))
             orders[order] = orders.get(order, 0) + 1
     assert len(orders) == 6 and stats.chisquare(list(orders.values())).pvalue > 1e-4
 
@@ -280,9 +282,9 @@ def test_every_order_of_the_labels_is_as_likely(rng: np.random.Generator) -> Non
 def test_pairs_drawn_anew_are_whole_pairs_of_the_run(rng: np.random.Generator) -> None:
     before, after = values_of(reference_run()), values_of(resampled(reference_run(), rng))
     assert before.keys() == after.keys()
-    known = {tuple(sorted(own)) for own in before.values()}
-    assert all(tuple(sorted(own)) in known for own in after.values())
-    assert len({tuple(sorted(own)) for own in after.values()}) < len(known)
+    known = {tuple(sorted(values)) for values in before.values()}
+    assert all(tuple(sorted(values)) in known for values in after.values())
+    assert len({tuple(sorted(values)) for values in after.values()}) < len(known)
 
 
 def verdicts_committed() -> Iterator[dict[str, str]]:
@@ -334,15 +336,17 @@ def test_the_limits_that_are_shown_are_those_that_were_measured() -> None:
 
 
 def shares(about: str) -> dict[tuple[str, str, int, str], float]:
-    return {(one.measure, one.world, one.n, one.method): one.share for one in committed() if one.about == about}
+    return {
+        (result.measure, result.world, result.n, result.method): result.share for result in committed() if result.about == about
+    }
 
 
 def test_below_ten_values_no_percentile_or_bca_interval_holds_more_than_the_one_that_tables_show() -> None:
-    found = shares("mean")
-    for (measure, world, n, method), share in found.items():
+    coverage = shares("mean")
+    for (measure, world, n, method), share in coverage.items():
         if method in ("percentile", "BCa") and n < 10:
             shown = "t of the logit" if measure == "score" else "t of the logarithm"
-            assert share < found[measure, world, n, shown] + 0.06, (world, n, method)
+            assert share < coverage[measure, world, n, shown] + 0.06, (world, n, method)
 
 
 @pytest.mark.parametrize(
@@ -352,20 +356,20 @@ def test_below_ten_values_no_percentile_or_bca_interval_holds_more_than_the_one_
 def test_the_method_that_is_shown_holds_the_truth_more_often_in_the_mean_over_all_worlds(
     about: str, shown: str, rival: str
 ) -> None:
-    found = {place: share for place, share in shares(about).items() if place[0] != "score"}
+    coverage = {place: share for place, share in shares(about).items() if place[0] != "score"}
     for n in (5, 10, 20, 40):
-        own, other = (
-            np.nanmean([share for (*_, size, method), share in found.items() if (size, method) == (n, name)])
+        sign_flips, other = (
+            np.nanmean([share for (*_, size, method), share in coverage.items() if (size, method) == (n, name)])
             for name in (shown, rival)
         )
-        assert own > other, n
+        assert sign_flips > other, n
 
 
 def test_the_sign_flip_test_keeps_its_level_where_an_arm_meets_its_like() -> None:
-    found = [one for one in committed() if one.method == "sign-flip" and one.world.startswith("A/A")]
-    assert len(found) > 10
-    for one in found:
-        assert one.share <= 0.06 + 2 * one.error, one
+    chosen = [result for result in committed() if result.method == "sign-flip" and result.world.startswith("A/A")]
+    assert len(chosen) > 10
+    for result in chosen:
+        assert result.share <= 0.06 + 2 * result.error, result
 
 
 def test_the_scorecards_page_says_how_often_its_intervals_hold() -> None:
@@ -373,8 +377,8 @@ def test_the_scorecards_page_says_how_often_its_intervals_hold() -> None:
     page = " ".join((ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8").split())
 
     def least(about: str, *worlds: str) -> str:
-        own = [one for one in results if one.about == about and one.world.startswith(worlds or "")]
-        return f"{min(one.share for one in own):.0%}"
+        chosen = [result for result in results if result.about == about and result.world.startswith(worlds or "")]
+        return f"{min(result.share for result in chosen):.0%}"
 
     assert f"shares in {least('share of trials')} at the least" in page
     assert f"effects for each crash in {least('effects for a crash')}" in page

@@ -29,7 +29,7 @@ from bench.scenario import Scenario
 FENCED = " in code blocks"
 PACKS = [*ANSWERED, f"workshop{FENCED}"]
 VARIANTS = [f"{name}:{size}" for name in ANSWERED for size in variants_of(AVAILABLE[name])]
-VALIDATED = [name for name in VARIANTS if any(one.finds for one in load_pack(name, ROOTS).task.subtasks)]
+VALIDATED = [name for name in VARIANTS if any(subtask.finds for subtask in load_pack(name, ROOTS).task.subtasks)]
 """Those with a subtask that can find an earlier one's output wrong."""
 WORLDS = [name for name in AVAILABLE if name not in ANSWERED]
 TRIGGERS: dict[str, dict[str, object]] = {

@@ -39,8 +39,8 @@ Frames = dict[str, pd.DataFrame]
 @pytest.mark.parametrize("name", [name if name in SHORT else pytest.param(name, marks=pytest.mark.endurance) for name in ITEMS])
 def test_nothing_differs_from_the_golden_file(name: str) -> None:
     assert name in GOLDEN, "is new: PYTHONPATH=tools python -m golden --write"
-    found = differences(GOLDEN[name], ITEMS[name]())
-    assert not found, "\n".join(found)
+    mismatches = differences(GOLDEN[name], ITEMS[name]())
+    assert not mismatches, "\n".join(mismatches)
 
 
 @cache

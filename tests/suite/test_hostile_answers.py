@@ -136,7 +136,9 @@ def test_a_hostile_answer_stalls_nobody_costs_no_memory_and_is_paid_once(
     assert (code, again) == (0, 0), (out, err)
     [folder] = (tmp_path / "results").iterdir()
     trials = list(read_trials(folder))
-    assert [trial.outcome for trial in trials] == [hostile.outcome] * len(hostile.architectures), [one.reason for one in trials]
+    assert [trial.outcome for trial in trials] == [hostile.outcome] * len(hostile.architectures), [
+        trial.reason for trial in trials
+    ]
     assert len(asked) == calls
     assert strain.stall <= MOST_STALL and strain.grown <= MOST_MEMORY, strain
 

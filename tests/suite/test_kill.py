@@ -133,11 +133,11 @@ def test_ctrl_c_waits_for_the_calls_in_flight_and_a_second_one_does_not(tmp_path
         with start(tmp_path, *run, "stopped") as command:
             asked.wait(30)
             command.send_signal(signal.SIGINT)
-            said = command.wait_until_said("calls in flight; Ctrl-C again ends at once", "err")
+            message = command.wait_until_said("calls in flight; Ctrl-C again ends at once", "err")
             if twice:
                 command.send_signal(signal.SIGINT)
             code, _, err = command.ended(timeout=20)
-        assert re.match(r"stopping: waiting for [1-4] calls in flight", said)
+        assert re.match(r"stopping: waiting for [1-4] calls in flight", message)
         assert code == (-signal.SIGINT if twice else 130) and "Traceback" not in err
         answered = killer.answered.total()
         assert verify(results / "stopped").defects == ()

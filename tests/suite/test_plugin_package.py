@@ -56,8 +56,8 @@ def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     for name in ("parrot", "echo", "first_tokens", "heard"):
         assert f"{name} (from parrot-parts 1.0)" in listed
 
-    code, said, err = bench_anew(tmp_path, "run", "mine.toml", "--report", PYTHONPATH=path, **UNDRAWN)
-    assert (code, err) == (0, "") and "solved 12" in said
+    code, out, err = bench_anew(tmp_path, "run", "mine.toml", "--report", PYTHONPATH=path, **UNDRAWN)
+    assert (code, err) == (0, "") and "solved 12" in out
     report = tmp_path / "reports" / "mine-bird"
     page = (report / "report.md").read_text(encoding="utf-8")
     assert "What an echo costs" in page.partition("## The study")[2].partition("\n## ")[0]
@@ -65,8 +65,8 @@ def test_its_parts_are_listed_run_and_reported(tmp_path: Path) -> None:
     assert "| First tokens |" in page
     assert (report / "tables" / "heard.csv").exists() and (report / "figures" / "heard.png").exists()
 
-    code, said, err = bench_anew(tmp_path, "export", "mine-bird", "--form", "parrot", PYTHONPATH=path)
-    assert (code, err, said) == (0, "", "1 files in reports/mine-bird/parrot: parrot.txt\n")
+    code, out, err = bench_anew(tmp_path, "export", "mine-bird", "--form", "parrot", PYTHONPATH=path)
+    assert (code, err, out) == (0, "", "1 files in reports/mine-bird/parrot: parrot.txt\n")
     assert (report / "parrot" / "parrot.txt").read_text(encoding="utf-8").count("solved, solved!\n") == 12
 
 
@@ -76,8 +76,10 @@ def test_its_effects_strike_as_ours_do() -> None:
         "squawked": [{"point": "output", "effect": "squawked", "attempts": [1], "subtask": "total"}],
         "startled": [{"point": "call", "effect": "startled", "attempts": [1], "subtask": "total", "seconds": 0.25}],
     }
-    squawked, startled = sorted(run_all(matrix_of(plans=plans, architectures=["parrot"])), key=lambda one: one.record.plan)
-    assert [one.record.outcome for one in (squawked, startled)] == ["solved", "solved"]
+    squawked, startled = sorted(
+        run_all(matrix_of(plans=plans, architectures=["parrot"])), key=lambda result: result.record.plan
+    )
+    assert [result.record.outcome for result in (squawked, startled)] == ["solved", "solved"]
     assert list(stages(squawked).values()) == [["planned", "delivered", "detected", "recovered"]]
     assert [(call.failure, call.delay) for call in events(startled, Called) if call.failure] == [("server_failed", 0.25)]
 

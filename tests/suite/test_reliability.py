@@ -45,12 +45,12 @@ def test_the_page_counts_each_promise_and_names_what_did_not_hold_or_was_not_tri
     write(tmp_path, Taken, TAKEN)
     write(tmp_path, Guarded, [Guarded("root", "nothing", "files", 40, 39, "os.link")])
     write(tmp_path, Made, [Made("load", "2 cores", None), Made("promises", "4 cores", 9.0)])
-    said = page(tmp_path)
-    assert "- load: 2 cores\n- promises: 4 cores, load average 9 at the end\n\n" in said
-    assert "| 100 | 0 | 2.95% |" in said and "| 50 | 2 |" in said and "| 4000 | 0 | 0.07% |" in said
-    assert "With 200 calls in flight, answered after 0.2 s, the wall time was above the aim of 1.5." in said
-    assert "Not tried on this machine, of kills and disks: test" in said
-    assert "With every guard in force, as root, what got through: os.link." in said
+    text = page(tmp_path)
+    assert "- load: 2 cores\n- promises: 4 cores, load average 9 at the end\n\n" in text
+    assert "| 100 | 0 | 2.95% |" in text and "| 50 | 2 |" in text and "| 4000 | 0 | 0.07% |" in text
+    assert "With 200 calls in flight, answered after 0.2 s, the wall time was above the aim of 1.5." in text
+    assert "Not tried on this machine, of kills and disks: test" in text
+    assert "With every guard in force, as root, what got through: os.link." in text
 
 
 def test_each_place_is_told_beside_what_is_promised_and_what_misses_it_is_named(tmp_path: Path) -> None:
@@ -60,18 +60,18 @@ def test_each_place_is_told_beside_what_is_promised_and_what_misses_it_is_named(
         Measured("a bomb", "stall", 1, 0.24),
     ]
     write(tmp_path, Measured, worst)
-    said = page(tmp_path)
+    text = page(tmp_path)
     assert (
         "| Where | Tries | Processor s, at most 1 | Peak MiB, at most 200 | Stall s, at most 0.1 | Wait s, at most 1 | Kept |"
-        in said
+        in text
     )
-    assert "| a grade | 9 | 0.91 | 138 |  |  | yes |" in said and "| a bomb | 1 |  |  | 0.24 |  | no |" in said
-    assert "- a bomb: 0.24 s of stall, and 0.1 are promised.\n" in said and "- a grade" not in said
+    assert "| a grade | 9 | 0.91 | 138 |  |  | yes |" in text and "| a bomb | 1 |  |  | 0.24 |  | no |" in text
+    assert "- a bomb: 0.24 s of stall, and 0.1 are promised.\n" in text and "- a grade" not in text
 
 
 def test_what_tests_measured_is_the_most_of_each_place() -> None:
     case = '<testcase name="{}"><properties>{}</properties></testcase>'
-    told: tuple[tuple[str, dict[str, object]], ...] = (
+    listed: tuple[tuple[str, dict[str, object]], ...] = (
         ("test_a[a text]", {"processor": 0.4, "tries": 3}),
         ("test_b[x]", {"place": "a reply", "peak": 120.5}),
         ("test_b[y]", {"place": "a reply", "peak": 90}),
@@ -79,9 +79,9 @@ def test_what_tests_measured_is_the_most_of_each_place() -> None:
     )
     cases = [
         ElementTree.fromstring(
-            case.format(name, "".join(f'<property name="{key}" value="{value}"/>' for key, value in said.items()))
+            case.format(name, "".join(f'<property name="{key}" value="{value}"/>' for key, value in properties.items()))
         )
-        for name, said in told
+        for name, properties in listed
     ]
     assert measured_in(cases) == [Measured("a text", "processor", 3, 0.4), Measured("a reply", "peak", 2, 120.5)]
 
@@ -93,8 +93,8 @@ def test_each_promise_has_tests_that_are_there() -> None:
 
 
 def test_the_examples_of_a_property_are_counted_as_hypothesis_tells_them() -> None:
-    told = "    - Typical runtimes: ~ 0-8 ms\n    - 40 passing, 0 failing, and 3 invalid test cases\n"
-    assert EXAMPLES.findall(told) == [("40", "0")]
+    statistics = "    - Typical runtimes: ~ 0-8 ms\n    - 40 passing, 0 failing, and 3 invalid test cases\n"
+    assert EXAMPLES.findall(statistics) == [("40", "0")]
 
 
 @pytest.mark.endurance

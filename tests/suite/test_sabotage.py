@@ -38,7 +38,7 @@ def assert_goes_on(place: Path, name: str, before: Sabotage | None = None) -> No
     """The same command ends the run, and it is as if nothing had happened."""
     code, _, err = sabotaged(place, before, *RUN, name) if before else bench(place, *RUN, name)
     assert code == 0, err
-    run, whole = (place / "results" / one for one in (name, "whole"))
+    run, whole = (place / "results" / folder for folder in (name, "whole"))
     assert timeless(run) == timeless(whole)
     assert read_texts(run) == read_texts(whole)
     assert not verify(run).defects
