@@ -49,7 +49,9 @@ class Arm:
         return self.trials[self.trials["outcome"] != "ungraded"]
 
     def mean(self, column: str) -> Mean:
-        return statistics.amount_of(self.units(column), measure_of(column))
+        if column not in self._means:
+            self._means[column] = statistics.amount_of(self.units(column), measure_of(column))
+        return self._means[column]
 
     def units(self, column: str) -> list[float]:
         """The values that count once each: those of the trials, or of several instances the mean of each."""
@@ -68,6 +70,10 @@ class Arm:
             every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
             self._read[column] = tuple((*place, value) for place, value, known in every if known)
         return self._read[column]
+
+    @cached_property
+    def _means(self) -> dict[str, Mean]:
+        return {}
 
     @cached_property
     def _paired(self) -> dict[str, Mapping[Pair, float]]:

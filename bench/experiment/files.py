@@ -157,8 +157,9 @@ def last_link(path: Path) -> str:
 
 def link_at_end(path: Path) -> str:
     """The link that a file's last line says it has; whoever has read the lines before it knows that it is right."""
-    last = deque(lines_of(path), maxlen=1)
-    return link_of(last[0][1]) if last else ""
+    with opened(path) as file:
+        last = [line for line in deque(file, maxlen=2) if line.endswith(b"\n")]
+    return link_of(last[-1]) if last else ""
 
 
 def damaged(path: Path, number: int) -> ResultsError:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from bench.analysis import ledger
 from bench.analysis.arms import instances_of
 from bench.analysis.faults import receipts
@@ -24,7 +26,7 @@ from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
 from bench.render.labels import model_label
 from bench.report.surroundings import Shown, SurroundingViews, showing
-from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited
+from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 
 PIECE = 1 << 18
 """Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
@@ -141,7 +143,7 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
 
     A text stands there as its number, or as its digest where the page does not hold it.
     """
-    entries = ledger.book(record.events)
+    entries, events = ledger.book(record.events), record.events
     return {
         "reason": record.reason,
         "score": record.grade.score if record.grade else None,
@@ -149,13 +151,13 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
         "timing": record.timing,
         "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
         "accounts": ledger.totals(entries),
-        "calls": [_call(entry, numbers, record.events) for entry in entries],
-        "waits": [vars(event) for event in record.events if isinstance(event, Waited)],
-        "faults": [vars(event) for event in record.events if isinstance(event, Faulted)],
+        "calls": [_call(entry, numbers, events) for entry in entries],
+        "waits": list(map(vars, of_kind(events, Waited))),
+        "faults": list(map(vars, of_kind(events, Faulted))),
         "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
-        "verdicts": [vars(event) for event in record.events if isinstance(event, Judged)],
-        "versions": [_version(event) for event in record.events if isinstance(event, Committed)],
-        "answer": [version for event in record.events if isinstance(event, Answered) for version in event.versions],
+        "verdicts": list(map(vars, of_kind(events, Judged))),
+        "versions": list(map(_version, of_kind(events, Committed))),
+        "answer": [version for answered in of_kind(events, Answered) for version in answered.versions],
     }
 
 
@@ -228,7 +230,10 @@ class Packer:
 
 def _json(value: object) -> str:
     """In ASCII, so that half a surrogate pair survives."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    try:
+        return to_json(value, ensure_ascii=True).decode("ascii")
+    except PydanticSerializationError:  # of such a half; pydantic takes a third of the time
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def _pack(text: str) -> str:

@@ -5,6 +5,6 @@ from bench.report.studies import study_pictures
 from bench.studies.claims.break_even_table import break_even_figures
 
 FIGURES = (
-    FigurePart("break_even", lambda of: break_even_figures(of.run, of.arms, of.published)),
+    FigurePart("break_even", break_even_figures),
     FigurePart("study", lambda of: study_pictures(of.run)),
 )

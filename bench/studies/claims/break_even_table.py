@@ -9,14 +9,14 @@ from itertools import chain
 
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arms, Condition
+from bench.analysis.arms import Condition
 from bench.analysis.frames import Run
-from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.render.labels import condition_columns, model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
 from bench.report.failure_tables import NOT_MEASURED
+from bench.report.results import Results
 from bench.report.table_part import TablePart
 from bench.studies.claims.break_even import BreakEven, Rivals, rivals_of
 
@@ -25,11 +25,15 @@ FEWEST = 5
 """Units below which a bootstrap's interval cannot hold the truth in 93% of experiments."""
 
 
-def break_even_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
+def _rivals(of: Results) -> Mapping[Condition, Sequence[Rivals]]:
+    return rivals_of(of.arms, of.published)
+
+
+def break_even_tables(of: Results) -> list[Table]:
     """None where no two architectures have first passes without faults, and rounds with them."""
-    rivals = list(chain.from_iterable(rivals_of(arms, published).values()))
+    rivals = list(chain.from_iterable(of.once(_rivals).values()))
     columns = (
-        *(column.of(lambda pair: pair.condition) for column in condition_columns(run)),
+        *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
         TableColumn[Rivals]("Architecture", lambda pair: pair.name),
         TableColumn[Rivals]("Against", lambda pair: pair.other),
         TableColumn[Rivals]("First pass", lambda pair: _bounded(pair.passes.ours)),
@@ -98,11 +102,11 @@ def _rate(rate: float) -> Cell:
 # The figure
 
 
-def break_even_figures(run: Run, arms: Arms, published: PublishedFigures) -> list[Picture]:
+def break_even_figures(of: Results) -> list[Picture]:
     """One for each model that has a break-even."""
-    rivals = rivals_of(arms, published)
-    by_model = {model: {key: pairs for key, pairs in rivals.items() if key.model == model} for model in run.names("model")}
-    return [_figure(run, model, pairs) for model, pairs in by_model.items() if pairs]
+    rivals = of.once(_rivals)
+    by_model = {model: {key: pairs for key, pairs in rivals.items() if key.model == model} for model in of.run.names("model")}
+    return [_figure(of.run, model, pairs) for model, pairs in by_model.items() if pairs]
 
 
 def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) -> Picture:
@@ -174,4 +178,4 @@ def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker:
             ax.plot([right], [y], ">", color=colour, ms=5)
 
 
-TABLES = TablePart("break_even", lambda of: break_even_tables(of.run, of.arms, of.published), "break_even")
+TABLES = TablePart("break_even", break_even_tables, "break_even")

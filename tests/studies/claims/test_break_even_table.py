@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 from records import experiment, rejected, run_of, trial
 
-from bench.analysis.arms import Condition, arms_of
+from bench.analysis.arms import Condition
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 from bench.experiment.record import TrialRecord
 from bench.render.drawing import style
 from bench.render.table import Table, comma_separated, text_of
+from bench.report.results import Results
 from bench.studies.claims import break_even_table as break_even
 from bench.studies.claims.break_even import BreakEven, Rivals, Sides
 from bench.studies.claims.break_even_table import break_even_figures, break_even_tables
-from bench.studies.claims.published import load_published
 
 PLACE = Condition("demo", "m", "paper")
 ENDS = ("Cheaper from failures a trial", "Low", "High")
 
 
 def table_of(run: Run) -> Table:
-    (table,) = break_even_tables(run, arms_of(run), load_published())
+    (table,) = break_even_tables(Results(run))
     return table
 
 
@@ -96,14 +96,14 @@ def _rejected_once(one: TrialRecord) -> TrialRecord:
 
 def test_a_run_without_first_passes_or_without_rounds_has_neither_table_nor_figure(tmp_path: Path) -> None:
     free = run_of(tmp_path / "free", experiment(plans=["none"]))
-    assert not break_even_tables(free, arms_of(free), load_published())
-    assert not break_even_figures(free, arms_of(free), load_published())
+    assert not break_even_tables(Results(free))
+    assert not break_even_figures(Results(free))
 
 
 def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     with style():
-        (picture,) = break_even_figures(run, arms_of(run), load_published())
+        (picture,) = break_even_figures(Results(run))
         assert picture.name == "break_even-m" and "m (SIMULATED)" in picture.caption
         for found in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
             shown(monkeypatch, run, found, found)
-            assert break_even_figures(run, arms_of(run), load_published())
+            assert break_even_figures(Results(run))
