@@ -1,0 +1,20 @@
+"""Judgments by rules that read nothing of the library: the first rewrite, a low risk, a canary that is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.scenario import Json
+
+JUDGED: Mapping[str, Json] = {"adapt": {"rewrite": "a"}, "risk": {"risk": "low"}, "canary": {"decision": "promote"}}
+SHOWN = {"adapt": "module", "risk": "checks", "canary": "metrics"}
+
+
+def judge(subtask: str) -> Json:
+    """Return the output of one judgment, whatever it is shown."""
+    return JUDGED[subtask]
+
+
+def baseline(documents: Mapping[str, str]) -> dict[str, Json]:
+    """Return the judgments whose documents are there: of a world none, until it is lived in."""
+    return {subtask: judge(subtask) for subtask, name in SHOWN.items() if name in documents}

@@ -1,0 +1,42 @@
+"""What the service answers before the upgrade, and the tests that hold it to that. What runs here is this pack's own code."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from .repository import CONTRACT, FilesOf, library, main_files
+from .story import Case, Module
+
+UNKNOWN = 99
+"""The number of no order."""
+TESTED = (1, 2)
+"""The orders that the tests of a module ask for."""
+
+
+@cache
+def base_files(case: Case) -> FilesOf:
+    """Return the files of main as the upgrade begins, tests included."""
+    tests = {f"tests/test_{module.name}.py": _tests(case, module) for module in case.modules}
+    orders = (*(row["id"] for row in case.orders), UNKNOWN)
+    contract = [[f"/{module.name}/{order}", answer(case, module, order)] for module in case.modules for order in orders]
+    return {**main_files(case), **tests, CONTRACT: json.dumps(contract, indent=0) + "\n"}
+
+
+def answer(case: Case, module: Module, order: Any) -> Any:
+    """Return what a module answers with the present library; None where there is no such order."""
+    present: dict[str, Any] = {}
+    exec(library(case, 0), present)
+    space: dict[str, Any] = {case.library: SimpleNamespace(**present)}
+    exec(f"def answer(rows, order):\n{module.body.replace('$line', module.old)}", space)
+    return space["answer"]([dict(row) for row in case.orders], order)
+
+
+def _tests(case: Case, module: Module) -> str:
+    tests = [
+        f"def test_order_{order}():\n    assert {module.name}.answer(ROWS, {order}) == {answer(case, module, order)!r}\n"
+        for order in TESTED
+    ]
+    return "\n\n".join([f"import {module.name}\nfrom orders import ROWS\n", *tests])

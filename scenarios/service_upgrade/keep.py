@@ -1,0 +1,48 @@
+"""python -m scenarios.service_upgrade.keep      runs what the right course and most slips need, and keeps what came of it
+
+The results of some hundred trees are made in minutes. What is kept is not run again: delete `kept.json` to make it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from .expected import base_files
+from .processes import KEPT, failures, kept
+from .repository import PUSHED, FilesOf
+from .story import NEARLY, Case, case_of
+from .tables import upgraded
+
+CASES = [f"{word}_{number:02}" for word in ("case", "dev") for number in range(1, 13)]
+
+
+def trees(case: Case) -> Iterator[FilesOf]:
+    """The right tree, before a rebase too, and those in which one module is nearly right."""
+    right = upgraded(case)
+    yield right
+    if "pushed" in case.traits:
+        yield {**right, PUSHED: base_files(case)[PUSHED]}
+    for module in case.modules:
+        yield upgraded(case, **{module.name: module.wrong[NEARLY]})
+
+
+def check(case: Case) -> None:
+    for files in trees(case):
+        if failures(case, files, "tests"):
+            failures(case, files, "tests", 2)
+        failures(case, files, "lint")
+        if not failures(case, files, "instance"):
+            failures(case, files, "canary")
+
+
+def main() -> None:
+    for name in CASES:
+        check(case_of(name))
+        lines = [f"{json.dumps(key)}: {json.dumps(failed)}" for key, failed in sorted(kept().items())]
+        KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        print(name, len(lines), flush=True)
+
+
+if __name__ == "__main__":
+    main()

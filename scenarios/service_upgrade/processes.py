@@ -1,0 +1,134 @@
+"""What is run on a tree: its tests (pytest), its lint (ruff), an instance of the service, and a canary of it (both over HTTP
+on loopback, on a SQLite database). Results are kept by the tree's digest, the command and the seed: a trial reruns as it was.
+Processes run where no result is kept. All that they run is this pack's own code: a tree never holds a model's text."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from bench.seeding import seed_of
+
+from .repository import CONTRACT, FilesOf, library, pinned, tree_of
+from .story import Case, Row
+
+Command = Literal["tests", "lint", "instance", "canary"]
+KEPT = Path(__file__).with_name("kept.json")
+REQUESTS = 40
+"""Of a canary."""
+SECONDS = 60
+SCHEMA = "CREATE TABLE orders (id INTEGER, customer TEXT, price TEXT, quantity INTEGER, placed INTEGER, due INTEGER)"
+MIGRATION = "ALTER TABLE orders ADD COLUMN currency TEXT NOT NULL DEFAULT 'EUR'"
+
+
+def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tuple[str, ...]:
+    """Return what fails, by name: a test, a rule of the lint, a request. Nothing where all is well."""
+    key = f"{tree_of(files)} {command} {seed}"
+    if key not in kept():
+        kept()[key] = sorted(RUN[command](case, files, seed))
+    return tuple(kept()[key])
+
+
+@cache
+def kept() -> dict[str, list[str]]:
+    """Key -> what failed, as it is kept in the pack; this process adds to it."""
+    return dict(json.loads(KEPT.read_text(encoding="utf-8"))) if KEPT.exists() else {}
+
+
+@contextmanager
+def _laid_out(case: Case, files: FilesOf) -> Iterator[tuple[Path, dict[str, str]]]:
+    """The tree in a folder, and the environment in which the library stands that it pins."""
+    with TemporaryDirectory() as folder:
+        tree, site = Path(folder, "tree"), Path(folder, "site")
+        version = next(number for number in (0, 1) if pinned(case, number) == files["requirements.txt"])
+        texts = {tree / name: text for name, text in files.items()}
+        for path, text in {**texts, site / f"{case.library}.py": library(case, version)}.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        plain = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": os.environ["PATH"]}
+        yield tree, {"PYTHONPATH": f"{site}:{tree}", **plain}
+
+
+def _tests(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
+    with _laid_out(case, files) as (tree, environment):
+        report, plain = tree.with_name("report.xml"), ["-q", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider"]
+        command = ["pytest", *plain, f"--junitxml={report}", "tests"]
+        _python(command, tree, {**environment, "RUN": str(seed)})
+        for test in ElementTree.parse(report).iter("testcase"):
+            if test.find("failure") is not None or test.find("error") is not None:
+                yield f"{test.get('classname')}.{test.get('name')}".removeprefix("tests.")
+
+
+def _lint(case: Case, files: FilesOf, _: int) -> Iterator[str]:
+    with _laid_out(case, files) as (tree, environment):
+        command = ["ruff", "check", "--isolated", "--no-cache", "--select", "E9,F", "--output-format", "json", "."]
+        for finding in json.loads(_python(command, tree, environment)):
+            yield f"{Path(finding['filename']).name}: {finding['code']}"
+
+
+def _python(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:
+    command = [sys.executable, "-m", *command]
+    run = subprocess.run(command, check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"{command[2]} did not run: {(run.stderr or run.stdout).strip()[-200:]}")
+    return run.stdout
+
+
+def _instance(case: Case, files: FilesOf, _: int) -> Iterator[str]:
+    """The requests whose answers are no longer what they were."""
+    with _serving(case, files, case.orders) as port:
+        for path, value in json.loads(files[CONTRACT]):
+            if _answer(port, path) != ((404, None) if value is None else (200, value)):
+                yield path
+
+
+def _canary(case: Case, files: FilesOf, seed: int) -> Iterator[str]:
+    """The requests of a share of the traffic that the service failed to answer."""
+    with _serving(case, files, case.production) as port:
+        for number in range(REQUESTS):
+            draw = seed_of("service_upgrade", case.name, "canary", seed, number)
+            module, order = case.modules[draw % len(case.modules)], case.production[draw // 8 % len(case.production)]
+            if _answer(port, f"/{module.name}/{order['id']}")[0] >= 500:
+                yield f"request {number + 1:02}"
+
+
+@contextmanager
+def _serving(case: Case, files: FilesOf, orders: Sequence[Row]) -> Iterator[int]:
+    """The service, at work on these orders: the port that it listens on."""
+    with _laid_out(case, files) as (tree, environment):
+        path = tree.with_name("orders.sqlite")
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(SCHEMA)
+            database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?)", [tuple(row.values()) for row in orders])
+            database.execute(MIGRATION)
+        command = [sys.executable, "app.py", str(path)]
+        with subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True) as service:
+            try:
+                assert service.stdout is not None, "it is a pipe"
+                yield int(service.stdout.readline())
+            finally:
+                service.terminate()
+
+
+def _answer(port: int, path: str) -> tuple[int, Any]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=SECONDS) as reply:
+            return reply.status, json.load(reply)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+RUN: Mapping[str, Any] = {"tests": _tests, "lint": _lint, "instance": _instance, "canary": _canary}

@@ -1,0 +1,122 @@
+"""Tools that read."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from bench.errors import ToolRefused
+from bench.worlds.environment import Db, Moment, Tool
+
+from .forms import Changes, CheckResults, Diff, Everything, Metrics, ModuleText, OfBranch, OfModule, OfTree, Refs, Service
+from .policy import results_of
+from .repository import files_in, module_text
+from .story import Case, Module, case_of, shuffled
+from .tables import MAIN
+
+
+def case_in(db: Db) -> Case:
+    """Return the case that this world is made of."""
+    return case_of(db.value("SELECT name FROM upgrade"))
+
+
+def module_in(case: Case, name: str) -> Module:
+    """Return the module of this name. Raises ToolRefused where there is none."""
+    module = next((each for each in case.modules if each.name == name), None)
+    if module is None:
+        raise ToolRefused(f"there is no module {name} that uses {case.library}")
+    return module
+
+
+def rewrites_of(case: Case, module: Module) -> dict[str, str]:
+    """Letter -> the line that takes the old one's place."""
+    return dict(zip("abcd", shuffled((module.right, *module.wrong), case.name, module.part, "rewrites"), strict=True))
+
+
+def tree_at(db: Db, ref: str) -> str:
+    """Return the tree that a ref names. Raises ToolRefused where there is no such ref."""
+    tree = db.value("SELECT tree FROM ref WHERE name = ?", ref)
+    if tree is None:
+        raise ToolRefused(f"there is no branch {ref}")
+    return str(tree)
+
+
+def _service(db: Db, _: Everything, __: Moment) -> Service:
+    case = case_in(db)
+    version, following = case.versions
+    return Service(
+        service=case.service,
+        library=case.library,
+        version=version,
+        next_version=following,
+        branch=case.branch,
+        modules=[module.name for module in case.modules],
+    )
+
+
+def _changes(db: Db, _: Everything, __: Moment) -> Changes:
+    return Changes(changes=[module.changed for module in case_in(db).modules])
+
+
+def _module(db: Db, arguments: OfModule, _: Moment) -> ModuleText:
+    case = case_in(db)
+    module = module_in(case, arguments.module)
+    offered = [{"rewrite": letter, "line": line} for letter, line in rewrites_of(case, module).items()]
+    text = module_text(case, module, module.old)
+    return ModuleText.model_validate(
+        {"module": module.name, "library": case.library, "text": text, "line": module.old, "rewrites": offered}
+    )
+
+
+def _refs(db: Db, arguments: OfBranch, _: Moment) -> Refs:
+    head = tree_at(db, arguments.branch)
+    base = db.value("SELECT base FROM ref WHERE name = ?", arguments.branch)
+    return Refs(main=tree_at(db, MAIN), head=head, base=base)
+
+
+def _diff(db: Db, arguments: OfTree, _: Moment) -> Diff:
+    """What the tree changes in main."""
+    before, after = files_in(db, tree_at(db, MAIN)), files_in(db, arguments.tree)
+    lines: list[str] = []
+    for path in sorted({**before, **after}):
+        old, new = before.get(path, "").splitlines(), after.get(path, "").splitlines()
+        changed = difflib.unified_diff(old, new, path, path, n=0, lineterm="")
+        lines += [line[:80] for line in changed if not line.startswith(("---", "@@"))]
+    return Diff(lines=lines)
+
+
+def _checks(db: Db, arguments: OfTree, _: Moment) -> CheckResults:
+    return CheckResults.model_validate(results_of(db, arguments.tree))
+
+
+def _metrics(db: Db, arguments: OfTree, _: Moment) -> Metrics:
+    row = db.row("SELECT requests, failed FROM metric WHERE tree = ? ORDER BY rowid DESC LIMIT 1", arguments.tree)
+    if row is None:
+        raise ToolRefused("no canary of it was measured")
+    return Metrics(**dict(row))
+
+
+def of_branch(arguments: Any) -> tuple[str, ...]:
+    """What a read of the refs tells, and what a change of them moves."""
+    return (f"branch {arguments.branch}", MAIN)
+
+
+def of_tree(arguments: Any) -> tuple[str, ...]:
+    return (f"checks of {arguments.tree}",)
+
+
+def of_canary(arguments: Any) -> tuple[str, ...]:
+    return (f"canary of {arguments.tree}",)
+
+
+READING = (
+    Tool("read_service", "read", Everything, Service, _service, description="The service, its library, and who uses it."),
+    Tool("read_changes", "read", Everything, Changes, _changes, description="What the next version of the library changes."),
+    Tool(
+        "read_module", "read", OfModule, ModuleText, _module, description="A module, and the rewrites that are offered for it."
+    ),
+    Tool("read_refs", "read", OfBranch, Refs, _refs, about=of_branch, description="The trees of main and of a branch."),
+    Tool("read_diff", "read", OfTree, Diff, _diff, description="What a tree changes in main."),
+    Tool("read_checks", "read", OfTree, CheckResults, _checks, about=of_tree, description="What the checks of a tree gave."),
+    Tool("read_metrics", "read", OfTree, Metrics, _metrics, about=of_canary, description="What a canary was measured to do."),
+)

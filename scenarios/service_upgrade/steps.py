@@ -1,0 +1,143 @@
+"""The procedure of an upgrade: what is read, judged and done, in which order, from the ticket to the end of the branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.worlds.environment import Call, Facts, ProcedureStep, Question
+
+from .policy import SHARES, is_green
+from .story import LAST_LOOK, Case
+
+Calls = Sequence[Call]
+SAGA = "release"
+
+
+@dataclass(frozen=True, eq=False)
+class Acts:
+    """What is done in each step of one upgrade: pure functions of the facts."""
+
+    case: Case
+
+    @property
+    def branch(self) -> Mapping[str, Any]:
+        return {"branch": self.case.branch}
+
+    def open(self, _: Facts) -> Calls:
+        return [Call("open_branch", self.branch)]
+
+    def of_module(self, name: str) -> Callable[[Facts], Mapping[str, Call]]:
+        return lambda _: {"module": Call("read_module", {"module": name}), "changes": Call("read_changes", {})}
+
+    def rewrite(self, name: str) -> Callable[[Facts], Calls]:
+        return lambda facts: [Call("rewrite", {"module": name, **self.branch, **facts.decided[f"adapt_{name}"]})]
+
+    def refs(self, name: str) -> Callable[[Facts], Mapping[str, Call]]:
+        return lambda _: {name: Call("read_refs", self.branch)}
+
+    def rebase(self, facts: Facts) -> Calls:
+        refs = facts.read["refs"]
+        return [] if refs["main"] == refs["base"] else [Call("rebase", {**self.branch, "main": refs["main"]})]
+
+    def check(self, facts: Facts) -> Calls:
+        tree = self.tree(facts)
+        return [Call("run_tests", {**tree, "run": 1}), Call("run_lint", tree), Call("start_instance", tree)]
+
+    def test_again(self, facts: Facts) -> Calls:
+        return [Call("run_tests", {**self.tree(facts), "run": 2})]
+
+    def stop(self, facts: Facts) -> Calls:
+        return [Call("stop_instance", self.tree(facts))]
+
+    def of_tree(self, facts: Facts) -> Mapping[str, Call]:
+        """The refs too, whatever the judgment reads: main may have moved since."""
+        return {
+            "now": Call("read_refs", self.branch),
+            **{name: Call(f"read_{name}", self.tree(facts)) for name in ("diff", "checks")},
+        }
+
+    def merge(self, facts: Facts) -> Calls:
+        return [Call("merge", {**self.tree(facts), **facts.decided["merge"]})] if is_green(facts.read["checks"]) else []
+
+    def ask(self, _: Facts, call: Call) -> Question:
+        return Question("reviewer", f"merge of {call.arguments['tree']}", call.arguments)
+
+    def deploy(self, facts: Facts) -> Calls:
+        share = SHARES[facts.decided["merge"]["risk"]]
+        return [Call("migrate", {}), Call("start_canary", {**self.tree(facts), "percent": share})]
+
+    def metrics(self, facts: Facts) -> Mapping[str, Call]:
+        return {"metrics": Call("read_metrics", self.tree(facts))}
+
+    def settle(self, facts: Facts) -> Calls:
+        if facts.decided["settle"]["decision"] == "promote":
+            return [Call("promote", self.tree(facts))]
+        return self.take_back(facts)
+
+    def take_back(self, facts: Facts, _: str = "") -> Calls:
+        """All of the release, the last first."""
+        return [Call("roll_back", self.tree(facts)), Call("migrate_back", {}), Call("revert_merge", self.tree(facts))]
+
+    def close(self, facts: Facts) -> Calls:
+        over = [] if stands(facts, "release of") else [Call("hand_over", self.branch)]
+        return [Call("delete_branch", self.branch), *over]
+
+    @staticmethod
+    def tree(facts: Facts) -> dict[str, Any]:
+        """The branch's tree once it is made on what main is."""
+        return {"tree": facts.read["checked"]["head"]}
+
+
+def stands(facts: Facts, effect: str) -> bool:
+    return any(key.startswith(effect) for key in facts.results)
+
+
+def failed_first(facts: Facts) -> bool:
+    """Return whether a test failed in the first run, so that it is run again."""
+    runs = [result for effect, result in facts.results.items() if effect.startswith("tests of") and effect.endswith("run 1")]
+    return any(result["failed"] for result in runs)
+
+
+def is_merged(facts: Facts) -> bool:
+    return stands(facts, "merge of")
+
+
+def is_on_trial(facts: Facts) -> bool:
+    return stands(facts, "canary of") and not stands(facts, "release of")
+
+
+def came_to_nothing(facts: Facts) -> bool:
+    return not is_on_trial(facts)
+
+
+def is_open(facts: Facts) -> bool:
+    return stands(facts, "branch ")
+
+
+def steps(case: Case) -> tuple[ProcedureStep, ...]:
+    do = Acts(case)
+    last, adapted = "open", list[ProcedureStep]()
+    for module in case.modules:
+        name = f"adapt_{module.name}"
+        reads, effects = do.of_module(module.name), do.rewrite(module.name)
+        adapted.append(ProcedureStep(name, (last,), reads=reads, judgment="adapt", effects=effects))
+        last = name
+    return (
+        ProcedureStep("open", on="ticket", effects=do.open),
+        *adapted,
+        ProcedureStep("rebase", (last,), reads=do.refs("refs"), effects=do.rebase),
+        ProcedureStep("check", ("rebase",), reads=do.refs("checked"), effects=do.check),
+        ProcedureStep("test_again", ("check",), needed=failed_first, effects=do.test_again),
+        ProcedureStep("stop", ("test_again",), effects=do.stop),
+        ProcedureStep("merge", ("stop",), reads=do.of_tree, judgment="risk", effects=do.merge, asks=do.ask),
+        ProcedureStep("deploy", ("merge",), needed=is_merged, effects=do.deploy),
+        ProcedureStep("give_up", ("deploy",), needed=came_to_nothing, effects=do.close),
+        ProcedureStep(
+            "settle", ("deploy",), "measured", needed=is_on_trial, reads=do.metrics, judgment="canary", effects=do.settle
+        ),
+        ProcedureStep("close", ("settle",), needed=is_open, effects=do.close),
+        ProcedureStep("last_look", ("give_up",), starts=case.moment(LAST_LOOK), needed=is_on_trial, effects=do.take_back),
+        ProcedureStep("last_close", ("last_look",), needed=is_open, effects=do.close),
+    )
