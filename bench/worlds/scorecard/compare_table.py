@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 
-from bench.render.table import AdjustedP, BoundedNumber, Cell, Number, Table
+from bench.render.table import AdjustedP, BoundedNumber, Cell, Number, Table, TableColumn, table_of
 from bench.worlds.scorecard import CardComparison
 from bench.worlds.scorecard.compare import Contrast, Difference
 from bench.worlds.scorecard.words import failure
@@ -18,43 +19,35 @@ MEASURES = {
 
 
 def compare_table(comparison: CardComparison) -> Table:
+    def number(title: str, read: Callable[[Contrast], float | None]) -> TableColumn[Difference]:
+        return TableColumn(title, lambda row: Number(read(row.measurement), 1, percent=row.measure != "harm"))
+
+    def pairs(row: Difference) -> Cell:
+        return "–" if row.measurement.pairs is None else row.measurement.pairs
+
+    columns = (
+        TableColumn[Difference]("Scenario", lambda row: row.world),
+        TableColumn[Difference]("Model", lambda row: _both(*row.models)),
+        TableColumn[Difference]("System", lambda row: _both(*row.systems)),
+        TableColumn[Difference]("What happens", lambda row: failure(row.by)),
+        TableColumn[Difference]("Measure", lambda row: MEASURES[row.measure]),
+        number("A", lambda measured: measured.before),
+        number("B", lambda measured: measured.after),
+        TableColumn[Difference]("B − A", lambda row: _ends(row.measurement, 1, row.measure != "harm")),
+        TableColumn[Difference]("Trials", lambda row: f"{row.trials[0]} and {row.trials[1]}"),
+        TableColumn[Difference]("Pairs", pairs),
+        TableColumn[Difference]("p (Holm)", lambda row: AdjustedP(row.adjusted)),
+        TableColumn[Difference]("Finding", lambda row: row.finding),
+    )
     points = f"{100 * comparison.margin:g}"
-    return Table(
-        name="compare-scorecards",
-        title="The second scorecard (B) against the first (A)",
-        columns=(
-            *("Scenario", "Model", "System", "What happens", "Measure", "A", "B", "B − A"),
-            *("Trials", "Pairs", "p (Holm)", "Finding"),
-        ),
-        rows=tuple(map(_row, comparison.differences)),
-        notes=(
-            *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
-            "worse, better: p < 0.05 after Holm's correction over all rows; no worse: the difference's interval lies within "
-            f"{points} points (of damage, {points} effects for 100 failures), or all pairs are equal; inconclusive: all else",
-            "pairs: trials that met the same fault; under another fault schedule there are none, and Fisher's test is of rates",
-        ),
+    notes = (
+        *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
+        "worse, better: p < 0.05 after Holm's correction over all rows; no worse: the difference's interval lies within "
+        f"{points} points (of damage, {points} effects for 100 failures), or all pairs are equal; inconclusive: all else",
+        "pairs: trials that met the same fault; under another fault schedule there are none, and Fisher's test is of rates",
     )
-
-
-def _row(difference: Difference) -> tuple[Cell, ...]:
-    digits, percent = (1, False) if difference.measure == "harm" else (1, True)
-    measurement = difference.measurement
-    numbers = (Number(measurement.before, digits, percent), Number(measurement.after, digits, percent))
-    return (
-        *(
-            difference.world,
-            _both(*difference.models),
-            _both(*difference.systems),
-            failure(difference.by),
-            MEASURES[difference.measure],
-            *numbers,
-        ),
-        _ends(measurement, digits, percent),
-        f"{difference.trials[0]} and {difference.trials[1]}",
-        "–" if measurement.pairs is None else measurement.pairs,
-        AdjustedP(difference.adjusted),
-        difference.finding,
-    )
+    title = "The second scorecard (B) against the first (A)"
+    return table_of("compare-scorecards", title, columns, comparison.differences, notes)
 
 
 def _ends(measurement: Contrast, digits: int, percent: bool) -> BoundedNumber:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from bench.analysis.statistics import PassHat, Share
-from bench.render.table import BoundedNumber, Cell, Rate, Table, text_of
+from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of, text_of
 from bench.worlds.environment.damage import DAMAGES
 from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.scorecard.card import RatePerFailure as Measured
+from bench.worlds.scorecard.card import Receipts
 from bench.worlds.scorecard.cells import ANY, KS
 from bench.worlds.scorecard.words import KINDS, failure, legend, model, notes
 
 UNMEASURED = "not measured"
-PLACE = ("Scenario", "Model", "System")
+PLACE = (
+    TableColumn[ScorecardRow]("Scenario", lambda row: row.world),
+    TableColumn[ScorecardRow]("Model", model),
+    TableColumn[ScorecardRow]("System", lambda row: row.system),
+)
 HARM_NOTES = (
     "effects for 100 crashes, beyond what the control did, with a 95% interval (Student's t, clustered by instance); where "
     "none was damaged its upper end is the exact one (Clopper-Pearson) of the share of trials; n/a where all are alike",
@@ -32,6 +38,25 @@ COPIES = (
 ONE_KIND = "a trial stands here that failures of one kind alone struck; the receipts count the others"
 
 
+class StruckRow(NamedTuple):
+    """A system, and its trials that one kind of failure struck."""
+
+    row: ScorecardRow
+    struck: Struck
+
+
+PLACE_OF_STRUCK: tuple[TableColumn[StruckRow], ...] = tuple(column.of(lambda each: each.row) for column in PLACE)
+HAPPENED = TableColumn[StruckRow]("What happens", lambda each: failure(each.struck.by))
+RIGHT = TableColumn[StruckRow]("Right", lambda each: _share(each.struck.right))
+HARMS = (
+    TableColumn[StruckRow]("Trials with any", lambda each: _share(each.struck.any_harm)),
+    *(
+        TableColumn[StruckRow](kind.capitalize(), lambda each, kind=kind: _harm(each.struck, kind))  # type: ignore[misc]
+        for kind in DAMAGES
+    ),
+)
+
+
 def tables(card: Scorecard) -> tuple[Table, ...]:
     return (glance(card), by_kind(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
 
@@ -39,192 +64,166 @@ def tables(card: Scorecard) -> tuple[Table, ...]:
 def glance(card: Scorecard) -> Table:
     """One row a system."""
     k = max((hat.k for row in card.rows for hat in _crashed(row).pass_hat if hat.value is not None), default=1)
-    rows = [
-        (
-            *_place(row),
-            _share(row.control),
-            crashed.failures,
-            _share(crashed.right),
-            _pass(crashed.pass_hat, k),
-            _rate(crashed.harm[ANY].per_100) if crashed.harm else UNMEASURED,
-            _rate(crashed.work["tokens"], 2) if crashed.work else UNMEASURED,
-        )
-        for row in card.rows
-        for crashed in [_crashed(row)]
-    ]
     columns = (
-        "Right, undisturbed",
-        "Crashes",
-        "Right after a crash",
-        f"pass^{k}",
-        "Damaged per 100 crashes",
-        "Tokens, × control",
+        *PLACE,
+        TableColumn[ScorecardRow]("Right, undisturbed", lambda row: _share(row.control)),
+        TableColumn[ScorecardRow]("Crashes", lambda row: _crashed(row).failures),
+        TableColumn[ScorecardRow]("Right after a crash", lambda row: _share(_crashed(row).right)),
+        TableColumn[ScorecardRow](f"pass^{k}", lambda row: _pass(_crashed(row).pass_hat, k)),
+        TableColumn[ScorecardRow]("Damaged per 100 crashes", lambda row: _harm(_crashed(row), ANY)),
+        TableColumn[ScorecardRow]("Tokens, × control", lambda row: _work(_crashed(row), "tokens")),
     )
-    return Table(
-        name="scorecard",
-        title="Recovery at a glance",
-        columns=(*PLACE, *columns),
-        rows=tuple(rows),
-        notes=(
-            "right: solved, of the trials that a crash struck",
-            SHARES,
-            f"pass^{k}: the chance that {k} such trials all finish right",
-            f"damaged: {HARM_NOTES[0]}",
-            "tokens: what struck trials took by what their controls took; 1 is no waste",
-            *notes(card),
-        ),
+    told = (
+        "right: solved, of the trials that a crash struck",
+        SHARES,
+        f"pass^{k}: the chance that {k} such trials all finish right",
+        f"damaged: {HARM_NOTES[0]}",
+        "tokens: what struck trials took by what their controls took; 1 is no waste",
+        *notes(card),
     )
+    return table_of("scorecard", "Recovery at a glance", columns, card.rows, told)
 
 
 def by_kind(card: Scorecard) -> Table:
-    rows = [
-        (*_place(row), crashed.failures, _count(crashed, crashed.paired), _share(crashed.any_harm), *_harms(crashed))
-        for row in card.rows
-        for crashed in [_crashed(row)]
-    ]
-    return Table(
-        name="scorecard-damage",
-        title="What a crash does to the world: effects damaged for 100 crashes",
-        columns=(*PLACE, "Crashes", "Trials", "Trials with any", *(kind.capitalize() for kind in DAMAGES)),
-        rows=tuple(rows),
-        notes=(*_on_copies(map(_crashed, card.rows)), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items())),
+    columns = (
+        *PLACE_OF_STRUCK,
+        TableColumn[StruckRow]("Crashes", lambda each: each.struck.failures),
+        TableColumn[StruckRow]("Trials", lambda each: _count(each.struck, each.struck.paired)),
+        *HARMS,
+    )
+    crashed = [StruckRow(row, _crashed(row)) for row in card.rows]
+    told = (*_on_copies(crashed), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items()))
+    return table_of(
+        "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, told
     )
 
 
 def by_failure(card: Scorecard) -> Table:
-    rows = [
-        (
-            *_place(row),
-            failure(struck.by),
-            struck.failures,
-            _count(struck, struck.trials),
-            _share(struck.right),
-            _share(struck.any_harm),
-            *_harms(struck),
-        )
-        for row in card.rows
-        for struck in row.struck
-        if struck.by != ALL_CRASHES
-    ]
-    return Table(
-        name="scorecard-failures",
-        title="By what happened: effects damaged for 100 failures",
-        columns=(*PLACE, "What happens", "How often", "Trials", "Right", "Trials with any", *map(str.capitalize, DAMAGES)),
-        rows=tuple(rows),
-        notes=(
-            "trials with any: those in which something was damaged more often than in their control",
-            SHARES,
-            ONE_KIND,
-            *_on_copies(struck for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES),
-            *legend(struck.by for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES),
-        ),
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("How often", lambda each: each.struck.failures),
+        TableColumn[StruckRow]("Trials", lambda each: _count(each.struck, each.struck.trials)),
+        RIGHT,
+        *HARMS,
     )
+    failures = _failures(card)
+    told = (
+        "trials with any: those in which something was damaged more often than in their control",
+        SHARES,
+        ONE_KIND,
+        *_on_copies(failures),
+        *legend(each.struck.by for each in failures),
+    )
+    return table_of("scorecard-failures", "By what happened: effects damaged for 100 failures", columns, failures, told)
 
 
 def in_short(card: Scorecard) -> Table:
     """By what happened, for a terminal."""
-    rows = [
-        (*_place(row), failure(struck.by), f"{struck.failures} in {struck.trials}", _share(struck.right), _named(struck))
-        for row in card.rows
-        for struck in row.struck
-        if struck.by != ALL_CRASHES
-    ]
-    return Table(
-        name="scorecard-in-short",
-        title="By what happened",
-        columns=(*PLACE, "What happens", "How often, in trials", "Right", "Effects damaged for 100 of them"),
-        rows=tuple(rows),
-        notes=(ONE_KIND, *legend(struck.by for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES)),
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("How often, in trials", lambda each: f"{each.struck.failures} in {each.struck.trials}"),
+        RIGHT,
+        TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _named(each.struck)),
     )
+    failures = _failures(card)
+    told = (ONE_KIND, *legend(each.struck.by for each in failures))
+    return table_of("scorecard-in-short", "By what happened", columns, failures, told)
 
 
 def costs(card: Scorecard) -> Table:
-    kinds = ("tokens", "calls", "tool_calls")
-    rows = [
-        (
-            *_place(row),
-            failure(struck.by),
-            struck.compared,
-            *(_rate(struck.work[kind], 2) for kind in kinds),
-            *(_rate(struck.recovery[kind], digits) for kind, digits in (("tokens", 0), ("calls", 1), ("tool_calls", 1))),
-            _rate(struck.recovery["seconds"], 2),
-        )
-        for row in card.rows
-        for struck in _without_repeats(row)
-    ]
-    spent = ("Tokens, each", "Calls, each", "Tool calls, each", "Seconds, each")
-    return Table(
-        name="scorecard-cost",
-        title="What recovery costs",
-        columns=(*PLACE, "What happens", "Trials", "Tokens, ×", "Model calls, ×", "Tool calls, ×", *spent),
-        rows=tuple(rows),
-        notes=(
-            "×: what struck trials took in all, by what their own controls took (wasted work; 1 is none); each: what they took "
-            "beyond their controls, for each failure; trials that came to an end in both; intervals cluster by instance",
-            "seconds: on the trial's clock, of model calls and waiting; a simulated model's are declared",
-        ),
+    def each(title: str, kind: str, digits: int) -> TableColumn[StruckRow]:
+        return TableColumn(title, lambda each: _rate(each.struck.recovery[kind], digits))
+
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("Trials", lambda each: each.struck.compared),
+        TableColumn[StruckRow]("Tokens, ×", lambda each: _work(each.struck, "tokens")),
+        TableColumn[StruckRow]("Model calls, ×", lambda each: _work(each.struck, "calls")),
+        TableColumn[StruckRow]("Tool calls, ×", lambda each: _work(each.struck, "tool_calls")),
+        each("Tokens, each", "tokens", 0),
+        each("Calls, each", "calls", 1),
+        each("Tool calls, each", "tool_calls", 1),
+        each("Seconds, each", "seconds", 2),
     )
+    told = (
+        "×: what struck trials took in all, by what their own controls took (wasted work; 1 is none); each: what they took "
+        "beyond their controls, for each failure; trials that came to an end in both; intervals cluster by instance",
+        "seconds: on the trial's clock, of model calls and waiting; a simulated model's are declared",
+    )
+    rows = [StruckRow(row, struck) for row in card.rows for struck in _without_repeats(row)]
+    return table_of("scorecard-cost", "What recovery costs", columns, rows, told)
+
+
+class HatsRow(NamedTuple):
+    """The chances that k trials all finish right, of a system's trials `by` what struck them."""
+
+    row: ScorecardRow
+    by: str
+    hats: Sequence[PassHat]
 
 
 def in_a_row(card: Scorecard) -> Table:
     """pass^k."""
+
+    def passed(k: int) -> TableColumn[HatsRow]:
+        return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
+
+    columns = (
+        *(column.of(lambda each: each.row) for column in PLACE),
+        TableColumn[HatsRow]("What happens", lambda each: failure(each.by)),
+        TableColumn[HatsRow]("N", lambda each: each.hats[0].n),
+        TableColumn[HatsRow]("k of what", lambda each: each.hats[0].of),
+        *map(passed, KS),
+    )
     rows = [
-        (*_place(row), failure(by), hats[0].n, hats[0].of, *(_pass(hats, k) for k in KS))
+        HatsRow(row, by, hats)
         for row in card.rows
         for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
     ]
-    return Table(
-        name="scorecard-pass",
-        title="How surely: the chance that k all finish right (pass^k)",
-        columns=(*PLACE, "What happens", "N", "k of what", *(f"k = {k}" for k in KS)),
-        rows=tuple(rows),
-        notes=("C(c, k) / C(n, k) for c of n, the mean over tasks where each has several tries (tau-bench, arXiv 2406.12045)",),
-    )
+    told = ("C(c, k) / C(n, k) for c of n, the mean over tasks where each has several tries (tau-bench, arXiv 2406.12045)",)
+    return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, told)
+
+
+class ReceiptsRow(NamedTuple):
+    """What became of a system's planned faults of one kind. What is told of all its trials stands beside the `first`."""
+
+    row: ScorecardRow
+    receipts: Receipts
+    first: bool
 
 
 def receipts(card: Scorecard) -> Table:
     """What was planned, and what came of it."""
+
+    def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
+        return TableColumn(title, lambda each: read(each.row) if each.first else "")
+
+    columns = (
+        *(column.of(lambda each: each.row) for column in PLACE),
+        TableColumn[ReceiptsRow]("What happens", lambda each: failure(each.receipts.by)),
+        TableColumn[ReceiptsRow]("Planned", lambda each: each.receipts.planned),
+        TableColumn[ReceiptsRow]("Delivered", lambda each: each.receipts.delivered),
+        TableColumn[ReceiptsRow]("Not applicable", lambda each: each.receipts.not_applicable),
+        of_all("Trials", lambda row: row.trials),
+        of_all("Not struck", lambda row: row.not_struck),
+        of_all("Mixed", lambda row: row.mixed),
+        of_all("Errors", lambda row: row.errors),
+        of_all("Two counts agree", lambda row: f"{row.two_counts_agree.k} of {row.two_counts_agree.n}"),
+    )
     rows = [
-        (
-            *_place(row),
-            failure(receipt.by),
-            receipt.planned,
-            receipt.delivered,
-            receipt.not_applicable,
-            *_trials(row, number),
-            _told(row, number),
-        )
+        ReceiptsRow(row, receipt, not number)
         for row in card.rows
         for number, receipt in enumerate(receipt for receipt in row.receipts if receipt.by != ALL_CRASHES)
     ]
-    return Table(
-        name="scorecard-receipts",
-        title="Receipts: every planned failure, and what became of it",
-        columns=(
-            *PLACE,
-            *("What happens", "Planned", "Delivered", "Not applicable", "Trials", "Not struck", "Mixed", "Errors"),
-            "Two counts agree",
-        ),
-        rows=tuple(rows),
-        notes=(
-            "not struck: trials under a fault plan that no failure came to; they stand in no number above",
-            "mixed: trials that failures of several kinds struck; errors: trials that ended in one of ours or the endpoint's",
-            "two counts agree: trials in which damage counted from the journal is that counted from the world's tables alone",
-        ),
+    told = (
+        "not struck: trials under a fault plan that no failure came to; they stand in no number above",
+        "mixed: trials that failures of several kinds struck; errors: trials that ended in one of ours or the endpoint's",
+        "two counts agree: trials in which damage counted from the journal is that counted from the world's tables alone",
     )
-
-
-def _trials(row: ScorecardRow, number: int) -> tuple[Cell, ...]:
-    """Return the trials of the whole row, beside its first receipt."""
-    return (row.trials, row.not_struck, row.mixed, row.errors) if not number else ("", "", "", "")
-
-
-def _told(row: ScorecardRow, number: int) -> Cell:
-    return f"{row.two_counts_agree.k} of {row.two_counts_agree.n}" if not number else ""
-
-
-def _place(row: ScorecardRow) -> tuple[str, str, str]:
-    return row.world, model(row), row.system
+    return table_of("scorecard-receipts", "Receipts: every planned failure, and what became of it", columns, rows, told)
 
 
 NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share(0, 0, None, None, None), {}, 0, {}, {})
@@ -246,8 +245,13 @@ def _count(struck: Struck, count: int) -> Cell:
     return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
 
 
-def _on_copies(struck: Iterable[Struck]) -> Sequence[str]:
-    return [COPIES] if any(failures.has_copies for failures in struck) else []
+def _on_copies(rows: Iterable[StruckRow]) -> Sequence[str]:
+    return [COPIES] if any(each.struck.has_copies for each in rows) else []
+
+
+def _failures(card: Scorecard) -> list[StruckRow]:
+    """Each system by each kind of failure; crashes at each point apart."""
+    return [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
 
 
 def _share(share: Share) -> Cell:
@@ -258,8 +262,12 @@ def _rate(rate: Measured, digits: int = 0) -> Cell:
     return BoundedNumber(rate.value, rate.low, rate.high, digits) if rate.value is not None else UNMEASURED
 
 
-def _harms(struck: Struck) -> list[Cell]:
-    return [_rate(struck.harm[kind].per_100) if kind in struck.harm else UNMEASURED for kind in DAMAGES]
+def _harm(struck: Struck, kind: str) -> Cell:
+    return _rate(struck.harm[kind].per_100) if kind in struck.harm else UNMEASURED
+
+
+def _work(struck: Struck, kind: str) -> Cell:
+    return _rate(struck.work[kind], 2) if kind in struck.work else UNMEASURED
 
 
 def _named(struck: Struck) -> Cell:
