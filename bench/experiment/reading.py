@@ -42,7 +42,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return manifest_in(manifest_bytes(folder))
     except FileNotFoundError as error:
-        raise ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote") from error
+        raise _no_run(folder) from error
     except OtherFormat as other:
         raise ResultsError(f"{path}: {other}") from other
     except OSError as error:
@@ -51,12 +51,18 @@ def read_manifest(folder: Path) -> Manifest:
         raise ResultsError(f"{path}: cannot be read: {error}; restore the file from a copy") from error
 
 
+def _no_run(folder: Path) -> ResultsError:
+    return ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote")
+
+
 def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
     """Trials and sessions in the order in which they were recorded; a trial that was run again after an error stands twice.
 
     A trial that was graded anew has its new grade. A truncated last line is passed over: its trial is as good as not run.
-    Raises ResultsError, naming the line, for any other damage.
+    Raises ResultsError where the folder holds no run, and for any other damage, naming the line.
     """
+    if not holds(folder, MANIFEST):
+        raise _no_run(folder)
     return with_grades(_chained(folder / TRIALS, RECORD), read_grades(folder).grades)
 
 

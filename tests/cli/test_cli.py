@@ -198,8 +198,19 @@ def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert "configs/none.toml: cannot be read" in refused(bench(tmp_path, "run", "configs/none.toml"))
 
 
-def test_a_report_of_no_run_is_one_line(tmp_path: Path) -> None:
-    assert "holds no run" in refused(bench(tmp_path, "report", "nothing"))
+def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) -> None:
+    told = "bench: results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
+    commands = (
+        ["report"],
+        ["diagnose"],
+        ["diverge"],
+        ["scorecard"],
+        ["regrade"],
+        ["trace", "--trial", "t"],
+        ["shrink", "--trial", "t"],
+    )
+    for command, *options in commands:
+        assert refused(bench(tmp_path, command, "nothing", *options)) == told, command
 
 
 def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""What the pages of results count of the recordings, without a table that shows it, is what the recordings hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+from commands import UNDRAWN
+from commands import bench as command
+
+import bench
+from bench.analysis.statistics import mean_of
+from bench.studies.learning import learn
+from bench.worlds.bank import banked
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+INCIDENTS = RESULTS / "incidents-qwen2.5-coder-1.5b-instruct"
+
+
+def page(name: str) -> str:
+    return " ".join((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split())
+
+
+def test_all_but_three_replies_that_do_not_fit_name_what_is_on_no_list() -> None:
+    replies = bench.load_run(RESULTS / "structured_output-qwen2.5-coder-1.5b-instruct").replies
+    distinct = replies[replies["scenario"].eq("k8s_oomkill")].drop_duplicates(["model", "digest"])
+    kinds = Counter(kind for kind in distinct["kind"] if kind in ("vocabulary", "form", "missing_field"))
+    assert kinds == {"vocabulary": 43 + 50 - 3, "form": 2, "missing_field": 1}
+    assert "All but three of the replies that did not fit" in page("results/answer_form")
+
+
+def test_the_states_and_contradictory_marks_of_the_judgments_are_those_of_the_two_banks() -> None:
+    rejected = {}
+    for model in ("1.5b", "0.5b"):
+        replies = [reply for _, reply in banked(RESULTS / f"judgment_bank-qwen2.5-coder-{model}-instruct")]
+        risks = [reply for reply in replies if reply.judgment == "risk"]
+        states = {(reply.instance, reply.judgment, reply.state) for reply in replies}
+        assert len(states) == 232 and len(replies) == 5 * len(states) and len(risks) == 100
+        rejected[model] = sum(reply.rejected == "check" for reply in risks)
+    assert "plays 232 recorded states of `contract_renewal`" in page("results/boundaries")
+    said = f"contradict themselves in {rejected['0.5b']} of 100 replies, the larger one's in {rejected['1.5b']},"
+    assert said in page("results/boundaries")
+
+
+def test_asking_in_parallel_saves_what_the_page_says(tmp_path: Path) -> None:
+    """The command of the page: a replay, three calls at a time."""
+    forms = ("static", "static_parallel", "runtime_structured", "runtime_structured_parallel")
+    words = ["run", str(ROOT / "configs" / "parallel.toml"), "--scenarios", str(ROOT / "scenarios"), "--name", "parallel"]
+    words += ["--model", f"recorded:{INCIDENTS}", "--concurrency", "3", "--instances", "40", "--plan", "none"]
+    code, _, err = command(tmp_path, *words, *(word for form in forms for word in ("--architecture", form)), **UNDRAWN)
+    assert code == 0, err
+    trials = bench.load_run(tmp_path / "results" / "parallel").trials
+    trials["solved"] = trials["outcome"].eq("solved")
+    seconds = trials.pivot(index="instance", columns="architecture", values="latency_seconds")
+    solved = trials.pivot(index="instance", columns="architecture", values="solved")
+    static, static_parallel, structured, structured_parallel = (seconds[form] for form in forms)
+
+    def less(these: pd.Series, those: pd.Series) -> str:
+        mean = mean_of(these - those)
+        assert mean.n == 40
+        return f"{mean.mean:.0f} s [{mean.low:.0f}, {mean.high:.0f}]"
+
+    assert solved["static"].equals(solved["static_parallel"])
+    assert solved["runtime_structured"].equals(solved["runtime_structured_parallel"])
+    for sentence in (
+        f"a trial of `static` takes {static.mean():.0f} s, and {less(static, static_parallel)} less in parallel",
+        f"`runtime_structured` takes {structured.mean():.0f} s, and {less(structured, structured_parallel)} less (40 pairs",
+        f"`runtime_structured` takes {less(static, structured)} less than `static`",
+        f"it takes {less(static_parallel, structured_parallel)} less",
+    ):
+        assert sentence in page("results/incidents")
+
+
+def test_the_pairs_of_a_mixed_model_are_five() -> None:
+    trials = bench.load_run(RESULTS / "substitution-qwen2.5-coder").trials
+    assert trials.groupby(["scenario", "model", "plan", "architecture"]).size().eq(5).all()
+    assert "(5 pairs each, under the fault)" in page("results/paper")
+
+
+def test_twenty_incidents_teach_to_keep_all_six_subtasks_apart() -> None:
+    policy = learn(INCIDENTS, [ROOT / "scenarios"], "runtime_structured", "none", count=20).packs["incidents"]
+    assert [len(call) for call in policy.calls] == [1] * 6
+    assert "From 20 of the recorded incidents it learns to keep all six subtasks apart" in page("limits")
