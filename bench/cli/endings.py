@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from bench.analysis.repeated_call import repeated_call
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
-from bench.runtime.events import Called, Judged, of_kind
+from bench.experiment.trial import TrialResult
+from bench.runtime.events import Judged, of_kind
 
 ENOUGH = 20
-"""So many trials of an arm that end the same way are no accident; so many equal replies in a trial are no progress."""
+"""So many trials of an arm that end the same way are no accident."""
 WORDS = {"solved": "solved", "wrong": "wrong", "gave_up": "gave up", "ungraded": "not graded", "error": "error"}
 """Outcome -> what people are told."""
 ALIKE = {"wrong": "are wrong", "gave_up": "gave up", "error": "ended in an error"}
@@ -61,12 +63,13 @@ class Endings:
     def alike(self) -> bool:
         return any(arm.ends_alike for arm in self._arms.values())
 
-    def add(self, record: TrialRecord) -> None:
+    def add(self, result: TrialResult) -> None:
         """Count a trial, and look whether its agent went round in a circle."""
+        record = result.record
         arm = self._arms.setdefault(f"{record.architecture} on {record.scenario}, plan {record.plan}", _Arm())
         arm.outcomes[record.outcome] += 1
         arm.reasons.update([_reason(record)])
-        if stuck := _stuck(record):
+        if stuck := repeated_call(record, result.texts):
             self._stuck.setdefault(record.architecture, stuck)
 
     def news(self) -> Iterator[str]:
@@ -90,19 +93,3 @@ def _reason(record: TrialRecord) -> str:
         last = (of_it or rejected)[-1]
         return one_line(f"{last.subtask}: {last.reason}{f', {last.detail}' if last.detail else ''}", MOST_SHOWN)
     return one_line(record.reason or (record.grade.note if record.grade else "") or "no reason is recorded", MOST_SHOWN)
-
-
-def _stuck(record: TrialRecord) -> str:
-    """Say what an agent asked again and again; "" where it did not."""
-    calls = of_kind(record.events, Called)
-    replies = Counter((call.reply, call.tool_calls) for call in calls if call.tool_calls)
-    times = max(replies.values(), default=0)
-    if times < ENOUGH:
-        return ""
-    text = f"the model made the same tool call {times} times in one trial"
-    if all(message.role != "tool" for call in calls for message in call.messages):
-        return (
-            f"{text}, and this agent sends the tools' results back as text, where a simulated model cannot see them; "
-            "use a real model for it, or let it send messages of role 'tool'"
-        )
-    return text

@@ -16,6 +16,7 @@ from bench.errors import NotRecorded, UnknownFinish
 from bench.experiment.cost import Tariff
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import TrialRecord
+from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called
 
 CLIENT_BOUND = 0.25
@@ -39,7 +40,8 @@ class SoFar:
         self._in_flight = self._client = 0.0
         self._unknown: Counter[str] = Counter()
 
-    def add(self, record: TrialRecord) -> None:
+    def add(self, result: TrialResult) -> None:
+        record = result.record
         cost = self._tariff.cost(record)
         self._cost = None if self._cost is None or cost is None else self._cost + cost
         self.calls += calls_of(record)
@@ -50,7 +52,7 @@ class SoFar:
             if call.failure == UnknownFinish.kind:
                 self._unknown[call.detail] += 1
         self.outcomes[record.outcome] += 1
-        self.endings.add(record)
+        self.endings.add(result)
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
 
@@ -120,8 +122,8 @@ class RunProgress:
         """Whether all trials of an arm end the same way without being solved."""
         return self._so_far.endings.alike
 
-    def saw(self, record: TrialRecord) -> None:
-        self._so_far.add(record)
+    def saw(self, result: TrialResult) -> None:
+        self._so_far.add(result)
         so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
         self._bar.update(self._task, advance=1, so_far=so_far)
         now, is_next = perf_counter(), (done * LINES // self._total) > ((done - 1) * LINES // self._total)

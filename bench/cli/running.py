@@ -18,15 +18,15 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, EndpointError
 from bench.experiment.matrix import Matrix
 from bench.experiment.preview import preview
-from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
+from bench.experiment.trial import TrialResult
 from bench.registry import attribute_at
 from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
-Engine = Callable[[Matrix, RunWriter, Callable[[TrialRecord], None], Session], Coroutine[Any, Any, None]]
+Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult], None], Session], Coroutine[Any, Any, None]]
 """Runs what is missing of a matrix: `run_matrix` in this process, or an engine that is registered."""
 
 
@@ -112,8 +112,8 @@ async def _until_stopped(
         elif waited_for := session.in_flight:
             err.print(f"stopping: waiting for {waited_for} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    def saw(record: TrialRecord) -> None:
-        progress.saw(record)
+    def saw(result: TrialResult) -> None:
+        progress.saw(result)
         if early and progress.ends_alike:
             session.end("--stop-early: all trials of an arm end alike")
 

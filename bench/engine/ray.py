@@ -25,7 +25,7 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
-from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.record import SessionRecord
 from bench.experiment.recording import response_of
 from bench.experiment.runner import Conduct, missing, run_matrix
 from bench.experiment.session import Session
@@ -97,7 +97,7 @@ def cluster(engine: str, workers: int | None) -> Iterator[tuple[Any, int]]:
 async def run_on_ray(
     matrix: Matrix,
     writer: RunWriter,
-    watch: Callable[[TrialRecord], None],
+    watch: Callable[[TrialResult], None],
     session: Session,
     packs: Sequence[Path],
     engine: str,
@@ -186,7 +186,7 @@ async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Resu
         raise ResultsError(f"{problem}; what came back is kept, and the same command goes on") from error
 
 
-def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialRecord], None], session: Session) -> None:
+def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialResult], None], session: Session) -> None:
     """Keep a batch: of each trial its texts and responses before its record."""
     for trial in finished:
         writer.add_texts(trial.texts)
@@ -194,4 +194,4 @@ def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[Tri
             writer.respond(response, {})
             session.saw(response_of(response, trial.texts, writer.folder))
         writer.add(trial.record, {})
-        watch(trial.record)
+        watch(TrialResult(trial.record, dict(trial.texts)))

@@ -12,7 +12,7 @@ from bench.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreac
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
-from bench.experiment.record import SessionRecord, TrialRecord
+from bench.experiment.record import SessionRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
@@ -44,11 +44,11 @@ def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[Tri
 async def run_matrix(
     matrix: Matrix,
     writer: RunWriter,
-    watch: Callable[[TrialRecord], None],
+    watch: Callable[[TrialResult], None],
     session: Session | None = None,
     conduct: Conduct = run_trial,
 ) -> None:
-    """Run what is missing of a matrix; `watch` is shown each record once it is stored. `session` may be ended before.
+    """Run what is missing of a matrix; `watch` is shown each trial once it is stored. `session` may be ended before.
     `conduct` runs a trial, here or elsewhere.
 
     As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
@@ -87,7 +87,7 @@ async def _run_all(
     gates: Mapping[str, Gate],
     matrix: Matrix,
     writer: RunWriter,
-    watch: Callable[[TrialRecord], None],
+    watch: Callable[[TrialResult], None],
     session: Session,
     graders: Mapping[str, Graders],
     conduct: Conduct,
@@ -110,7 +110,7 @@ async def _run_all(
             if result:
                 writer.add(result.record, result.texts)
                 left -= 1
-                watch(result.record)
+                watch(result)
                 health[spec.model].saw(result)
 
     session.begin(gates.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bench.analysis.faults import ENDINGS, receipts
+from bench.analysis.repeated_call import repeated_call
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Committed, Event, Faulted, Judged, Refused, Waited, of_kind
@@ -24,7 +25,7 @@ def calls_told(record: TrialRecord) -> Iterator[str]:
 
 
 def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield why a trial ended, where its record says so, and the last reply of the model.
+    """Yield why a trial ended, where its record says so, the last reply of the model, and a call that it made again and again.
 
     Args:
         record: The trial.
@@ -36,6 +37,8 @@ def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
     if calls:
         text = " ".join(texts.get(digest, "") for digest in (calls[-1].reply, calls[-1].tool_calls) if digest)
         yield f"last reply of the model: {one_line(text, MOST_OF_LAST_WORDS)}"
+    if repeated := repeated_call(record, texts):
+        yield f"note: {repeated}"
 
 
 def _told(event: Event) -> Iterator[str]:

@@ -16,8 +16,8 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.experiment.code import our_codebase
 from bench.experiment.matrix import Matrix
-from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing
+from bench.experiment.trial import TrialResult
 from bench.experiment.untrusted import permission
 from bench.paths import PACKS, RESULTS, named
 from bench.runtime.loop import run_whole
@@ -96,11 +96,12 @@ def command(
         raise typer.Exit(1)
 
 
-def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialRecord], None]:
+def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
     """Adds up the records, and says what became of each trial."""
 
-    def saw(record: TrialRecord) -> None:
-        so_far.add(record)
+    def saw(result: TrialResult) -> None:
+        so_far.add(result)
+        record = result.record
         trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
         why = f" ({record.reason})" if record.reason else ""
         console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}")

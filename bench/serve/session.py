@@ -18,10 +18,10 @@ from bench.errors import ConfigError
 from bench.experiment.config import Config, load_config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.reading import read_trials
-from bench.experiment.record import TrialRecord
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
+from bench.experiment.trial import TrialResult
 from bench.experiment.untrusted import Permission
 from bench.registry import is_path
 from bench.serve import free
@@ -106,7 +106,7 @@ async def serve(
     writer: RunWriter,
     port: int,
     opened: Callable[[str], None],
-    saw: Callable[[TrialRecord], None],
+    saw: Callable[[TrialResult], None],
     patience: float = 0.0,
     token: str = "",
     say: Callable[[str], object] = lambda _: None,
@@ -126,9 +126,9 @@ async def serve(
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
     matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
 
-    def watch(record: TrialRecord) -> None:
-        trial_server.saw(record)
-        saw(record)
+    def watch(result: TrialResult) -> None:
+        trial_server.saw(result.record)
+        saw(result)
         if trial_server.closed:
             running.cancel()
 
@@ -148,7 +148,7 @@ async def serve(
 
 
 async def _run(
-    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialRecord], None], trial_server: TrialServer, session: Session
+    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialResult], None], trial_server: TrialServer, session: Session
 ) -> None:
     """Run the trials, and see to it that a client that asks for one more is told that all are done."""
     await run_matrix(matrix, writer, watch, session)

@@ -12,6 +12,7 @@ from trials import matrix_of, scripted
 
 from bench.cli.progress import RunProgress, SoFar
 from bench.errors import UnknownFinish
+from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called
 
 
@@ -19,7 +20,7 @@ from bench.runtime.events import Called
 def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its_calls(client: float, bound: bool) -> None:
     so_far = SoFar(matrix_of())
     events = [replace(event, client=client) if isinstance(event, Called) else event for event in smooth()]
-    so_far.add(replace(trial(events=events), model="m"))
+    so_far.add(TrialResult(replace(trial(events=events), model="m"), {}))
     lines = list(so_far.client_bound())
     assert bool(lines) is bound
     assert not bound or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
@@ -30,7 +31,7 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
     assert list(so_far.unknown_words()) == []
     for word, count in (("gone_fishing", 2), ("asleep", 1)):
         odd = UnknownFinish(f'finish_reason "{word}" is not known', partial="x")
-        so_far.add(scripted("runtime_structured", {"total": [odd] * count})[0].record)
+        so_far.add(scripted("runtime_structured", {"total": [odd] * count})[0])
     lines = list(so_far.unknown_words())
     assert [line.split("; ")[0] for line in lines] == [
         '2 paid replies were not used: finish_reason "gone_fishing" is not known',
@@ -44,7 +45,7 @@ def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkey
     screen = io.StringIO()
     progress = RunProgress(Console(file=screen, width=200), 10, SoFar(matrix_of()))
     for number in range(1, 11):
-        progress.saw(replace(trial(repetition=number), model="m"))
+        progress.saw(TrialResult(replace(trial(repetition=number), model="m"), {}))
     lines = screen.getvalue().splitlines()
     assert [line.split(":")[0] for line in lines] == ["3 of 10 trials in 0", "6 of 10 trials in 0", "9 of 10 trials in 0"]
     assert lines[0].startswith("3 of 10 trials in 0:00:12, left 0:00:28: solved 3; ")

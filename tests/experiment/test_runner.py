@@ -30,6 +30,7 @@ from bench.experiment.reading import read_trials
 from bench.experiment.record import TrialRecord, latest
 from bench.experiment.runner import ENDPOINT_LOST_AFTER, missing, run_matrix
 from bench.experiment.store import RunWriter
+from bench.experiment.trial import TrialResult
 from bench.models.base import Model, Reply, Request, Sleep, Timing
 from bench.models.routed import RoutedModel
 from bench.models.simulated import SimulatedModel
@@ -91,7 +92,7 @@ def live(matrix: Matrix, concurrency: int = 1) -> tuple[Matrix, Live]:
     return replace(matrix, models={"model": model}), model
 
 
-def run(matrix: Matrix, folder: Path, watch: Callable[[TrialRecord], None] = lambda _: None) -> list[TrialRecord]:
+def run(matrix: Matrix, folder: Path, watch: Callable[[TrialResult], None] = lambda _: None) -> list[TrialRecord]:
     writer = RunWriter(folder, manifest_of(matrix, "test"))
     try:
         loop.run(run_matrix(matrix, writer, watch))
@@ -101,9 +102,9 @@ def run(matrix: Matrix, folder: Path, watch: Callable[[TrialRecord], None] = lam
 
 
 def test_every_trial_is_stored_in_order_and_shown_once_it_is(matrix: Matrix, tmp_path: Path) -> None:
-    shown: list[TrialRecord] = []
+    shown: list[TrialResult] = []
     stored = run(matrix, tmp_path / "run", shown.append)
-    assert [trial.id for trial in stored] == [spec.id for spec in matrix.specs] == [trial.id for trial in shown]
+    assert [trial.id for trial in stored] == [spec.id for spec in matrix.specs] == [trial.record.id for trial in shown]
     assert [session.detail for session in sessions_of(tmp_path / "run")] == ["12 of 12 trials to run", "complete"]
 
 
@@ -201,7 +202,7 @@ def test_an_empty_account_stops_the_run_after_the_trial_that_met_it(matrix: Matr
 
 
 def test_a_record_that_cannot_be_written_stops_the_run_with_its_own_line(matrix: Matrix, tmp_path: Path) -> None:
-    def full_after_two(_: TrialRecord) -> None:
+    def full_after_two(_: TrialResult) -> None:
         if len(list(read_trials(tmp_path / "run"))) == 2:
             raise ResultsError("the disk is full")
 
