@@ -77,7 +77,7 @@ class Server:
             working.append(asyncio.get_running_loop().run_in_executor(None, work, root))
 
         try:
-            served = await serve(matrix, writer, 0, opened, records.append, patience)
+            served = await serve(matrix, writer, 0, opened, lambda result: records.append(result.record), patience)
         finally:
             writer.close()
         return Session(records, served, await working[0])
