@@ -98,7 +98,7 @@ def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) ->
             beyond.append(_beyond(events_of, _differ))
         gap = [none - checked for none, checked in zip(*beyond, strict=True)]
         instances = [event.instance for event in events_of]
-        rows.append(Divergence("local", LESS, judgment, None, None, _by_instance(instances, gap), len(gap)))
+        rows.append(Divergence("local", LESS, judgment, None, None, mean_by_instance(instances, gap), len(gap)))
     return rows
 
 
@@ -152,9 +152,9 @@ def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEv
         form=form,
         boundary=boundary,
         place=place,
-        between=_by_instance(instances, [_between(event, differ) for event in events]),
-        within=_by_instance(instances, [_within(event, differ) for event in events]),
-        beyond=_by_instance(instances, _beyond(events, differ)),
+        between=mean_by_instance(instances, [_between(event, differ) for event in events]),
+        within=mean_by_instance(instances, [_within(event, differ) for event in events]),
+        beyond=mean_by_instance(instances, _beyond(events, differ)),
         events=len(events),
         first=fmean(places) if places else None,
     )
@@ -185,7 +185,8 @@ def _first(these: Sequence[str], those: Sequence[str]) -> int:
     return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
 
 
-def _by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+    """Return the mean over instances of each instance's mean."""
     by_instance: dict[str, list[float]] = {}
     for instance, value in zip(instances, values, strict=True):
         by_instance.setdefault(instance, []).append(value)

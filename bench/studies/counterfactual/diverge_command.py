@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.reading import read_trials
+from bench.experiment.cost import Tariff
+from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord, latest
+from bench.packs.equivalents import task_of
 from bench.paths import folder_of
 from bench.runtime.events import of_kind
 from bench.worlds.bank import banked
@@ -21,9 +25,13 @@ from bench.worlds.runtime.events import WorldEnded
 
 # The study imports pandas and matplotlib, for which no other command should wait.
 if TYPE_CHECKING:
+    from bench.studies.contrasts import MeanContrast
     from bench.studies.replay_divergence import Divergence
 
-DivergenceOf = Literal["model", "architecture"]
+DivergenceOf = Literal["model", "architecture", "prompt"]
+RECORDED_AS: Mapping[DivergenceOf, str] = {"model": "model", "architecture": "architecture", "prompt": "scenario"}
+"""What the sides differ in -> the field of a trial that names it: other prompts are an equivalent of the scenario."""
+TrialCost = Callable[[TrialRecord], float | None]
 EventPlace = tuple[str, str, str]
 """(instance, judgment, state) in the local form, (instance, plan, "") in the running one."""
 EXIT_CODES = {"within": 0, "beyond": 1, "inconclusive": 3}
@@ -32,28 +40,53 @@ out = Terminal()
 
 @dataclass(frozen=True)
 class DivergenceSide:
-    """One of two that are compared: the trials of a run, or those of one model or architecture in it."""
+    """One of two that are compared: the trials of a run, or those of one model, architecture or prompt in it."""
 
     name: str
     folder: Path
     of: DivergenceOf = "model"
     value: str = ""
 
-    @property
+    @cached_property
     def trials(self) -> list[TrialRecord]:
         records = latest(read_trials(self.folder))
         return [record for record in records if record.outcome not in ("error", "ungraded") and self._has(record)]
 
     def _has(self, record: TrialRecord) -> bool:
-        return not self.value or getattr(record, self.of) == self.value
+        return not self.value or getattr(record, RECORDED_AS[self.of]) == self.value
+
+    def instance(self, scenario: str, instance: str) -> str:
+        """Return the name under which both sides know an instance: an equivalent has those of its task."""
+        return f"{task_of(scenario) if self.of == 'prompt' else scenario}/{instance}"
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a trial of either side takes, in the mean over instances, and how much more one of the second side does."""
+
+    these: MeanContrast
+    those: MeanContrast
+    more: MeanContrast
+
+    def words(self, unit: str, form: str) -> str:
+        """Say it, with each number in this form."""
+        low, high = (form.format(end) for end in (self.more.low or 0.0, self.more.high or 0.0))
+        interval = "" if self.more.low is None else f" [{low}, {high}]"
+        means = f"{form.format(self.these.value)} and {form.format(self.those.value)}"
+        return f"{means} {unit}, a difference of {form.format(self.more.value)}{interval}"
 
 
 @dataclass(frozen=True)
 class Diverged:
-    """What was measured, and the mean tokens of a trial of either side; `example` is the first divergent effect of one pair."""
+    """What was measured.
+
+    tokens    what a trial takes; `dollars` what it costs, or whose prices are not known
+    example   the first divergent effect of one pair
+    """
 
     divergence: Divergence
-    tokens: tuple[float, float]
+    tokens: Spent
+    dollars: Spent | str
     example: str
 
     def verdict(self, limit: float) -> str:
@@ -80,22 +113,25 @@ def diverge(
     other: Annotated[
         str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
     ] = None,
-    of: Annotated[DivergenceOf, typer.Option(help="In what the sides of A differ: model or architecture.")] = "model",
+    of: Annotated[DivergenceOf, typer.Option(help="In what the sides differ: model, architecture or prompt.")] = "model",
     between: Annotated[
         list[str] | None, typer.Option(help="One of the two sides of A, where it has more; given twice.")
     ] = None,
     limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
     whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say how far two models or patterns diverge.
+    """Say how far two models, prompts or patterns diverge.
 
-    They are compared on the same events: runs of every_judgment state by state, others by the effects at the end. Either side
-    needs two repetitions, since what it differs from itself is taken off.
+    They are compared on the same events: runs of every_judgment state by state, others by the effects at the end, and by what
+    a trial costs. Either side needs two repetitions, since what it differs from itself is taken off. Two prompts are a scenario
+    and its equivalent, or two runs.
 
     Exit codes: 0 within the limit, 1 beyond it, 2 it cannot be asked, 3 inconclusive.
 
     For example: bench diverge RUN --of architecture --limit 0.1
     """
+    if other and between:
+        raise ConfigError("--between names two sides of one run; leave it out where two runs are compared")
     sides = _sides(folder_of(run), folder_of(other) if other else None, of, between or [])
     measured = diverged(*sides)
     verdict = measured.verdict(limit)
@@ -117,9 +153,9 @@ def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
         problem = f"{this.name} and {that.name} have no instance in common that each ran twice or more"
         raise ResultsError(f"{problem}; run both with the same scenarios, seed and plans, and with repetitions = 2 or more")
     events = [ComparedEvent(event[0], left[event], right[event]) for event in shared]
-    tokens = tuple(sum(record.tokens for record in side.trials) / max(1, len(side.trials)) for side in (this, that))
     measured = divergence(form, "", "", events)
-    return Diverged(measured, (tokens[0], tokens[1]), _example(events, shared) if form == "running" else "")
+    tokens = _spent(*((side, lambda record: record.tokens) for side in (this, that)))
+    return Diverged(measured, tokens, _dollars(this, that), _example(events, shared) if form == "running" else "")
 
 
 def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) -> list[str]:
@@ -139,8 +175,11 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
         lines.append("  neither ever differs from itself, so that nothing can be taken off: they differ, and that is all")
     if each.first is not None:
         lines.append(f"  the first effect that differs is, in the mean, the {each.first:.1f}th; {measured.example}")
-    tokens = " and ".join(f"{count:,.0f}" for count in measured.tokens)
-    lines.append(f"  a trial takes {tokens} tokens")
+    lines.append(f"  a trial takes {measured.tokens.words('tokens', '{:,.0f}')}")
+    if isinstance(measured.dollars, Spent):
+        lines.append(f"  a trial costs {measured.dollars.words('dollars', '{:.6f}')}")
+    else:
+        lines.append(f"  its dollars are not known: '{measured.dollars}' has no price_in and price_out in its config")
     sentences = {
         "within": f"Within the limit of {limit:.1%}.",
         "beyond": f"Beyond the limit of {limit:.1%}.",
@@ -151,16 +190,50 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
 
 def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
     if other:
-        return DivergenceSide(run.name, run), DivergenceSide(other.name, other)
-    known = list(dict.fromkeys(getattr(record, of) for record in read_trials(run)))
+        return DivergenceSide(run.name, run, of), DivergenceSide(other.name, other, of)
+    config = read_manifest(run).config
+    ranked = [*config.models, *config.architectures]
+    recorded = {getattr(record, RECORDED_AS[of]) for record in read_trials(run)}
+    known = sorted(recorded, key=lambda name: (ranked.index(name) if name in ranked else 0, name))
     chosen = list(between) or known
     if unknown := [name for name in chosen if name not in known]:
         raise ConfigError(f"{of} '{unknown[0]}': {run.name} has none; it has {', '.join(known)}")
     if len(chosen) != 2:
         problem = f"{run.name} has {len(chosen)} {of}s ({', '.join(chosen)}), and two are compared"
         raise ConfigError(f"{problem}; name two with --between, or a second run")
+    if of == "prompt" and len(set(map(task_of, chosen))) > 1:
+        raise ConfigError(f"{' and '.join(chosen)} are two tasks; --of prompt compares a scenario with an equivalent of it")
     first, second = (DivergenceSide(name, run, of, name) for name in chosen)
     return first, second
+
+
+def _dollars(this: DivergenceSide, that: DivergenceSide) -> Spent | str:
+    """What a trial of either side costs, or the first model whose prices are not known."""
+    costs: list[TrialCost] = []
+    for side in (this, that):
+        costs.append(cost := Tariff(read_manifest(side.folder).models).cost)
+        if unpriced := [record.model for record in side.trials if cost(record) is None]:
+            return unpriced[0]
+    return _spent((this, costs[0]), (that, costs[1]))
+
+
+def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> Spent:
+    """What the trials took of the instances and plans that both sides ran."""
+    from bench.studies.replay_divergence import mean_by_instance  # noqa: PLC0415
+
+    left, right = (_by_place(side, cost) for side, cost in sides)
+    shared = [place for place in left if place in right]
+    these, those = ([side[place] for place in shared] for side in (left, right))
+    more = [second - first for first, second in zip(these, those, strict=True)]
+    return Spent(*(mean_by_instance([instance for instance, _ in shared], values) for values in (these, those, more)))
+
+
+def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], float]:
+    """(instance, plan) -> the mean cost of its trials."""
+    costs: dict[tuple[str, str], list[float]] = {}
+    for record in side.trials:
+        costs.setdefault((side.instance(record.scenario, record.instance), record.plan), []).append(cost(record) or 0.0)
+    return {place: fmean(each) for place, each in costs.items()}
 
 
 def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
@@ -169,8 +242,9 @@ def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
     events: dict[EventPlace, list[object]] = {}
     for model, reply in banked(side.folder):
-        if side.of == "model" and side.value in ("", model):
-            events.setdefault((reply.instance, reply.judgment, reply.state), []).append(committed(reply, "none"))
+        if side.value in ("", model, reply.scenario):
+            place = (side.instance(reply.scenario, reply.instance), reply.judgment, reply.state)
+            events.setdefault(place, []).append(committed(reply, "none"))
     return events
 
 
@@ -184,8 +258,8 @@ def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     by_trial: Mapping[str, tuple[str, ...]] = courses(side.folder)
     events: dict[EventPlace, list[object]] = {}
     for record in trials:
-        where = f"{record.scenario}/{record.instance}"
-        events.setdefault((where, record.plan, ""), []).append(by_trial[record.id])
+        place = (side.instance(record.scenario, record.instance), record.plan, "")
+        events.setdefault(place, []).append(by_trial[record.id])
     return events
 
 
@@ -215,7 +289,8 @@ def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, 
         **{name: vars(getattr(each, name)) for name in ("between", "within", "beyond")},
         "events": each.events,
         "first": each.first,
-        "tokens": measured.tokens,
+        "tokens": asdict(measured.tokens),
+        "dollars": asdict(measured.dollars) if isinstance(measured.dollars, Spent) else None,
         "limit": limit,
         "verdict": verdict,
     }

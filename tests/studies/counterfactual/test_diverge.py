@@ -17,10 +17,10 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
 from bench.paths import PACKS
 from bench.studies.contrasts import MeanContrast
-from bench.studies.counterfactual.diverge_command import EXIT_CODES, Diverged, DivergenceSide, diverged, lines_of
+from bench.studies.counterfactual.diverge_command import EXIT_CODES, Diverged, DivergenceSide, Spent, diverged, lines_of
 from bench.studies.replay_divergence import Divergence
 
-MODELS = {"right": {"kind": "simulated"}, "errs": {"kind": "simulated", "error_rate": 0.9}}
+MODELS: dict[str, dict[str, Any]] = {"right": {"kind": "simulated"}, "errs": {"kind": "simulated", "error_rate": 0.9}}
 
 
 def config(**settings: Any) -> Config:
@@ -78,6 +78,52 @@ def test_the_command_ends_with_0_within_the_limit_and_with_3_where_it_cannot_be_
     assert [json.loads(each.output)["verdict"] for each in ended] == ["within", "inconclusive"]
 
 
+def test_the_command_ends_with_1_beyond_the_limit(tmp_path: Path) -> None:
+    models = {"right": MODELS["right"], "silent": {"kind": "simulated", "failure_rate": 1.0}}
+    run(config(models=list(models), model=models), tmp_path / "run", PACKS)
+    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--limit", "0.3"])
+    assert ended.exit_code == 1
+    assert "Beyond the limit of 30.0%." in ended.output
+
+
+def test_a_trial_costs_what_its_tokens_do_at_the_prices_that_are_given(tmp_path: Path) -> None:
+    prices = {"price_in": 1.0, "price_out": 1.0}
+    run(config(model={name: {**entry, **prices} for name, entry in MODELS.items()}), tmp_path / "run", PACKS)
+    measured = diverged(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
+    assert isinstance(measured.dollars, Spent)
+    for tokens, dollars in zip(vars(measured.tokens).values(), vars(measured.dollars).values(), strict=True):
+        assert dollars.value == pytest.approx(tokens.value / 1_000_000)
+    these, those, more = (float(each.value) for each in vars(measured.tokens).values())
+    assert more == pytest.approx(those - these)
+    assert more > 0, "who errs is asked again"
+    lines = lines_of([side(tmp_path / "run", name) for name in MODELS], measured, 0.05)
+    assert any(line.startswith("  a trial costs ") and line.count("0.0") >= 3 for line in lines)
+
+
+def test_without_prices_no_dollars_are_told(apart: Path) -> None:
+    measured = diverged(side(apart, "right"), side(apart, "errs"))
+    lines = lines_of([side(apart, "right"), side(apart, "errs")], measured, 0.05)
+    assert "  its dollars are not known: 'right' has no price_in and price_out in its config" in lines
+
+
+def test_a_prompt_in_other_words_changes_nothing_for_a_proposer_who_is_right(tmp_path: Path) -> None:
+    told = [f"contract_renewal{level}/case_{number:02}" for level in ("", ":epsilon_2") for number in range(1, 5)]
+    run(config(scenarios=told, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
+    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--of", "prompt", "--json", "--limit", "0.6"])
+    document = json.loads(ended.output)
+    assert (ended.exit_code, document["events"], document["beyond"]["value"]) == (0, 4, 0.0)
+    assert document["sides"] == ["contract_renewal", "contract_renewal:epsilon_2"]
+    assert document["tokens"]["more"]["value"] != 0, "other words are another number of tokens"
+
+
+def test_two_tasks_are_no_two_prompts(tmp_path: Path) -> None:
+    both = ["contract_renewal/case_01", "support_desk/case_01"]
+    run(config(scenarios=both, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
+    ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--of", "prompt"])
+    assert isinstance(ended.exception, ConfigError)
+    assert "contract_renewal and support_desk are two tasks" in str(ended.exception)
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "verdict"),
     [(0.02, 0.0, 0.04, "within"), (0.2, 0.1, 0.3, "beyond"), (0.1, 0.01, 0.2, "inconclusive"), (1.0, None, None, "beyond")],
@@ -85,7 +131,7 @@ def test_the_command_ends_with_0_within_the_limit_and_with_3_where_it_cannot_be_
 def test_the_interval_decides_against_the_limit(value: float, low: float | None, high: float | None, verdict: str) -> None:
     none = MeanContrast(0.0, None, None, 4)
     measured = Divergence("running", "", "", none, none, MeanContrast(value, low, high, 4), 4)
-    assert Diverged(measured, (1.0, 1.0), "").verdict(0.05) == verdict
+    assert Diverged(measured, Spent(none, none, none), "right", "").verdict(0.05) == verdict
     assert EXIT_CODES[verdict] == {"within": 0, "beyond": 1, "inconclusive": 3}[verdict]
 
 
