@@ -9,14 +9,14 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.experiment.files import write_whole
-from bench.experiment.reading import read_trials
+from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord, latest
 from bench.paths import PACKS, folder_of
 from bench.runtime import loop
 from bench.studies.counterfactual.diagnose import Diagnosis, is_failed
 from bench.studies.counterfactual.diagnose import diagnose as diagnose_trial
 from bench.studies.counterfactual.diagnosis_text import as_json, lines_of, trial_lines
-from bench.studies.counterfactual.rerun import Original, originals_of, record_of
+from bench.studies.counterfactual.rerun import Original, originals_of, record_of, why_not_rerun
 
 UNEXPLAINED = 3
 out, err = Terminal(), Terminal(stderr=True)
@@ -42,8 +42,10 @@ def diagnose(
     folder = folder_of(run)
     failed = [record for record in latest(read_trials(folder)) if is_failed(record)]
     chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
-    originals = originals_of(folder, chosen, scenarios) if chosen else []
-    diagnoses = loop.run_whole(_diagnosed(originals))
+    manifest = read_manifest(folder)
+    left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
+    rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
+    diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, scenarios) if rerun else []))
     text = as_json(folder.name, len(failed), diagnoses)
     if to:
         write_whole(to, f"{text}\n".encode())

@@ -11,7 +11,7 @@ from bench.experiment.record import TrialRecord
 from bench.runtime.events import Called, Event, Faulted
 from bench.studies.counterfactual.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
 from bench.studies.counterfactual.failure import TrialFailure
-from bench.studies.counterfactual.mends import PARTS, MendedPart, ReplySource
+from bench.studies.counterfactual.mends import OUTSIDE, PARTS, MendedPart, ReplySource
 from bench.worlds.runtime.events import ToolCalled
 
 SHOWN = 3
@@ -23,6 +23,16 @@ ADVICE: Mapping[MendedPart, str] = {
     "signal": 'tell a rejection as what it is, with its reason (signal = "typed")',
     "pattern": "give the pattern its remedies (remedies = true); docs/patterns.md says what they are",
 }
+
+
+WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
+"""What to do about the commit of an agent that is a command."""
+
+
+def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
+    """Say what to do about a part that some of the diagnoses blame."""
+    is_command = all(each.not_asked.get("verifier") == OUTSIDE for each in diagnoses if part in each.blamed)
+    return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else ADVICE[part]}."
 
 
 def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -49,7 +59,7 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
     lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
     if verdicts:
         most = max(verdicts, key=lambda part: _share(verdicts[part]))
-        lines.append(f"What to do about the {most}: {ADVICE[most]}.")
+        lines.append(advice_line(most, diagnoses))
     lines.append(replies_line(diagnoses))
     if left := [each for each in diagnoses if each.undiagnosable]:
         lines.append(f"{len(left)} not diagnosable, such as {left[0].record.id}: {left[0].undiagnosable}.")
@@ -97,7 +107,7 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
         since = since if entry.start.events else "its beginning on"
         lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)}; mended from {since}"]
     lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
-    lines += [f"What to do about the {part}: {ADVICE[part]}." for part in PARTS if part in diagnosis.blamed]
+    lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
     return [*lines, replies_line([diagnosis])]
 
 

@@ -201,12 +201,13 @@ class WatchedModel:
         return "recorded" if context.attempt == 1 and bank.knows(place) else "transplanted"
 
     def _is_wrong(self, request: Request, reply: Reply) -> bool:
-        """Whether a reply to a judgment differs from the right one; notes in free words are neither right nor wrong."""
+        """Whether a reply to a judgment differs from the right one; notes in free words are neither right nor wrong, and so is
+        what an agent from outside is told."""
         context, environment = request.context, self._scenario.environment
         right = {**self._scenario.reference, **context.references}
-        if reply.tool_calls or any(name not in right for name in context.subtasks):
-            return False
         asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]
+        if reply.tool_calls or not asked or any(name not in right for name in context.subtasks):
+            return False
         answer = read(reply.text, reply.finish, asked, context.answer_format)
         if not isinstance(answer, Extracted):
             return True

@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.architectures.registry import ARCHITECTURES
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.code import our_codebase
 from bench.experiment.config import Config
@@ -22,6 +23,7 @@ from bench.experiment.record import TrialRecord, latest
 from bench.experiment.recording import recorded_entries
 from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.untrusted import permission
+from bench.registry import is_path
 from bench.runtime.faults import FaultPlan
 from bench.runtime.slots import Slots
 from bench.studies.counterfactual.failure import TrialFailure
@@ -84,7 +86,11 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
 
 def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[Original]:
     """Make the experiment of some trials of a run ready. Raises as `original_of` does."""
-    matrix = build_matrix(_config_of(read_manifest(folder), folder, records), packs, our_codebase().digest)
+    manifest = read_manifest(folder)
+    for record in records:
+        if why := why_not_rerun(record, manifest):
+            raise ConfigError(f"trial {record.id}: {why}")
+    matrix = build_matrix(_config_of(manifest, folder, records), packs, our_codebase().digest)
     specs = {_place(spec, spec.plan.name): spec for spec in matrix.specs}
     if lacking := [record for record in records if _place(record) not in specs]:
         raise ConfigError(
@@ -92,6 +98,14 @@ def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[P
         )
     alone = [(record, specs[_place(record)]) for record in records]
     return [Original(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
+
+
+def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
+    """Say why nobody can start the agent of a trial from here; "" where it can be started."""
+    name = record.architecture
+    if name in manifest.config.architecture or name in ARCHITECTURES or is_path(name):
+        return ""
+    return f"'{name}' is not started from here: who was served its trials starts it, so they are not run again"
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
