@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from bench.cli.scaffold import check_command, new_plugin, new_scenario
 from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
-from bench.cli.watch import watch
+from bench.cli.watch import watch, watched
 from bench.errors import BenchError, PackError
 from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
@@ -170,6 +171,7 @@ def run(
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
+    on_page: Annotated[bool, typer.Option("--watch", help="Show a page of the run meanwhile, as `bench watch` does.")] = False,
     verbose: Verbose = False,
     unguarded: UnguardedOption = False,
     scenarios: Packs = PACKS,
@@ -204,7 +206,9 @@ def run(
     folder, permitted = named(RESULTS, name or run_name(settings) + portion.suffix), permission(matrix, unguarded)
     session = Session(spending, out.print, permitted)
     runs = engine_of(engine, workers, matrix, scenarios)
-    run_to_its_end(matrix, open_run(out, folder, matrix, aside, permitted), session, out, err, early=early, engine=runs)
+    writer = open_run(out, folder, matrix, aside, permitted)
+    with watched(folder) if on_page else nullcontext():
+        run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
     else:

@@ -70,13 +70,17 @@ class SoFar:
         """How the trials ended: `solved 3, wrong 1`; empty where there was none."""
         return outcomes_told(self.outcomes)
 
-    def client_bound(self) -> Iterator[str]:
-        """A line where this process kept its calls waiting; none where the endpoint set the pace."""
+    def client_bound(self, here: bool = True) -> Iterator[str]:
+        """A line where this process kept its calls waiting; none where the endpoint set the pace. Of trials that ran elsewhere
+        it is the way to this process and back that took the time."""
         if self._client > CLIENT_BOUND * self._in_flight:
-            line = (
-                f"this process was busy for {self._client / self._in_flight:.0%} of its calls' seconds while they stood ready"
-            )
-            yield f"client-bound: {line}; those are in no call's seconds, and a lower concurrency is no slower"
+            share = f"{self._client / self._in_flight:.0%}"
+            if here:
+                line = f"client-bound: this process was busy for {share} of its calls' seconds while they stood ready"
+                yield f"{line}; those are in no call's seconds, and a lower concurrency is no slower"
+            else:
+                line = f"calls took a further {share} of their seconds on the way from a worker to this process and back"
+                yield f"{line}; those are in no call's seconds"
 
     def unknown_words(self) -> Iterator[str]:
         """A line for each finish reason that nobody knows, with how often a reply ended in it; none where none did."""

@@ -69,7 +69,7 @@ def run_to_its_end(
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, with this budget anew, a larger one or none")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}")
-    for line in (*so_far.endings.summary(), *so_far.client_bound(), *so_far.unknown_words()):
+    for line in (*so_far.endings.summary(), *so_far.client_bound(engine is run_matrix), *so_far.unknown_words()):
         out.print(line)
     if errors := list(so_far.errors()):
         err.print("\n".join(errors))

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hmac
 import html
 import secrets
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
@@ -86,6 +90,7 @@ class _Answer(BaseHTTPRequestHandler):
 def watch(
     run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
+    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End with the standard input.")] = False,
 ) -> None:
     """Show a page of a run while it goes on, until Ctrl-C.
 
@@ -108,5 +113,22 @@ def watch(
     except OSError as error:
         raise ConfigError(f"--port {port}: cannot be opened ({error.strerror}); give another, or leave it out") from error
     with server:
-        out.print(f"open {server.address}    (this machine alone; Ctrl-C ends it, and the run goes on)")
+        end = "it ends with the run" if beside else "Ctrl-C ends it, and the run goes on"
+        out.print(f"open {server.address}    (this machine alone; {end})")
+        if beside:
+            threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
         server.serve_forever()
+
+
+def _end_with_input(server: Watching) -> None:
+    sys.stdin.buffer.read()
+    server.shutdown()
+
+
+@contextmanager
+def watched(folder: Path) -> Iterator[None]:
+    """Serve the page of a run while inside. A process of its own makes it, so that no trial's framework time holds that work;
+    it ends with this process, however this one ends."""
+    words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
+        yield

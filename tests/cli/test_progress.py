@@ -24,6 +24,9 @@ def test_a_run_is_client_bound_where_its_process_adds_more_than_a_quarter_to_its
     lines = list(so_far.client_bound())
     assert bool(lines) is bound
     assert not bound or lines[0].startswith("client-bound: this process was busy for 30% of its calls' seconds")
+    elsewhere = list(so_far.client_bound(here=False))
+    assert bool(elsewhere) is bound
+    assert not bound or elsewhere[0].startswith("calls took a further 30% of their seconds on the way from a worker")
 
 
 def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
