@@ -26,6 +26,11 @@ def model_label(run: Run, model: str) -> str:
     return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
 
 
+def bracketed(label: str) -> str:
+    """A label in brackets; what it has in brackets itself stands behind a comma there: `(simulated, SIMULATED)`."""
+    return f"({label.replace(' (', ', ').replace(')', '')})"
+
+
 MOST_NAMED = 4
 """Of many names, those that a sentence lists."""
 

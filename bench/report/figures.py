@@ -34,7 +34,7 @@ from bench.render.drawing import (
     style,
     tick_labels,
 )
-from bench.render.labels import each_arm, extremes_said, model_label, numbers_said, slug, trials_in
+from bench.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in
 from bench.report.figure_part import FigurePart
 from bench.report.model_figures import model_figures
 from bench.report.recovery_rates import recovery_figures
@@ -181,7 +181,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
     legend_of(figure, looks)
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
-    title = f"{_in_answer(arms)} ({model_label(run, model)})"
+    title = f"{_in_answer(arms)} {bracketed(model_label(run, model))}"
     caption = f"{title}. Bars are means by account, by scenario and fault plan; the whisker is the 95% interval of the total."
     return finish(figure, slug("ledger", model), title, caption)
 

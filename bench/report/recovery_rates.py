@@ -13,7 +13,7 @@ from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
-from bench.render.labels import arm_columns, model_label, numbers_said, slug
+from bench.render.labels import arm_columns, bracketed, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded, signs_of
 from bench.render.table import BoundedNumber, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
@@ -103,7 +103,7 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
         _panel(ax, shares, names, signs)
         panel_title(ax, scenario, numbers_said([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
-    title = f"Solved {_solved_by_plan(arms)} ({model_label(run, model)})"
+    title = f"Solved {_solved_by_plan(arms)} {bracketed(model_label(run, model))}"
     caption = f"{title}. Whiskers are 95% intervals. All plans meet the same instances: the paired change stands in the table."
     return finish(figure, slug("recovery", model), title, caption)
 

@@ -76,4 +76,4 @@ def test_its_figure_is_drawn_for_each_model_of_which_a_control_solved_something(
             )
         )
     assert none == [] and [one.name for one in some] == ["recovery-m"]
-    assert some[0].caption.startswith("Solved 0/4 to 4/4 without faults, 0/4 to 4/4 under paper (m (SIMULATED)). ")
+    assert some[0].caption.startswith("Solved 0/4 to 4/4 without faults, 0/4 to 4/4 under paper (m, SIMULATED). ")

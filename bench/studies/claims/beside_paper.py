@@ -31,7 +31,7 @@ from bench.render.drawing import (
     panels,
     tick_labels,
 )
-from bench.render.labels import condition_label, model_label, numbers_said, slug
+from bench.render.labels import bracketed, condition_label, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded
 from bench.render.table import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, Table
 from bench.report.figure_part import FigurePart
@@ -236,7 +236,7 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
         _panel(ax, cell, names[cell])
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
-    title = f"{_retry_said(cells[0], last)} ({model_label(run, model)})"
+    title = f"{_retry_said(cells[0], last)} {bracketed(model_label(run, model))}"
     caption = (
         "Above the line a retry takes more tokens than the whole call again. A pair is a repetition that has both retries."
     )

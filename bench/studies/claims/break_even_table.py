@@ -13,7 +13,7 @@ from bench.analysis.arms import Condition
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
-from bench.render.labels import condition_columns, model_label, slug
+from bench.render.labels import bracketed, condition_columns, model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
 from bench.report.failure_tables import NOT_MEASURED
 from bench.report.results import Results
@@ -123,7 +123,7 @@ def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) 
         ax.grid(axis="x", color=PALE, lw=0.6)
         panel_title(ax, condition.scenario, f"fault plan {condition.plan}")
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
-    title = f"How many failures in a trial make the first design cheaper? ({model_label(run, model)})"
+    title = f"How many failures in a trial make the first design cheaper? {bracketed(model_label(run, model))}"
     caption = (
         f"{title}. Whiskers are 95% intervals; an arrow goes on beyond the panel. What is cheaper at any rate stands at 0; a "
         "word stands where there is no rate. N: pairs of first passes, of first rounds. Below each: how often the two were "
