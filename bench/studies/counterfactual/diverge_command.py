@@ -61,7 +61,7 @@ class DivergenceSide:
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpentBySides:
     """What a trial of either side takes, in the mean over instances, and how much more one of the second side does."""
 
     these: MeanContrast
@@ -85,8 +85,8 @@ class Diverged:
     """
 
     divergence: Divergence
-    tokens: Spent
-    dollars: Spent | str
+    tokens: SpentBySides
+    dollars: SpentBySides | str
     example: str
 
     def verdict(self, limit: float) -> str:
@@ -176,7 +176,7 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
     if each.first is not None:
         lines.append(f"  the first effect that differs is, in the mean, the {each.first:.1f}th; {measured.example}")
     lines.append(f"  a trial takes {measured.tokens.words('tokens', '{:,.0f}')}")
-    if isinstance(measured.dollars, Spent):
+    if isinstance(measured.dollars, SpentBySides):
         lines.append(f"  a trial costs {measured.dollars.words('dollars', '{:.6f}')}")
     else:
         lines.append(f"  its dollars are not known: '{measured.dollars}' has no price_in and price_out in its config")
@@ -207,7 +207,7 @@ def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[st
     return first, second
 
 
-def _dollars(this: DivergenceSide, that: DivergenceSide) -> Spent | str:
+def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
     """What a trial of either side costs, or the first model whose prices are not known."""
     costs: list[TrialCost] = []
     for side in (this, that):
@@ -217,7 +217,7 @@ def _dollars(this: DivergenceSide, that: DivergenceSide) -> Spent | str:
     return _spent((this, costs[0]), (that, costs[1]))
 
 
-def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> Spent:
+def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
     """What the trials took of the instances and plans that both sides ran."""
     from bench.studies.replay_divergence import mean_by_instance  # noqa: PLC0415
 
@@ -225,7 +225,7 @@ def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> Spent:
     shared = [place for place in left if place in right]
     these, those = ([side[place] for place in shared] for side in (left, right))
     more = [second - first for first, second in zip(these, those, strict=True)]
-    return Spent(*(mean_by_instance([instance for instance, _ in shared], values) for values in (these, those, more)))
+    return SpentBySides(*(mean_by_instance([instance for instance, _ in shared], values) for values in (these, those, more)))
 
 
 def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], float]:
@@ -290,7 +290,7 @@ def _as_json(sides: Sequence[DivergenceSide], measured: Diverged, limit: float, 
         "events": each.events,
         "first": each.first,
         "tokens": asdict(measured.tokens),
-        "dollars": asdict(measured.dollars) if isinstance(measured.dollars, Spent) else None,
+        "dollars": asdict(measured.dollars) if isinstance(measured.dollars, SpentBySides) else None,
         "limit": limit,
         "verdict": verdict,
     }

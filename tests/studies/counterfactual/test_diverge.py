@@ -17,7 +17,7 @@ from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
 from bench.paths import PACKS
 from bench.studies.contrasts import MeanContrast
-from bench.studies.counterfactual.diverge_command import EXIT_CODES, Diverged, DivergenceSide, Spent, diverged, lines_of
+from bench.studies.counterfactual.diverge_command import EXIT_CODES, Diverged, DivergenceSide, SpentBySides, diverged, lines_of
 from bench.studies.replay_divergence import Divergence
 
 MODELS: dict[str, dict[str, Any]] = {"right": {"kind": "simulated"}, "errs": {"kind": "simulated", "error_rate": 0.9}}
@@ -90,7 +90,7 @@ def test_a_trial_costs_what_its_tokens_do_at_the_prices_that_are_given(tmp_path:
     prices = {"price_in": 1.0, "price_out": 1.0}
     run(config(model={name: {**entry, **prices} for name, entry in MODELS.items()}), tmp_path / "run", PACKS)
     measured = diverged(side(tmp_path / "run", "right"), side(tmp_path / "run", "errs"))
-    assert isinstance(measured.dollars, Spent)
+    assert isinstance(measured.dollars, SpentBySides)
     for tokens, dollars in zip(vars(measured.tokens).values(), vars(measured.dollars).values(), strict=True):
         assert dollars.value == pytest.approx(tokens.value / 1_000_000)
     these, those, more = (float(each.value) for each in vars(measured.tokens).values())
@@ -131,7 +131,7 @@ def test_two_tasks_are_no_two_prompts(tmp_path: Path) -> None:
 def test_the_interval_decides_against_the_limit(value: float, low: float | None, high: float | None, verdict: str) -> None:
     none = MeanContrast(0.0, None, None, 4)
     measured = Divergence("running", "", "", none, none, MeanContrast(value, low, high, 4), 4)
-    assert Diverged(measured, Spent(none, none, none), "right", "").verdict(0.05) == verdict
+    assert Diverged(measured, SpentBySides(none, none, none), "right", "").verdict(0.05) == verdict
     assert EXIT_CODES[verdict] == {"within": 0, "beyond": 1, "inconclusive": 3}[verdict]
 
 
