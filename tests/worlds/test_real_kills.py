@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exactly_once.crashes import matrix_of
+from exactly_once.crashes import ROOT, matrix_of
 from exactly_once.kills import in_process, killed
 from exactly_once.lives import FileStore, KeptTries, lived
 from trips import PATTERNS
@@ -33,6 +33,17 @@ def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_le
     assert (kills, end.lives) == (1, 2)
     assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])
     assert end.correct or architecture == "state_machine"
+
+
+@pytest.mark.parametrize("plan", ["unacknowledged_merge", "recorded_release"])
+def test_a_real_kill_of_who_merges_and_deploys_leaves_the_world_that_the_crash_in_process_leaves(
+    plan: str, tmp_path: Path
+) -> None:
+    matrix = matrix_of(1, 1, ROOT / "configs" / "exactly_once_upgrade.toml")
+    [spec] = [each for each in matrix.specs if (each.architecture, each.plan.name) == ("state_machine", plan)]
+    end, kills = lived(matrix, spec, tmp_path)
+    assert (kills, end.lives) == (1, 2)
+    assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])
 
 
 @pytest.mark.endurance

@@ -33,8 +33,8 @@ KEPT = [
 """The columns that are kept of `run.trials`."""
 
 
-def matrix_of(repetitions: int, instances: int = INSTANCES) -> Matrix:
-    config = load_config(CONFIG, {"instances": instances, "repetitions": repetitions})
+def matrix_of(repetitions: int, instances: int = INSTANCES, config_file: Path = CONFIG) -> Matrix:
+    config = load_config(config_file, {"instances": instances, "repetitions": repetitions})
     return build_matrix(config, [ROOT / "scenarios"], our_codebase().digest)
 
 

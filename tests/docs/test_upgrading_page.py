@@ -1,0 +1,40 @@
+"""The numbers of the page on upgrades are those of its committed tables."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8")
+FOLDER = ROOT / "reports" / "exactly_once_upgrade-simulated"
+SHOWN = ("doubled", "orphaned", "unauthorised", "uncompensated", "stale")
+
+
+def rows_of(name: str) -> list[dict[str, str]]:
+    with (FOLDER / name).open(encoding="utf-8", newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
+def test_each_plans_row_is_that_of_the_table_and_with_remedies_all_is_solved() -> None:
+    for row in rows_of("faults.csv"):
+        if row["form"] == "remedied":
+            assert row["solved"] == row["trials"] and not any(int(row[kind]) for kind in (*SHOWN, "lost"))
+        else:
+            counts = " | ".join(row[kind] for kind in SHOWN)
+            assert f"| `{row['plan']}` | bare | {row['solved']} of {row['trials']} | {counts} |" in PAGE
+    assert f"{sum(int(row['trials']) for row in rows_of('faults.csv')):,} trials" in PAGE
+
+
+def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothing() -> None:
+    cells: dict[str, list[str]] = {}
+    remedied = 0
+    for row in rows_of("study-exactly-once.csv"):
+        if row["Architecture"].endswith("_remedied"):
+            assert not any(int(row[f"{kind} k"]) for kind in ("Lost", "Doubled", "Orphaned", "Uncompensated"))
+            remedied += int(row["Doubled n"])
+        else:
+            cell = f"{row['Doubled k']} of {row['Doubled n']} ({row['Doubled effects']})"
+            cells.setdefault(row["Architecture"], []).append(cell)
+    assert all(f"| `{name}` | {' | '.join(of_points)} |" in PAGE for name, of_points in cells.items())
+    assert f"no effect was damaged in {remedied} crashes" in PAGE
