@@ -187,7 +187,15 @@ def test_nothing_that_anybody_said_is_markup(tmp_path: Path) -> None:
 
 
 def test_the_policy_allows_this_script_and_this_style_and_nothing_from_anywhere(tmp_path: Path) -> None:
-    text = page(run_of(tmp_path / "run", experiment(repetitions=1)))
+    assert_policy_fits(page(run_of(tmp_path / "run", experiment(repetitions=1))))
+
+
+def test_the_policy_of_a_committed_page_allows_its_script_and_its_style() -> None:
+    for path in (Path(__file__).parents[2] / "reports").glob("*qwen*/report.html"):
+        assert_policy_fits(path.read_text(encoding="utf-8"))
+
+
+def assert_policy_fits(text: str) -> None:
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     allowed = dict(part.split(" ", 1) for part in policy.replace("&#39;", "'").split("; "))
     assert allowed.pop("default-src") == "'none'" and allowed.pop("img-src") == "data:"
