@@ -33,8 +33,8 @@ def _recount_agrees(trial: TrialReading) -> bool | None:
     """Return whether the count from the world's tables says the same as that from its journal, of all that both tell."""
     if (ended := _ended(trial)) is None:
         return None
-    told = {kind: count for kind, count in ended.recount.items() if count is not None}
-    return all(ended.damage.get(kind) == count for kind, count in told.items())
+    counted = {kind: count for kind, count in ended.recount.items() if count is not None}
+    return all(ended.damage.get(kind) == count for kind, count in counted.items())
 
 
 def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:

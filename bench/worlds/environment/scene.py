@@ -249,10 +249,10 @@ class Scene:
         return pending.payload, versions
 
     def _told(self, arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
-        told = tuple(arrivals)
-        for arrival in told:
+        notices = tuple(arrivals)
+        for arrival in notices:
             self._book.knowledge.told(arrival.versions)
-        return told
+        return notices
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -121,9 +121,9 @@ class Schedule:
             raise
 
     def _tell(self, pending: Pending, payload: Payload, versions: Versions) -> None:
-        for told in self._told(pending, payload):
-            if told.held:
-                self.add("notice", pending.kind, told.at, payload, pending.name, versions)
+        for notice in self._told(pending, payload):
+            if notice.held:
+                self.add("notice", pending.kind, notice.at, payload, pending.name, versions)
             else:
                 values = (self.now.total, pending.kind, pending.name, dump(payload), dump(versions))
                 self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)

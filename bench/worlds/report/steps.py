@@ -55,7 +55,7 @@ class _Journal:
     """The entries that are still to be shown, in order."""
 
     left: list[JournalEntry]
-    told: set[int]
+    acknowledged: set[int]
 
     def take(self, wanted: JournalEntry) -> list[JournalEntry]:
         """All before this one, and it."""
@@ -71,7 +71,7 @@ class _Journal:
             case ToolCalled():
                 # An answer that never came has no number: it is of the next call that no other answer is of.
                 call = next((entry for entry in self.left if entry.what == "call"), None)
-                return call if call and call.seq not in self.told and _same(call, event) else None
+                return call if call and call.seq not in self.acknowledged and _same(call, event) else None
             case PersonAsked():
                 return next((entry for entry in self.left if entry.what == "ask" and entry.result == event.ticket), None)
             case Arrived():
@@ -102,8 +102,8 @@ class _Steps:
         self._life = 1
 
     def of(self, events: Sequence[Event]) -> Iterator[WorldStep]:
-        told = {event.entry for event in events if isinstance(event, ToolCalled)}
-        journal = _Journal(list(self._world.entries), told)
+        acknowledged = {event.entry for event in events if isinstance(event, ToolCalled)}
+        journal = _Journal(list(self._world.entries), acknowledged)
         for event in events:
             entry = journal.find(event)
             before = journal.take(entry) if entry else []
@@ -190,8 +190,10 @@ def _number(entry: JournalEntry | None) -> int:
 
 
 def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
-    told: ToolCalled | JournalEntry = entry or event
-    return f"{told.decision}{f': {told.rule}' if told.rule else ''}{f', version {told.policy}' if told.policy else ''}"
+    source: ToolCalled | JournalEntry = entry or event
+    return (
+        f"{source.decision}{f': {source.rule}' if source.rule else ''}{f', version {source.policy}' if source.policy else ''}"
+    )
 
 
 def _stale(entry: JournalEntry | None) -> str:

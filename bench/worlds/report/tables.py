@@ -109,8 +109,8 @@ def _refusals(run: Run, arm: Arm) -> Iterator[TurnedCalls]:
     turned = made[made["outcome"].isin(("refused", "failed"))]
     why = turned["code"].mask(turned["code"].eq(""), "not told")
     counts = Counter(zip(turned["tool"], turned["outcome"], why, strict=True))
-    for told, calls in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield TurnedCalls(arm, *told, calls)
+    for turned_call, calls in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield TurnedCalls(arm, *turned_call, calls)
 
 
 def _lived(arm: Arm) -> pd.DataFrame:

@@ -62,8 +62,8 @@ TITLES = {
 
 
 def _mean(values: pd.Series[float]) -> float | None:
-    told = values.dropna()
-    return float(told.mean()) if len(told) else None
+    known = values.dropna()
+    return float(known.mean()) if len(known) else None
 
 
 def _share(rows: pd.DataFrame, holds: pd.Series[bool]) -> Rate:

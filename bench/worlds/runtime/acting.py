@@ -102,14 +102,14 @@ class Acting:
 
     def _struck(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
         """A call that carries a fault of its tool."""
-        told = effect.strike(call, receipt.due.fault.minutes)
-        if told is None:
+        answer = effect.strike(call, receipt.due.fault.minutes)
+        if answer is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
             return self._told_of(call, call.first())
         receipt.enter("delivered", call.effect)
-        if told.outcome == "failed":
+        if answer.outcome == "failed":
             receipt.detect()
-        return self._told_of(call, told)
+        return self._told_of(call, answer)
 
     def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
         """A call at which the agent dies, now or soon. Raises Crashed."""
@@ -254,12 +254,12 @@ class Acting:
             return (NoticeTime(event.at),)
         receipt = self._schedule.plan(due, None)
         effect = effect_at(due.fault.effect, due.fault.point, NoticeEffect)
-        told = effect.strike(event.at, following, due.fault.minutes)
-        if told is None:
+        notices = effect.strike(event.at, following, due.fault.minutes)
+        if notices is None:
             receipt.enter("not_applicable", f"nothing comes after {event.name}")
             return (NoticeTime(event.at),)
         receipt.enter("delivered", event.name)
-        return told
+        return notices
 
     def _stored(self, name: str, text: str) -> None:
         self.world.record()

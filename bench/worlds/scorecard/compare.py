@@ -209,8 +209,8 @@ def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> C
     before, after = harms
     paired = paired_difference(after, before)
     difference, equal = paired.difference, bool(before) and before == after
-    told = equal or has_width(difference) or difference.n >= ALIKE
-    low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if told else (None, None)
+    is_measured = equal or has_width(difference) or difference.n >= ALIKE
+    low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if is_measured else (None, None)
     return Contrast(_mean(before), _mean(after), low, high, paired.pairs, paired_test(after, before).p)
 
 

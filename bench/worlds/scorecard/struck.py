@@ -42,8 +42,8 @@ def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
         counts[trial] = counts.get(trial, 0) + 1
     by = [_by(kinds.get(trial, set())) for trial in trials["trial"]]
     died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # of its last death no agent may rise again
-    told = [counts.get(trial, 0) for trial in trials["trial"]]
-    failures = [deaths if is_crash(kind) else many for kind, deaths, many in zip(by, died, told, strict=True)]
+    delivered_faults = [counts.get(trial, 0) for trial in trials["trial"]]
+    failures = [deaths if is_crash(kind) else many for kind, deaths, many in zip(by, died, delivered_faults, strict=True)]
     return trials.assign(by=pd.array(by, dtype="str"), failures=failures)
 
 

@@ -73,7 +73,7 @@ def glance(card: Scorecard) -> Table:
         TableColumn[ScorecardRow]("Damaged per 100 crashes", lambda row: _harm(_crashed(row), ANY)),
         TableColumn[ScorecardRow]("Tokens, × control", lambda row: _work(_crashed(row), "tokens")),
     )
-    told = (
+    table_notes = (
         "right: solved, of the trials that a crash struck",
         SHARES,
         f"pass^{k}: the chance that {k} such trials all finish right",
@@ -81,7 +81,7 @@ def glance(card: Scorecard) -> Table:
         "tokens: what struck trials took by what their controls took; 1 is no waste",
         *notes(card),
     )
-    return table_of("scorecard", "Recovery at a glance", columns, card.rows, told)
+    return table_of("scorecard", "Recovery at a glance", columns, card.rows, table_notes)
 
 
 def by_kind(card: Scorecard) -> Table:
@@ -92,9 +92,9 @@ def by_kind(card: Scorecard) -> Table:
         *HARMS,
     )
     crashed = [StruckRow(row, _crashed(row)) for row in card.rows]
-    told = (*_on_copies(crashed), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items()))
+    table_notes = (*_on_copies(crashed), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items()))
     return table_of(
-        "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, told
+        "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, table_notes
     )
 
 
@@ -108,14 +108,14 @@ def by_failure(card: Scorecard) -> Table:
         *HARMS,
     )
     failures = _failures(card)
-    told = (
+    table_notes = (
         "trials with any: those in which something was damaged more often than in their control",
         SHARES,
         ONE_KIND,
         *_on_copies(failures),
         *legend(each.struck.by for each in failures),
     )
-    return table_of("scorecard-failures", "By what happened: effects damaged for 100 failures", columns, failures, told)
+    return table_of("scorecard-failures", "By what happened: effects damaged for 100 failures", columns, failures, table_notes)
 
 
 def in_short(card: Scorecard) -> Table:
@@ -128,8 +128,8 @@ def in_short(card: Scorecard) -> Table:
         TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _named(each.struck)),
     )
     failures = _failures(card)
-    told = (ONE_KIND, *legend(each.struck.by for each in failures))
-    return table_of("scorecard-in-short", "By what happened", columns, failures, told)
+    table_notes = (ONE_KIND, *legend(each.struck.by for each in failures))
+    return table_of("scorecard-in-short", "By what happened", columns, failures, table_notes)
 
 
 def costs(card: Scorecard) -> Table:
@@ -148,13 +148,13 @@ def costs(card: Scorecard) -> Table:
         each("Tool calls, each", "tool_calls", 1),
         each("Seconds, each", "seconds", 2),
     )
-    told = (
+    table_notes = (
         "×: what struck trials took in all, by what their own controls took (wasted work; 1 is none); each: what they took "
         "beyond their controls, for each failure; trials that came to an end in both; intervals cluster by instance",
         "seconds: on the trial's clock, of model calls and waiting; a simulated model's are declared",
     )
     rows = [StruckRow(row, struck) for row in card.rows for struck in _without_repeats(row)]
-    return table_of("scorecard-cost", "What recovery costs", columns, rows, told)
+    return table_of("scorecard-cost", "What recovery costs", columns, rows, table_notes)
 
 
 class HatsRow(NamedTuple):
@@ -183,8 +183,10 @@ def in_a_row(card: Scorecard) -> Table:
         for row in card.rows
         for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
     ]
-    told = ("C(c, k) / C(n, k) for c of n, the mean over tasks where each has several tries (tau-bench, arXiv 2406.12045)",)
-    return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, told)
+    table_notes = (
+        "C(c, k) / C(n, k) for c of n, the mean over tasks where each has several tries (tau-bench, arXiv 2406.12045)",
+    )
+    return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, table_notes)
 
 
 class ReceiptsRow(NamedTuple):
@@ -218,12 +220,12 @@ def receipts(card: Scorecard) -> Table:
         for row in card.rows
         for number, receipt in enumerate(receipt for receipt in row.receipts if receipt.by != ALL_CRASHES)
     ]
-    told = (
+    table_notes = (
         "not struck: trials under a fault plan that no failure came to; they stand in no number above",
         "mixed: trials that failures of several kinds struck; errors: trials that ended in one of ours or the endpoint's",
         "two counts agree: trials in which damage counted from the journal is that counted from the world's tables alone",
     )
-    return table_of("scorecard-receipts", "Receipts: every planned failure, and what became of it", columns, rows, told)
+    return table_of("scorecard-receipts", "Receipts: every planned failure, and what became of it", columns, rows, table_notes)
 
 
 NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share(0, 0, None, None, None), {}, 0, {}, {})

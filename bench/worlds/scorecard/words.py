@@ -71,9 +71,9 @@ def findings(card: Scorecard) -> Iterator[str]:
 
 
 def _summary(row: ScorecardRow) -> str:
-    told = [_of_failure(struck) for struck in row.struck if struck.by in (ALL_CRASHES, "tool:lost_ack") and struck.trials]
+    sentences = [_of_failure(struck) for struck in row.struck if struck.by in (ALL_CRASHES, "tool:lost_ack") and struck.trials]
     control = f"Undisturbed: {_of(row.control.k, row.control.n)} right." if row.control.n else "Undisturbed: not measured."
-    return " ".join([*told, control])
+    return " ".join([*sentences, control])
 
 
 def _distinct(failures: Struck) -> str:
@@ -126,8 +126,8 @@ def provenance(card: Scorecard) -> Iterator[tuple[str, str]]:
     """What it was made from, line by line."""
     for world in card.worlds:
         size = f"tasks: {world.instances}; repetitions: {world.repetitions}"
-        told = f"{size}; fault plans: {', '.join(world.plans)}; seed: {world.seed}"
-        yield f"Fault schedule of {world.name}", f"{world.schedule} ({told})"
+        drawn_from = f"{size}; fault plans: {', '.join(world.plans)}; seed: {world.seed}"
+        yield f"Fault schedule of {world.name}", f"{world.schedule} ({drawn_from})"
     for source in card.sources:
         yield f"Run {source.run}", f"{source.files}, by the code {source.code}"
     yield "Own logs", own_logs(card)

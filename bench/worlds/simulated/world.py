@@ -54,9 +54,9 @@ class RememberedWorld:
     def call_all(self, calls: Sequence[Call]) -> list[Acted]:
         """Calls that may be made together."""
         answers = [self._conversation.next_answer(call) for call in calls]
-        if missing := [call for call, told in zip(calls, answers, strict=True) if told is None]:
+        if missing := [call for call, answer in zip(calls, answers, strict=True) if answer is None]:
             raise NotYet(*missing)
-        return [self._acted(call, told) for call, told in zip(calls, answers, strict=True) if told]
+        return [self._acted(call, answer) for call, answer in zip(calls, answers, strict=True) if answer]
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self._policy_world.verdict(tool, arguments)
@@ -68,9 +68,9 @@ class RememberedWorld:
         self.wait()
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
-        told = self._told(Call("wait", {"days": days, "minutes": minutes}))
-        content = told.value if isinstance(told.value, dict) else {}
-        if told.code or "day" not in content:
+        result = self._told(Call("wait", {"days": days, "minutes": minutes}))
+        content = result.value if isinstance(result.value, dict) else {}
+        if result.code or "day" not in content:
             self._pass_to(self.now.after(days, minutes))
             return ()
         self._pass_to(_moment(content))
@@ -84,9 +84,9 @@ class RememberedWorld:
         asked: dict[str, int] = {"after": after}
         if until is not None:
             asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
-        told = self._told(Call("next_event", asked))
-        if not told.code and isinstance(told.value, dict):
-            arrival = _arrival(told.value)
+        result = self._told(Call("next_event", asked))
+        if not result.code and isinstance(result.value, dict):
+            arrival = _arrival(result.value)
             self._pass_to(arrival.at)
             return arrival
         if until is not None:
@@ -100,8 +100,8 @@ class RememberedWorld:
         return f"{kind}: {about}"
 
     def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> PersonAnswer:
-        told = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
-        content = told.value if isinstance(told.value, dict) else {}
+        result = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
+        content = result.value if isinstance(result.value, dict) else {}
         if isinstance(event := content.get("event"), dict):
             self._pass_to(_moment(event))
         else:
@@ -109,15 +109,15 @@ class RememberedWorld:
         answer = content.get("answer")
         return answer if answer in ("approved", "denied") else "late"
 
-    def _acted(self, call: Call, told: ToolResult) -> Acted:
+    def _acted(self, call: Call, answer: ToolResult) -> Acted:
         tool, tries = self.environment.by_name[call.tool], 1
-        while told.code in PASSING and tries < TRIES:
+        while answer.code in PASSING and tries < TRIES:
             self.wait(minutes=1)
-            told, tries = self._answer(call), tries + 1
-        result = None if told.code else _result(tool.result, told.value)
+            answer, tries = self._answer(call), tries + 1
+        result = None if answer.code else _result(tool.result, answer.value)
         effect = self.effect_of(call)
         if result is None:
-            code: Any = told.code or "unanswered"
+            code: Any = answer.code or "unanswered"
             return Acted(call.tool, effect, "failed" if code in PASSING else "refused", reason=code, code=code)
         if tool.writes:
             self._policy_world.call(call.tool, call.arguments)
@@ -126,18 +126,18 @@ class RememberedWorld:
 
     def _told(self, call: Call) -> ToolResult:
         """What came of a call of one of the tools that every world has."""
-        told = self._answer(call)
+        answer = self._answer(call)
         for _ in range(TRIES - 1):
-            if told.code not in PASSING:
+            if answer.code not in PASSING:
                 break
-            told = self._answer(call)
-        return ToolResult(result_of(told.value), told.code)
+            answer = self._answer(call)
+        return ToolResult(result_of(answer.value), answer.code)
 
     def _answer(self, call: Call) -> ToolResult:
-        told = self._conversation.next_answer(call)
-        if told is None:
+        answer = self._conversation.next_answer(call)
+        if answer is None:
             raise NotYet(call)
-        return told
+        return answer
 
     def _pass_to(self, moment: Moment) -> None:
         if moment > self.now:

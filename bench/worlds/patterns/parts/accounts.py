@@ -74,13 +74,13 @@ class Accounts:
             for thing, version in work.versions.items():
                 known[thing] = max(version, known.get(thing, FIRST))
         for thing, version in known.items():
-            told = {
+            notified = {
                 arrival.versions[thing]
                 for arrival in arrivals
                 if thing in arrival.versions and arrival.versions[thing] <= version
             }
             changed = sum(self._changes(effect, thing) for effect in self._memory.effects())
-            if (changes := version - FIRST - changed) > len(told):
+            if (changes := version - FIRST - changed) > len(notified):
                 yield thing, version, changes
 
     def _changes(self, effect: StepEffect, thing: str) -> int:
