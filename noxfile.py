@@ -219,7 +219,8 @@ def exactly_once(session: nox.Session) -> None:
 @nox.session
 def studies(session: nox.Session) -> None:
     """The studies of boundaries and patterns anew, into reports/boundary_studies: simulation and recordings alone, a quarter of
-    an hour. Some: nox -s studies -- CONFIG ..."""
+    an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench advise goes by: nox -s studies -- advise
+    advise_held_out"""
     install(session)
     session.run("python", "tools/studies.py", *session.posargs, env=COMPILED_ONCE)
 

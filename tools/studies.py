@@ -3,6 +3,7 @@
     python tools/studies.py [CONFIG ...]
 
 Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
+The two runs that `bench advise` goes by are made if they are named: their trials are kept, in folders of their own.
 """
 
 from __future__ import annotations
@@ -27,22 +28,35 @@ from bench.render.drawing import style
 from bench.render.table import comma_separated, markdown
 from bench.report.studies import prepared, study_pictures, study_tables
 from bench.runtime.loop import run
+from bench.studies.advise.evidence import COLUMNS, TABLE
 
 ROOT = Path(__file__).parents[1]
-REPORTS = ROOT / "reports" / "boundary_studies"
+REPORTS = ROOT / "reports"
 CONFIGS = ("boundary", "momentum", "momentum_escape", "pattern_failure", "replay_divergence", "replay_divergence_running")
+EVIDENCE = ("advise", "advise_held_out")
 
 
 def made_anew(config: str) -> float:
-    """Run a config, write its study's tables and figures, and return the seconds that it took."""
+    """Run a config, write what is kept of it, and return the seconds that it took."""
     began = monotonic()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as temporary:
+        name = f"{config}-simulated" if config in EVIDENCE else config
+        folder = Path(temporary) / name
         matrix = build_matrix(load_config(ROOT / "configs" / f"{config}.toml", {}), [ROOT / "scenarios"], "code")
-        writer = RunWriter(Path(folder) / config, manifest_of(matrix, config, prepared(matrix)))
+        writer = RunWriter(folder, manifest_of(matrix, name, prepared(matrix)))
         run(run_matrix(matrix, writer, lambda _: None))
         writer.close()
-        write_files(REPORTS, files_of(bench.load_run(Path(folder) / config)))
+        if config in EVIDENCE:
+            write_files(REPORTS / name, evidence_of(folder))
+        else:
+            write_files(REPORTS / "boundary_studies", files_of(bench.load_run(folder)))
     return monotonic() - began
+
+
+def evidence_of(folder: Path) -> dict[str, bytes]:
+    """What `bench advise` reads of a run: its manifest, and a row of each trial."""
+    trials = bench.load_run(folder).trials[COLUMNS]
+    return {"manifest.json": (folder / "manifest.json").read_bytes(), TABLE: trials.to_csv(index=False).encode()}
 
 
 def files_of(shown: Run) -> dict[str, bytes]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from commands import bench
+from experiment_runs import run
+from studies import evidence_of
 
 from bench.experiment.config import load_config
 from bench.experiment.reading import read_manifest
 from bench.studies.advise.advice import HeldOut, advise, held_out
 from bench.studies.advise.artifact import share
-from bench.studies.advise.evidence import read_evidence
+from bench.studies.advise.evidence import TABLE, read_evidence
 from bench.studies.advise.workload import read_workload
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +60,21 @@ def test_the_committed_tables_are_of_the_configs_as_they_stand(name: str) -> Non
     recorded = read_manifest(ROOT / "reports" / f"{name}-simulated").config
     config = load_config(ROOT / "configs" / f"{name}.toml", {})
     assert recorded.model_dump(exclude={"model"}) == config.model_dump(exclude={"model"})
+
+
+@pytest.mark.parametrize("name", ["advise", "advise_held_out"])
+def test_the_committed_trials_come_out_so_again(name: str, tmp_path: Path) -> None:
+    committed = pd.read_csv(ROOT / "reports" / f"{name}-simulated" / TABLE, dtype=str)
+    instance = committed["instance"][committed["scenario"].str.startswith("incident_response")].iloc[0]
+    row = committed["instance"] == instance
+    scenario = committed["scenario"][row & committed["scenario"].str.startswith("incident_response")].iloc[0]
+    arms = ["bare_agent", "state_machine_remedied"]
+    changes = {"scenarios": [f"{scenario}/{instance}"], "architectures": arms, "instances": None}
+    run(load_config(ROOT / "configs" / f"{name}.toml", changes), tmp_path / name, [ROOT / "scenarios"])
+    again = pd.read_csv(io.BytesIO(evidence_of(tmp_path / name)[TABLE]), dtype=str)
+    kept = committed[row & (committed["scenario"] == scenario) & committed["architecture"].isin(arms)]
+    assert sorted(again.itertuples(index=False)) == sorted(kept.itertuples(index=False))
+    assert len(kept) == 2 * len(committed["plan"].unique())
 
 
 def test_no_instance_of_the_evidence_is_among_those_by_which_it_is_judged() -> None:

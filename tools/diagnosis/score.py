@@ -6,11 +6,13 @@ either the trial ends otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 
+from bench.analysis.statistics import exact_share_by_instance
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.record import TrialRecord
@@ -18,12 +20,15 @@ from bench.models.simulated import SimulatedSettings
 from bench.paths import PACKS
 from bench.runtime import loop
 from bench.runtime.events import Judged
-from bench.studies.counterfactual.diagnose import Diagnosis, Rerun, diagnose, is_failed, rerun
+from bench.studies.counterfactual.diagnose import Rerun, diagnose, is_failed, rerun
 from bench.studies.counterfactual.mends import MendedPart, Start
 from bench.studies.counterfactual.rerun import Original, RerunArm
 from bench.worlds.runtime.events import Stepped, ToolCalled
-from diagnosis.weaknesses import MISTAKEN, UNHEARD, Mistaken, Plant, agent_with, parts_of
+from diagnosis.weaknesses import DOUBLE, HARMLESS, MISTAKEN, SINGLE, UNHEARD, Mistaken, Plant, agent_with, parts_of
 
+TABLE = Path(__file__).parents[2] / "reports" / "diagnosis" / "trials.csv"
+"""Each trial that was diagnosed for docs/diagnosing.md."""
+WEAKNESSES: Mapping[str, tuple[Plant, ...]] = {**SINGLE, **DOUBLE, **HARMLESS}
 TRIALS = 20
 """The most trials of a weakness."""
 PROVOKED = [
@@ -37,13 +42,30 @@ PROVOKED = [
 
 @dataclass(frozen=True)
 class ScoredTrial:
-    diagnosis: Diagnosis
-    planted: frozenset[MendedPart]
-    last_rejected: frozenset[MendedPart]
+    """A trial that a weakness breaks.
+
+    blamed         the parts that its diagnosis blames, in words
+    last_rejected  the part that the baseline blames
+    """
+
+    weakness: str
+    instance: str
+    repetition: int
+    blamed: str
+    last_rejected: str
 
     @property
     def is_exact(self) -> bool:
-        return self.diagnosis.blamed == self.planted
+        return self.blamed == planted_in(self.weakness)
+
+
+def planted_in(weakness: str) -> str:
+    """Return the parts that have to be named, in words. A harmless edit is not among them."""
+    return in_words(parts_of([plant for plant in WEAKNESSES[weakness] if plant != UNHEARD]))
+
+
+def in_words(parts: Iterable[MendedPart]) -> str:
+    return " and ".join(sorted(parts))
 
 
 def matrix_of(repetitions: int = 4, instances: int = 40) -> Matrix:
@@ -66,28 +88,60 @@ def matrix_of(repetitions: int = 4, instances: int = 40) -> Matrix:
     return build_matrix(settings, PACKS, "code")
 
 
-def scored(matrix: Matrix, plants: tuple[Plant, ...], planted: frozenset[MendedPart], most: int) -> Iterator[ScoredTrial]:
-    """Yield trials that these weaknesses break, diagnosed."""
-    for original in islice(broken(matrix, plants, planted), most):
-        diagnosis = loop.run(diagnose(original, agent_with(plants)))
-        yield ScoredTrial(diagnosis, planted, frozenset({last_rejected(original.record)}))
+def scored(matrix: Matrix, weakness: str, most: int = TRIALS) -> Iterator[ScoredTrial]:
+    """Yield trials that a weakness breaks, diagnosed."""
+    plants = WEAKNESSES[weakness]
+    for original in islice(broken(matrix, plants), most):
+        record, diagnosis = original.record, loop.run(diagnose(original, agent_with(plants)))
+        blamed, baseline = in_words(diagnosis.blamed), last_rejected(record)
+        yield ScoredTrial(weakness, str(record.instance), record.repetition, blamed, baseline)
 
 
-def row(matrix: Matrix, name: str, plants: tuple[Plant, ...], most: int = TRIALS) -> str:
-    """Return a weakness's row of the table. A harmless edit is not among what has to be named."""
-    planted = parts_of([plant for plant in plants if plant != UNHEARD])
-    trials = list(scored(matrix, plants, planted, most))
-    named = (
-        sum(each.is_exact for each in trials),
-        sum(planted == {"proposer"} for _ in trials),
-        sum(each.last_rejected == planted for each in trials),
-    )
-    cells = (name, " and ".join(sorted(planted)), *(f"{count} of {len(trials)}" for count in named))
-    return f"| {' | '.join(cells)} |"
+def read_scored() -> list[ScoredTrial]:
+    """Return the trials of the committed table."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows_read = list(csv.reader(file))[1:]
+    return [ScoredTrial(weakness, instance, int(number), *parts) for weakness, instance, number, *parts in rows_read]
 
 
-def broken(matrix: Matrix, plants: tuple[Plant, ...], planted: frozenset[MendedPart]) -> Iterator[Original]:
+def write_scored(trials: Iterable[ScoredTrial]) -> None:
+    """Write the committed table."""
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(ScoredTrial)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, trials))
+
+
+def rows(trials: Sequence[ScoredTrial]) -> Iterator[str]:
+    """Yield the rows of the page's table."""
+    for weakness in WEAKNESSES:
+        own, planted = [each for each in trials if each.weakness == weakness], planted_in(weakness)
+        baselines = (sum(planted == "proposer" for _ in own), sum(each.last_rejected == planted for each in own))
+        cells = (weakness, planted, named_exactly(own), *(f"{count} of {len(own)}" for count in baselines))
+        yield f"| {' | '.join(cells)} |"
+
+
+def named_exactly(trials: Sequence[ScoredTrial]) -> str:
+    """Say in how many trials what was planted is named, that and nothing else, with an interval that clusters by instance."""
+    return share_of([(each.instance, each.is_exact) for each in trials])
+
+
+def share_of(held: Sequence[tuple[str, bool]]) -> str:
+    """Say in how many trials, each beside its instance, something held."""
+    share = exact_share_by_instance([instance for instance, _ in held], [holds for _, holds in held])
+    return f"{share.k} of {share.n} [{share.low:.0%}, {share.high:.0%}]"
+
+
+def summary(trials: Sequence[ScoredTrial]) -> tuple[str, str, str]:
+    """How often a single weakness is named exactly, how often two are, and how often the harmless edit is blamed."""
+    single, double, harmless = ([each for each in trials if each.weakness in names] for names in (SINGLE, DOUBLE, HARMLESS))
+    blamed = share_of([(each.instance, "signal" in each.blamed) for each in harmless])
+    return named_exactly(single), named_exactly(double), blamed
+
+
+def broken(matrix: Matrix, plants: tuple[Plant, ...]) -> Iterator[Original]:
     """Yield the trials that these weaknesses break."""
+    planted = parts_of([plant for plant in plants if plant != UNHEARD])
     for spec in matrix.specs:
         arm = RerunArm(spec, replace(matrix, specs=(spec,)))
         if _run(arm, ()).entries:

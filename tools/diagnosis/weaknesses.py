@@ -83,6 +83,7 @@ DOUBLE: dict[str, tuple[Plant, ...]] = {
     "no key, and nobody is asked": (KEY, GATE_OPEN),
     "no key, and a rejection is swallowed": (KEY, SWALLOWED),
     "a mistaken model, and no rules are held": (MISTAKEN, RULES),
+    "no key, and no rules are held": (KEY, RULES),
 }
 UNHEARD = Edit("signal", BOUNDARY, 'return rejected if self._tells == "typed" else replace', "return replace")
 HARMLESS: dict[str, tuple[Plant, ...]] = {"no key; and a model that would not listen is given no reason": (KEY, UNHEARD)}
