@@ -199,7 +199,7 @@ def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[st
     if unknown := [name for name in chosen if name not in known]:
         raise ConfigError(f"{of} '{unknown[0]}': {run.name} has none; it has {', '.join(known)}")
     if len(chosen) != 2:
-        problem = f"two are compared, and of {run.name} {len(chosen)} are named or there: {of} {', '.join(chosen)}"
+        problem = f"{run.name}: two sides are compared, not {len(chosen)} ({of}: {', '.join(chosen)})"
         raise ConfigError(f"{problem}; name two with --between, or a second run")
     if of == "prompt" and len(set(map(task_of, chosen))) > 1:
         raise ConfigError(f"{' and '.join(chosen)} are two tasks; --of prompt compares a scenario with an equivalent of it")
