@@ -112,6 +112,10 @@ class Arm:
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
         """Return whether each pair was solved, of the trials that did not end in an error."""
+        return self._solved_by_pair
+
+    @cached_property
+    def _solved_by_pair(self) -> Mapping[Pair, bool]:
         return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
 
 

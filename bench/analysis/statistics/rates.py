@@ -12,6 +12,9 @@ from scipy import stats
 from bench.analysis.statistics.clusters import Pair, effective_number, in_common
 from bench.analysis.statistics.intervals import CONFIDENCE
 
+NORMAL = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+"""The quantile of the normal distribution for a two-sided 95% interval."""
+
 
 @dataclass(frozen=True)
 class Share:
@@ -80,7 +83,7 @@ def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> S
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
     """Wilson's interval of a rate, for a number of values that need not be whole."""
-    z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    z2 = NORMAL**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -135,7 +138,7 @@ def unpaired_rates(share: Share, other: Share) -> tuple[float, float] | None:
 
 def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, float]:
     up, down = (gained + 1) / (pairs + 2), (lost + 1) / (pairs + 2)
-    half = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
+    half = NORMAL * math.sqrt((up + down - (up - down) ** 2) / (pairs + 2))
     return max(-1.0, up - down - half), min(1.0, up - down + half)
 
 
