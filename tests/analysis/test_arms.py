@@ -82,6 +82,13 @@ def test_a_missing_repetition_of_any_instance_is_missing(tmp_path: Path) -> None
     assert missing_trials(run) == 1
 
 
+def test_an_instance_that_the_config_names_is_not_missing_once_it_is_recorded(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"static": {"a": [1000], "b": [3000]}})
+    config = run.config.model_copy(update={"scenarios": ("demo/a", "demo/b", "demo/c")})
+    named = replace(run, manifest=run.manifest.model_copy(update={"config": config}))
+    assert missing_trials(named) == 1, "c alone"
+
+
 def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 import bench
 from bench.analysis.frames import Run
 from bench.analysis.statistics import holm, mean_of
+from bench.experiment.reading import read_responses
 from bench.studies.claims.published import load_published
 from bench.studies.claims.verdicts import counts, judge_all, structural
 
@@ -249,9 +250,9 @@ def test_what_is_said_of_the_smaller_models_claims_is_how_they_were_judged() -> 
     assert not missing("results/paper", sentence)
 
 
-def judged(model: str) -> dict[str, dict[str, str]]:
+def judged(model: str, bank: str = "judgment_bank") -> dict[str, dict[str, str]]:
     """The table of single judgments in a committed report, by judgment."""
-    text = (FOLDER / f"judgment_bank-qwen2.5-coder-{model}-instruct" / "report.md").read_text(encoding="utf-8")
+    text = (FOLDER / f"{bank}-qwen2.5-coder-{model}-instruct" / "report.md").read_text(encoding="utf-8")
     lines = [line for line in text.split('id="study-judgments"')[1].splitlines() if line.startswith("| ")]
     head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if len(line.split("|")) == 9]
     return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
@@ -293,6 +294,17 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
         assert calls["failure"].eq("").sum() == 1_160 and calls["instance"].nunique() == 20
     late = int(run_named("judgment_bank").calls["failure"].eq("timed_out").sum())
     assert not missing("results/incidents", f"{late} further calls were not answered in time")
+    assert run_named("support_desk_bank").calls["failure"].eq("").sum() == 300
+    desk = read_responses(ROOT / "results" / "support_desk_bank-qwen2.5-coder-1.5b-instruct")
+    unanswered = sum(bool(response.failure) for response in desk)
+    request, decision = (judged("1.5b", "support_desk_bank")[judgment] for judgment in ("request", "decision"))
+    wrong = int(decision["Caught"]) + int(decision["Passed"])
+    assert not missing(
+        "results/incidents",
+        f"{unanswered} further calls got no reply",
+        f"It reads the request right in {request['Right']}, and decides right in {decision['Right']}.",
+        f"turns {decision['Caught']} of the {wrong} wrong decisions away, and {decision['Passed']} pass",
+    )
 
 
 def test_what_is_said_of_models_that_were_not_tried_is_what_the_recorded_models_did() -> None:
