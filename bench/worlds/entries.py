@@ -16,6 +16,7 @@ PATTERNS = (
     "human_in_the_loop",
     "plan_execute_evaluate",
     "composition",
+    "plan_and_replan",
 )
 ARCHITECTURES = (
     *(ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", forms=True) for name in PATTERNS),

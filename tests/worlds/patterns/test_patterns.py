@@ -32,7 +32,7 @@ def spread(patterns: Sequence[str]) -> pytest.MarkDecorator:
 
 FORGETFUL = ("bare_agent", "hierarchical_delegation", "scatter_gather_saga", "supervisor_gate", "human_in_the_loop")
 """Those that keep nothing over a crash, bare."""
-REMEMBERING = ("event_driven", "state_machine", "plan_execute_evaluate", "composition")
+REMEMBERING = ("event_driven", "state_machine", "plan_execute_evaluate", "composition", "plan_and_replan")
 
 
 @pytest.mark.parametrize("form", [BARE, REMEDIED])
