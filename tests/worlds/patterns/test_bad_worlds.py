@@ -72,7 +72,8 @@ def test_a_tool_that_breaks_costs_each_pattern_its_step_and_not_its_trial(name: 
         for form in (BARE, REMEDIED):
             result = worked(pattern, form, world=with_tool(name, **changes))
             assert_has_a_result(result)
-            assert {(event.code, event.reason.count("\n")) for event in called(result, name)} == {(code, 0)}, pattern
+            ends = {(event.code, event.reason.count("\n")) for event in called(result, name)}
+            assert ends - {("stale", 0)} == {(code, 0)}, f"{pattern}: a second try may meet a world that has moved"
             if form == REMEDIED:
                 assert set(harm(result)) <= {"lost"}, pattern
 
