@@ -195,15 +195,19 @@ class UndeclaredCalls(Exception):
     """Calls were in flight together of which virtual time could not tell when they began: their seconds would be a guess."""
 
 
+MOST_NAMED = 40
+"""Of the known names, those that an error line lists."""
 LONGEST_NAME = 200
 """Characters of a name that are compared with known ones: that takes time that grows faster than they do."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error line for an unknown name: the nearest known one, or all of them."""
+    """The end of an error line for an unknown name: the nearest known one, or else the known ones, the first of them where they
+    are many."""
     names = sorted(known)
     close = difflib.get_close_matches(name[:LONGEST_NAME], names, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names) or 'none'}"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names[:MOST_NAMED]) or 'none'}{more}"
 
 
 def one_line(text: str, longest: int) -> str:

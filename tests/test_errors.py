@@ -7,7 +7,7 @@ from hostile import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.errors import one_line, whole_text
+from bench.errors import MOST_NAMED, nearest, one_line, whole_text
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
@@ -35,3 +35,10 @@ def test_of_megabytes_only_the_beginning_is_read() -> None:
 @given(st.text(st.characters(categories=["Cs"]) | st.sampled_from("a😀\ud83d\ude00")))
 def test_halves_of_a_character_come_together_and_a_lone_one_is_replaced(text: str) -> None:
     assert whole_text(text) == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def test_an_unknown_name_is_told_the_nearest_or_the_first_of_many() -> None:
+    names = [f"table{number}" for number in range(100)]
+    assert nearest("tabel7", names) == "did you mean 'table7'?"
+    assert nearest("x", ["b", "a"]) == "known: a, b"
+    assert nearest("x", names).endswith(" and 60 more") and nearest("x", names).count(",") == MOST_NAMED - 1
