@@ -28,8 +28,9 @@ def test_each_plans_row_is_that_of_the_table_and_with_remedies_all_is_solved() -
 
 def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothing() -> None:
     cells: dict[str, list[str]] = {}
-    remedied = 0
+    remedied, crashes, left_out = 0, 0, 0
     for row in rows_of("study-exactly-once.csv"):
+        crashes, left_out = crashes + int(row["Doubled n"]), left_out + int(row["Left out"])
         if row["Architecture"].endswith("_remedied"):
             assert not any(int(row[f"{kind} k"]) for kind in ("Lost", "Doubled", "Orphaned", "Uncompensated"))
             remedied += int(row["Doubled n"])
@@ -38,3 +39,4 @@ def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothin
             cells.setdefault(row["Architecture"], []).append(cell)
     assert all(f"| `{name}` | {' | '.join(of_points)} |" in PAGE for name, of_points in cells.items())
     assert f"no effect was damaged in {remedied} crashes" in PAGE
+    assert f"In all there were {crashes:,} crashes." in PAGE and f"{left_out} crashes\nthat could not happen" in PAGE
