@@ -32,7 +32,10 @@ from bench.studies.advise.evidence import COLUMNS, TABLE
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
-CONFIGS = ("boundary", "momentum", "momentum_escape", "pattern_failure", "replay_divergence", "replay_divergence_running")
+CONFIGS = (
+    *("boundary", "momentum", "momentum_escape", "pattern_failure", "log_or_row"),
+    *("replay_divergence", "replay_divergence_running"),
+)
 EVIDENCE = ("advise", "advise_held_out")
 
 

@@ -23,6 +23,7 @@ STUDIES = tuple(
         "momentum",
         "pattern_failure",
         "replay_divergence",
+        "log_or_row",
         "learning",
         "answer_format",
         "humaneval",

@@ -66,6 +66,7 @@ FEW: Mapping[str, Any] = {
         "scenarios": ["contract_renewal"],
         "repetitions": 1,
     },
+    "log_or_row": {"models": ["right"], "plans": ["rings_twice", "rings_once"]},
     "reliability_surface": {
         "architectures": ["bare_agent", "state_machine_remedied"],
         "plans": ["none", "rate_limit_30", "mixed_30"],

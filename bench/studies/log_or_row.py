@@ -1,0 +1,137 @@
+"""Event log or state machine: does it matter whether the truth of an agent is a log of events or a durable row?
+
+Both are compared on the same instance under the same failures. The pack tells its first event twice, and a bare consumer of a
+log begins anew at the second notice. Plans in which that notice is missed compare the two without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.render.labels import model_label, slug
+from bench.render.table import BoundedNumber, Cell, Number, Table
+from bench.studies.by_model import by_model
+from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
+from bench.worlds.environment.damage import DAMAGES
+
+LOG, ROW = "event_driven", "state_machine"
+FORMS = ("bare", "with remedies")
+PAIRS = ["instance", "repetition", "pattern"]
+
+
+@dataclass(frozen=True)
+class LogOrRow:
+    """The two patterns in one form under one fault plan.
+
+    log, row      damaged effects of a trial, the mean over instances
+    difference    the mean of the log less that of the row, paired by instance
+    """
+
+    scenario: str
+    model: str
+    plan: str
+    form: str
+    log: float | None
+    row: float | None
+    difference: MeanContrast
+
+
+def comparisons(run: Run) -> list[LogOrRow]:
+    """By scenario, model, fault plan and form. Raises ResultsError where the run has not both patterns in one form."""
+    trials = _trials(run)
+    groups = trials.groupby(["scenario", "model", "plan", "form"], sort=False, observed=True)
+    compared = [
+        LogOrRow(
+            *(str(name) for name in names),
+            *(_mean(group[group["pattern"] == pattern]) for pattern in (LOG, ROW)),
+            main_effect(group, "damage", "pattern", LOG, ROW, PAIRS),
+        )
+        for names, group in groups
+        if {LOG, ROW} <= set(group["pattern"])
+    ]
+    if not compared:
+        raise ResultsError(f"needs trials of '{LOG}' and '{ROW}' in the same form")
+    return compared
+
+
+def _trials(run: Run) -> pd.DataFrame:
+    """The trials of the two patterns, with a column for the pattern, its form and the damaged effects."""
+    remedied = {name: entry.base for name, entry in run.config.architecture.items() if entry.remedies}
+    told = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
+    names = told["architecture"].astype(str)
+    told = told.assign(
+        pattern=names.map(lambda name: remedied.get(name, name)),
+        form=names.map(lambda name: FORMS[name in remedied]),
+        damage=told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
+    )
+    return told[told["pattern"].isin((LOG, ROW))]
+
+
+def _mean(trials: pd.DataFrame) -> float | None:
+    means = trials.groupby("instance", observed=True)["damage"].mean()
+    return contrast_of({str(instance): float(value) for instance, value in means.items()}).value
+
+
+# What a report shows of it
+
+NOTES = (
+    "damage: effects of a trial that were lost, doubled, orphaned, unauthorised, uncompensated, stale or late",
+    "more with the log: the damage of the event log less that of the state machine, paired by instance",
+    "95% intervals are of resampled instances; where all instances differ by the same there is none",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(each.scenario, model_label(run, each.model), each.plan.replace("_", " "), each.form),
+            *("–" if mean is None else Number(mean, 2) for mean in (each.log, each.row)),
+            _cell(each.difference),
+            each.difference.instances,
+        )
+        for each in comparisons(run)
+    ]
+    yield Table(
+        name="study-log-or-row",
+        title="Event log or state machine: damaged effects of a trial",
+        columns=("Scenario", "Model", "Fault plan", "Form", "Event log", "State machine", "More with the log", "Instances"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _cell(contrast: MeanContrast) -> Cell:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, 2)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each form."""
+    for model, of_model in by_model(run, comparisons(run)):
+        figure, axes = panels(len(FORMS), 2, 5.2, 1.2 + 0.16 * len(of_model))
+        for form, ax in zip(FORMS, axes, strict=True):
+            _panel(ax, form, [each for each in of_model if each.form == form])
+        title = f"Event log or state machine: which is damaged more, {model_label(run, model)}"
+        caption = "Damaged effects of a trial with the log, less those with the state machine; 95% intervals by instance."
+        yield finish(figure, slug("study", "log-or-row", model), title, f"{title}. {caption}")
+
+
+def _panel(ax: Axes, form: str, shown: list[LogOrRow]) -> None:
+    for place, each in enumerate(shown):
+        value, low, high = each.difference.value, each.difference.low, each.difference.high
+        if value is not None:
+            errors = None if low is None or high is None else [[value - low], [high - value]]
+            ax.errorbar([value], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=1)
+    ax.axvline(0.0, color=GREY, lw=0.8)
+    ax.set_yticks(range(len(shown)), [each.plan.replace("_", " ") for each in shown])
+    ax.invert_yaxis()
+    ax.set_title(form)
+    ax.set_xlabel("more damaged effects with the log")
+    ax.grid(axis="x", color=PALE, lw=0.6)
