@@ -65,14 +65,14 @@ def comparisons(run: Run) -> list[LogOrRow]:
 def _trials(run: Run) -> pd.DataFrame:
     """The trials of the two patterns, with a column for the pattern, its form and the damaged effects."""
     remedied = {name: entry.base for name, entry in run.config.architecture.items() if entry.remedies}
-    told = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
-    names = told["architecture"].astype(str)
-    told = told.assign(
+    trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
+    names = trials["architecture"].astype(str)
+    trials = trials.assign(
         pattern=names.map(lambda name: remedied.get(name, name)),
         form=names.map(lambda name: FORMS[name in remedied]),
-        damage=told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
+        damage=trials[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
     )
-    return told[told["pattern"].isin((LOG, ROW))]
+    return trials[trials["pattern"].isin((LOG, ROW))]
 
 
 def _mean(trials: pd.DataFrame) -> float | None:
