@@ -50,11 +50,15 @@ def comparisons(run: Run) -> list[LogOrRow]:
     groups = trials.groupby(["scenario", "model", "plan", "form"], sort=False, observed=True)
     compared = [
         LogOrRow(
-            *(str(name) for name in names),
-            *(_mean(group[group["pattern"] == pattern]) for pattern in (LOG, ROW)),
-            main_effect(group, "damage", "pattern", LOG, ROW, PAIRS),
+            scenario=str(scenario),
+            model=str(model),
+            plan=str(plan),
+            form=str(form),
+            log=_mean(group[group["pattern"] == LOG]),
+            row=_mean(group[group["pattern"] == ROW]),
+            difference=main_effect(group, "damage", "pattern", LOG, ROW, PAIRS),
         )
-        for names, group in groups
+        for (scenario, model, plan, form), group in groups
         if {LOG, ROW} <= set(group["pattern"])
     ]
     if not compared:
