@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bench.cli.terminal import Terminal
+from bench.errors import ResultsError
 from bench.experiment.files import write_whole
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord, latest
@@ -40,9 +41,11 @@ def diagnose(
     For example: bench diagnose RUN
     """
     folder = folder_of(run)
-    failed = [record for record in latest(read_trials(folder)) if is_failed(record)]
+    manifest, records = read_manifest(folder), latest(read_trials(folder))
+    if not records:
+        raise ResultsError(f"{folder}: no trial has ended yet; go on with its bench run")
+    failed = [record for record in records if is_failed(record)]
     chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
-    manifest = read_manifest(folder)
     left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
     rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
     diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, scenarios) if rerun else []))

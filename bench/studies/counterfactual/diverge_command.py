@@ -189,9 +189,9 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
 
 
 def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[str]) -> tuple[DivergenceSide, DivergenceSide]:
+    config, *_ = [read_manifest(folder).config for folder in (run, other) if folder]
     if other:
         return DivergenceSide(run.name, run, of), DivergenceSide(other.name, other, of)
-    config = read_manifest(run).config
     ranked = [*config.models, *config.architectures]
     recorded = {getattr(record, RECORDED_AS[of]) for record in read_trials(run)}
     known = sorted(recorded, key=lambda name: (ranked.index(name) if name in ranked else 0, name))

@@ -129,6 +129,7 @@ def timeless(event: Any) -> tuple[object, ...]:
 
 def record_of(folder: Path, trial: str) -> TrialRecord:
     """Return the trial that is named so. Raises as `original_of` does."""
+    read_manifest(folder)
     records = {record.id: record for record in latest(read_trials(folder))}
     if trial == WORST:
         return max(

@@ -80,3 +80,20 @@ def test_of_a_command_three_parts_cannot_be_mended_and_the_answer_says_which(com
         sum(line.startswith(("The verifier could not", "The signal could not", "The pattern could not")) for line in lines) == 3
     )
     assert any(line.startswith("What to do about the commit: send an Idempotency-Key") for line in lines)
+
+
+@pytest.mark.parametrize("words", [("diagnose", "nowhere"), ("diverge", "nowhere"), ("shrink", "nowhere", "--trial", "worst")])
+def test_a_run_that_is_not_there_is_named_in_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
+    code, out, err = bench(tmp_path, *words)
+    assert (code, out) == (2, "")
+    assert err == "bench: results/nowhere: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
+
+
+def test_a_run_without_any_trial_is_not_said_to_be_unharmed(served: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "empty"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_bytes((served / "results" / "outside" / "manifest.json").read_bytes())
+    (folder / "trials.jsonl").write_text("")
+    code, out, err = bench(tmp_path, "diagnose", "empty")
+    assert (code, out) == (2, "")
+    assert "no trial has ended yet; go on with its bench run" in err
