@@ -1,8 +1,7 @@
 """Records which code runs, and what it reads, apart for each test, module, fixture and collection.
 
-What ran is seen by Python's C profiler, `cProfile`, which counts calls and knows the code object of each, and versions are of
-functions as well. It costs less than a line tracer, and leaves `sys.settrace` to debuggers and coverage. A module
-is recorded while it is imported, so that whatever imports it later relies on that record.
+What ran is seen function by function (`bench.codebase.calls`), and versions are of functions as well. A module is recorded
+while it is imported, so that whatever imports it later relies on that record.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from cProfile import Profile
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
+from bench.codebase.calls import MONITORED, Function, Monitored, Profiled, key_of
 from bench.codebase.present import FROM_OUTSIDE, LEFT, Present, platform_value
 from bench.codebase.record import ExecutionContext, Fact, Record
 from bench.codebase.watching import unwatched, watching
@@ -64,8 +63,8 @@ class Recorder:
         for variable in FROM_OUTSIDE:
             self.session.note("environment", variable, self.present.variable(variable))
         self._stack = [self.session]
-        self._profiles: list[Profile | None] = []
-        self._threads: list[tuple[threading.Thread, Profile, dict[object, int], ExecutionContext]] = []
+        self._profiles: list[Profiled | Monitored | None] = []
+        self._threads: list[tuple[threading.Thread, Profiled | None, dict[object, int], ExecutionContext]] = []
         self._by_name: dict[str, ExecutionContext] = {}
         self._by_path: dict[str, ExecutionContext] = {}
         self._seen: dict[str, str | None] = {}
@@ -138,7 +137,7 @@ class Recorder:
                 self._profiles[-1].enable()
 
     def _resume(self, calls: bool) -> None:
-        profile = Profile(subcalls=False) if calls else None
+        profile = (Monitored() if MONITORED else Profiled()) if calls else None
         self._profiles.append(profile)
         if profile is not None:
             profile.enable()
@@ -151,20 +150,20 @@ class Recorder:
             self._of_threads(context)
         if profile is None:
             return
-        if sys.version_info < (3, 12) and id(sys.getprofile()) != id(profile):
+        if not profile.disable():
             context.volatile.add("sets a profiler of its own")
-        profile.disable()
-        for entry in profile.getstats():
-            _count(context, entry.code)
+        for function, _ in profile.counts():
+            _count(context, function)
         profile.clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
         """Profile a thread that begins: this is its first call."""
         sys.setprofile(None)
-        self.current.codes.add(_key(frame.f_code))
-        profile = Profile(subcalls=False)
+        self.current.codes.add(key_of(frame.f_code))
+        profile = None if MONITORED else Profiled()  # `sys.monitoring` sees all threads as it is
         self._threads.append((threading.current_thread(), profile, {}, self.current))
-        profile.enable()
+        if profile is not None:
+            profile.enable()
 
     def _of_threads(self, context: ExecutionContext) -> None:
         collecting = gc.isenabled()
@@ -172,14 +171,13 @@ class Recorder:
         try:
             frames = sys._current_frames()
             for thread, profile, seen, starter in self._threads:
-                for entry in profile.getstats():
-                    key = _key(entry.code) if isinstance(entry.code, CodeType) else entry.code
-                    if seen.get(key) != entry.callcount:
-                        seen[key] = entry.callcount
-                        _count(context, entry.code)
+                for function, count in profile.counts() if profile is not None else ():
+                    if seen.get(function) != count:
+                        seen[function] = count
+                        _count(context, function)
                 frame = frames.get(thread.ident or 0) if context is not self.session or context is starter else None
                 while frame is not None:  # the profiler counts a call when it returns, and a server's loop never does
-                    context.codes.add(_key(frame.f_code))
+                    context.codes.add(key_of(frame.f_code))
                     frame = frame.f_back
         finally:
             if collecting:
@@ -392,14 +390,9 @@ class Recorder:
         return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
 
 
-def _count(context: ExecutionContext, code: CodeType | str) -> None:
-    """Add a call of a function that the profiler saw."""
-    if isinstance(code, CodeType):
-        context.codes.add(_key(code))
-    elif code in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[code]) for reason in context.volatile):
-        context.volatile.add(UNSTABLE_CALLS[code])
-
-
-def _key(code: CodeType) -> tuple[str, int, str]:
-    """What tells functions apart; code objects of equal content are equal, whichever file they are of."""
-    return code.co_filename, code.co_firstlineno, code.co_name
+def _count(context: ExecutionContext, function: Function | str) -> None:
+    """Add a function that ran; of those in C, which have a name alone, what they read of the world outside."""
+    if not isinstance(function, str):
+        context.codes.add(function)
+    elif function in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[function]) for reason in context.volatile):
+        context.volatile.add(UNSTABLE_CALLS[function])

@@ -117,14 +117,14 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
 def _parted(node: Function, name: str, names: Counter[str]) -> Unit:
     """The unit of a function. Its body is taken out of the tree; docstring and the kind of function are left there."""
     names[name] += 1
-    told = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
+    docstring = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
     unit = _unit(
         node,
         name if names[name] == 1 else f"{name}#{names[name]}",
         "function",
         digest(ast.dump(ast.Module(node.body, []), annotate_fields=False)),
     )
-    node.body = [*told, ast.Expr(ast.Constant(_yields(node.body)))]
+    node.body = [*docstring, ast.Expr(ast.Constant(_yields(node.body)))]
     return unit
 
 

@@ -25,11 +25,11 @@ class Mutant:
     content: str
 
 
-def mutants(root: Path, folder: str, count: int, seed: int) -> list[Mutant]:
-    """So many mutants, drawn from all files of a folder, tests left out."""
+def mutants(root: Path, folder: str, seed: int) -> list[Mutant]:
+    """All mutants of all files of a folder, tests left out, in a drawn order."""
     files = [file for file in sorted((root / folder).rglob("*.py")) if "test" not in file.relative_to(root / folder).as_posix()]
     every = [mutant for file in files for mutant in _mutants_of(file, root)]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    return random.Random(seed).sample(every, len(every))
 
 
 def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:

@@ -103,8 +103,18 @@ class Suite:
                     beside.unlink()
                 shutil.copy2(kept, state)
 
-    def judge(self, base: Outcomes, flaky: set[str], mutant: Mutant) -> list[Row] | None:
-        """Run the mutant in full and by each selector; None where it does not end."""
+    def judge(self, base: Outcomes, flaky: set[str], mutant: Mutant, silent: bool = True) -> list[Row] | None:
+        """Run the mutant in full and by each selector.
+
+        Args:
+            base: What the tests of the unchanged code came to.
+            flaky: Tests that are left out, since they differ without a change.
+            mutant: The edit.
+            silent: Whether a mutant that changes no result is asked for; else there are no rows of it.
+
+        Returns:
+            A row for each selector; None where the mutant does not end.
+        """
         file = self.root / mutant.path
         before = file.read_bytes()
         file.write_text(mutant.content, encoding="utf-8")
@@ -112,6 +122,8 @@ class Suite:
             full = self.run(*PLAIN)
             if full is None:
                 return None
+            if not silent and all(full.outcomes.get(test) == base[test] for test in set(base) - flaky):
+                return []
             rows = []
             for name, options in SELECTORS.items():
                 self.restore()

@@ -1,0 +1,57 @@
+"""What the recorder sees of the code that runs, on each Python that it is run on."""
+
+from __future__ import annotations
+
+import datetime
+import runpy
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.codebase.record import ExecutionContext
+from bench.codebase.recorder import Recorder
+
+
+def doubled_of(root: Path) -> Callable[[int], int]:
+    """A function whose file stands in this folder."""
+    file = root / "work.py"
+    file.write_text("def doubled(x):\n    return 2 * x\n")
+    return runpy.run_path(str(file))["doubled"]  # type: ignore[no-any-return]
+
+
+def test_a_thread_runs_as_it_would_unrecorded_and_its_functions_are_seen(tmp_path: Path) -> None:
+    doubled, results = doubled_of(tmp_path), list[int]()
+    recorder, context = Recorder(tmp_path), ExecutionContext("test", "a test")
+    with recorder.recording(), recorder.context(context):
+        thread = threading.Thread(target=lambda: results.append(doubled(4)))
+        thread.start()
+        thread.join()
+    recorder.records_of(context)
+    assert results == [8]
+    assert ("body", "work.py::doubled") in context.facts
+
+
+def test_a_function_is_seen_in_each_context_that_runs_it(tmp_path: Path) -> None:
+    doubled, recorder = doubled_of(tmp_path), Recorder(tmp_path)
+    contexts = [ExecutionContext("test", name) for name in ("first", "second")]
+    with recorder.recording():
+        for context in contexts:
+            with recorder.context(context):
+                doubled(4)
+    for context in contexts:
+        recorder.records_of(context)
+        assert ("body", "work.py::doubled") in context.facts
+
+
+def test_what_a_test_reads_off_the_clock_in_c_is_seen(tmp_path: Path) -> None:
+    recorder, context = Recorder(tmp_path), ExecutionContext("test", "a test")
+    with recorder.recording(), recorder.context(context):
+        datetime.datetime.now(datetime.UTC)
+    assert "reads the clock" in context.volatile
+
+
+def test_the_execution_state_loads_no_pandas() -> None:
+    command = "import sys; from bench.codebase import ExecutionState; assert not {'pandas', 'numpy', 'scipy'} & {*sys.modules}"
+    subprocess.run((sys.executable, "-c", command), check=True)
