@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from impact.packages import Package
 
 Outcomes = dict[str, tuple[str, str]]
 TOOLS = Path(__file__).parents[1]
-LIMIT = 180.0
-"""Seconds; a mutant that makes its suite run longer is left out, and counted."""
+LIMIT, WAIT = 180, 1800.0
+"""Seconds of the processor, and of waiting; a mutant that makes its suite take longer is left out, and told."""
 PLAIN = ("-p", "no:testmon")
 OURS = ("-p", "no:testmon", "-p", "bench.codebase.plugin")
 SELECTORS = {"bench": (*OURS, "--bench-impact"), "testmon": ("--testmon",)}
@@ -71,8 +72,10 @@ class Suite:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as process:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (LIMIT, LIMIT))
             try:
-                process.wait(LIMIT)
+                if process.wait(WAIT) < 0:
+                    return None
             except subprocess.TimeoutExpired:
                 process.kill()
                 return None
