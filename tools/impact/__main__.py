@@ -74,8 +74,9 @@ def measured(package: Package, work: Path, count: int) -> Iterator[Row | dict[st
     asked = silent = 0
     for mutant in mutants(suite.root, f"{package.source}/{package.code}", seed=1):
         found = suite.judge(base, flaky, mutant, silent=silent < count // 2)
-        asked += bool(found)
-        silent += bool(found) and not found[0].changed
+        if found:
+            asked += 1
+            silent += not found[0].changed
         for row in found or ():
             print(f"{row.selector:8} run {row.run:4} of {row.tests}, changed {row.changed}, missed {row.missed}, "
                   f"distorted {row.distorted}: {row.mutant}", flush=True)  # fmt: skip
