@@ -43,8 +43,10 @@ class Profiled:
 
     def counts(self) -> list[tuple[Function | str, int]]:
         """Each function that ran, and how often; a function in C by its name."""
-        entries = self._profile.getstats()
-        return [(key_of(entry.code) if isinstance(entry.code, CodeType) else entry.code, entry.callcount) for entry in entries]
+        return [
+            (code if isinstance(code, str) else (code.co_filename, code.co_firstlineno, code.co_name), count)
+            for code, count, *_ in self._profile.getstats()
+        ]
 
     def clear(self) -> None:
         self._profile.clear()

@@ -287,11 +287,12 @@ class Recorder:
             self._by_name[spec.name] = context
             self.current.uses.add(context)
             kind = "file" if path.startswith(os.sep) else "skeleton"  # what is neither installed nor of the tree counts whole
-            with unwatched():
-                drop_outdated_bytecode(self.root / path)
-                context.note(kind, path, self.present.value(kind, path))
-            with self.context(context):
-                return original(loader, module)
+            with self.context(context, calls=False):
+                with unwatched():
+                    drop_outdated_bytecode(self.root / path)
+                    context.note(kind, path, self.present.value(kind, path))
+                with self.calls():
+                    return original(loader, module)
 
         return exec_module
 

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,8 +71,9 @@ def digest(content: bytes | str) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content).hexdigest()[:20]
 
 
+@lru_cache(maxsize=4096)
 def parse(source: bytes) -> Module:
-    """The versions in a source text.
+    """The versions in a source text. A text is parsed once, since a step and the record of a module both ask for it.
 
     Args:
         source: The bytes of a Python file.

@@ -41,6 +41,8 @@ READS: dict[str, tuple[str, Callable[[str], str]]] = {
     "ctypes.dlopen": ("file", file_value),
 }
 """What an audit event reads, and how that is valued."""
+FOLLOWED = frozenset({"open", "sqlite3.connect", *READS}) | CHANGES | PROCESSES | SOCKETS
+"""Audit events of which a listener may be told; most are of imports and of attributes, and are none of them."""
 PROBES = ("stat", "lstat", "access", "readlink")
 
 
@@ -91,7 +93,7 @@ def unwatched() -> Iterator[None]:
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     listener = _listener
-    if listener is None or getattr(_quiet, "on", False):
+    if listener is None or event not in FOLLOWED or getattr(_quiet, "on", False):
         return
     if event == "open":
         path, mode, flags = arguments

@@ -40,6 +40,16 @@ PACKAGES = (
     Package("humanize", "4.17.0", "src", "humanize", "tests"),
 )
 
+RELEASES = (
+    (Package("cachetools", "8.0.0", "src", "cachetools", "tests"), "8.0.1"),
+    (Package("cachetools", "8.0.1", "src", "cachetools", "tests"), "8.0.2"),
+    (Package("toolz", "1.1.0", ".", "toolz", "toolz/tests"), "1.2.0"),
+    (Package("humanize", "4.15.0", "src", "humanize", "tests"), "4.16.0"),
+    (Package("humanize", "4.16.0", "src", "humanize", "tests"), "4.17.0"),
+    (Package("click", "8.5.0", "src", "click", "tests"), "8.5.1"),
+)
+"""Releases, each with the next, whose hunks are applied to it."""
+
 
 def fetch(package: Package, to: Path) -> Path:
     """Its source distribution, as a git repository of a single commit."""

@@ -12,6 +12,9 @@ from impact.figure import draw
 
 Rows = Sequence[dict[str, str]]
 SELECTORS = ("bench", "testmon")
+PARTS = ("mutants", "hunks", "recording", "unfollowed")
+"""Files of rows that a report is made of, in the order in which `report` is given them."""
+HUNK = "hunk"
 
 
 def limit(count: int, of: int) -> str:
@@ -23,20 +26,23 @@ def limit(count: int, of: int) -> str:
 
 def write_report(folder: Path) -> None:
     """Make `report.md` and its figure of the rows in a folder."""
-    rows, costs = read(folder / "mutants.csv"), read(folder / "recording.csv")
-    (folder / "report.md").write_text(report(rows, costs, read(folder / "unfollowed.csv")), encoding="utf-8")
+    rows, hunks, costs, unfollowed = (read(folder / f"{name}.csv") for name in PARTS)
+    (folder / "report.md").write_text(report(rows, hunks, costs, unfollowed), encoding="utf-8")
     packages = dict.fromkeys(row["package"] for row in rows)
     shares = {selector: {name: share(rows, selector, name) for name in packages} for selector in SELECTORS}
     missed = {selector: {name: total(rows, "missed", selector, name) for name in packages} for selector in SELECTORS}
     draw(shares, missed, folder / "selection.png")
 
 
-def report(rows: Rows, costs: Rows, unfollowed: Rows) -> str:
-    """The report's text."""
+def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> str:
+    """The report's text. Where no hunks were measured it says nothing of them."""
     head = (
         "# What selective re-execution misses",
         "",
-        *(f"- {one}" for one in (*sentences(rows), beyond(unfollowed), slower(costs))),
+        *(
+            f"- {one}"
+            for one in (*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed), slower(costs))
+        ),
         "",
     )
     figure = ("![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", "")
@@ -46,7 +52,8 @@ def report(rows: Rows, costs: Rows, unfollowed: Rows) -> str:
     )
     kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
     recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
-    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *kinds, *recorded))
+    real = ("## By release", "", *table(hunks, HUNK), "") if hunks else ()
+    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *real, *kinds, *recorded))
 
 
 def share(rows: Rows, selector: str, package: str | None = None) -> float:
@@ -55,7 +62,9 @@ def share(rows: Rows, selector: str, package: str | None = None) -> float:
 
 
 def read(path: Path) -> Rows:
-    """The rows of a file."""
+    """The rows of a file; none where it is not there."""
+    if not path.exists():
+        return []
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -65,19 +74,20 @@ def total(rows: Rows, key: str, selector: str, package: str | None = None) -> in
     return sum(int(row[key]) for row in rows if row["selector"] == selector and (package is None or row["package"] == package))
 
 
-def sentences(rows: Rows) -> list[str]:
-    """What came out, in words."""
+def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
+    """What came out, in words; an edit is a mutant, or a hunk between a release and the next."""
     said = []
-    mutants = len({(row["package"], row["mutant"]) for row in rows})
+    edits = sum(row["selector"] == "bench" for row in rows)
     packages = len({row["package"] for row in rows})
-    said.append(f"{mutants} mutants of {packages} open packages changed {total(rows, 'changed', 'bench'):,} results of tests.")
+    of = f"{packages} open packages" if edit == "mutant" else f"the step from {packages} releases to the next"
+    said.append(f"{edits} {edit}s of {of} changed {total(rows, 'changed', 'bench'):,} results of tests.")
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
         missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
         struck = sum(int(row["missed"]) > 0 for row in rows if row["selector"] == selector)
-        most = f"at most {limit(struck, mutants)} of mutants, at 95%"
+        most = f"at most {limit(struck, edits)} of {edit}s, at 95%"
         ran = f"ran {share(rows, selector):.1f}% of the tests"
         said.append(
-            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {mutants} mutants ({most}), and {ran}."
+            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {edits} {edit}s ({most}), and {ran}."
         )
     return said
 
@@ -105,12 +115,12 @@ def slower(costs: Rows) -> str:
     return f"To record the unchanged suite took {' and '.join(each)} times the processor seconds of a plain run."
 
 
-def table(rows: Rows) -> list[str]:
+def table(rows: Rows, edit: str = "mutant") -> list[str]:
     """A row for each package and selector."""
     title = (
         "Package",
         "Selector",
-        "Mutants",
+        f"{edit.title()}s",
         "Changed",
         "Missed",
         "Distorted",
