@@ -17,11 +17,11 @@ TOOL = 4
 """Our number among the tools of `sys.monitoring`; it belongs to no debugger, coverage tool or profiler."""
 
 
-Function = tuple[str, int, str]
+FunctionKey = tuple[str, int, str]
 """A function's file, first line and name. Code objects of equal content are equal, whichever file they are of."""
 
 
-def key_of(code: CodeType) -> Function:
+def key_of(code: CodeType) -> FunctionKey:
     """What tells a function apart from all others."""
     return code.co_filename, code.co_firstlineno, code.co_name
 
@@ -41,7 +41,7 @@ class Profiled:
         self._profile.disable()
         return alone
 
-    def counts(self) -> list[tuple[Function | str, int]]:
+    def counts(self) -> list[tuple[FunctionKey | str, int]]:
         """Each function that ran, and how often; a function in C by its name."""
         return [
             (code if isinstance(code, str) else (code.co_filename, code.co_firstlineno, code.co_name), count)
@@ -56,7 +56,7 @@ class Monitored:
     """The functions that ran in any thread while it was enabled, by `sys.monitoring`."""
 
     def __init__(self) -> None:
-        self._seen: dict[Function | str, int] = {}
+        self._seen: dict[FunctionKey | str, int] = {}
 
     def enable(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
@@ -88,7 +88,7 @@ class Monitored:
         sys.monitoring.set_events(TOOL, 0)  # type: ignore[attr-defined,unused-ignore]
         return True
 
-    def counts(self) -> list[tuple[Function | str, int]]:
+    def counts(self) -> list[tuple[FunctionKey | str, int]]:
         """Each function that ran, counted once; a function in C by its name."""
         return list(self._seen.items())
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from bench.codebase.calls import MONITORED, Function, Monitored, Profiled, key_of
+from bench.codebase.calls import MONITORED, FunctionKey, Monitored, Profiled, key_of
 from bench.codebase.present import FROM_OUTSIDE, LEFT, Present, platform_value
 from bench.codebase.record import ExecutionContext, Fact, Record
 from bench.codebase.watching import unwatched, watching
@@ -391,7 +391,7 @@ class Recorder:
         return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
 
 
-def _count(context: ExecutionContext, function: Function | str) -> None:
+def _count(context: ExecutionContext, function: FunctionKey | str) -> None:
     """Add a function that ran; of those in C, which have a name alone, what they read of the world outside."""
     if not isinstance(function, str):
         context.codes.add(function)
