@@ -180,7 +180,7 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
         raise PackError(f"{path}: '{name}' is of several types in its rows; make all of them texts, numbers, or true and false")
     distinct = list(dict.fromkeys(values))
     told_apart = {plain(value) for value in distinct}
-    if len(told_apart) == 1:
+    if all(_alike(distinct[0], value) for value in distinct):
         where = "the only row" if len(values) == 1 else f"all {len(values)} rows"
         raise PackError(
             f"{path}: '{name}' is the same in {where}, so there is nothing to tell apart; add others, or take it out"
@@ -193,6 +193,13 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
         alike = next([word, other] for word in words for other in words if word != other and plain(word) == plain(other))
         raise PackError(f"{path}: '{name}' has {alike[0]!r} and {alike[1]!r}, which differ in case or space; write them alike")
     return Field(name, "word", tuple(sorted(words)))
+
+
+def _alike(value: CellValue, other: CellValue) -> bool:
+    """Whether a pack of rows grades one answer as the other: numbers by nine digits."""
+    if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
+        return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
+    return plain(value) == plain(other)
 
 
 def plain(value: CellValue) -> CellValue:

@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -79,6 +80,8 @@ def _lint(case: Case, files: FilesOf, _: int) -> Iterator[str]:
 
 
 def _python(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:
+    if find_spec(command[0]) is None:
+        raise RuntimeError(f"{command[0]} is not installed, and this tree has no kept result of it; pip install {command[0]}")
     command = [sys.executable, "-m", *command]
     run = subprocess.run(command, check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS)
     if run.returncode not in (0, 1):

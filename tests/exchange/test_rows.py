@@ -85,6 +85,7 @@ def test_the_most_common_answer_is_that_of_all_fields_together(tmp_path: Path) -
         (["text,expected_a", "a,x", "b, "], "line 3: 'expected_a' is empty"),
         (["text,expected", "a,x", "b,x"], "'answer' is the same in all 2 rows, so there is nothing to tell apart"),
         (["text,expected", "a,x"], "'answer' is the same in the only row"),
+        (["text,expected", "a,0.0", "b,1e-12"], "'answer' is the same in all 2 rows"),
         (["text,expected", "a,1", "b,inf"], "line 3: 'expected' is inf, no finite number"),
         (["text,expected", "a,1", "b,1e999"], "line 3: 'expected' is 1e999, no finite number"),
         (["text,expected", "a,Yes", "b,yes", "c,no", "d,no", "e,no", "f,no"], "has 'Yes' and 'yes', which differ in case"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +24,7 @@ from bench.worlds.environment import Environment, World
 from scenarios.service_upgrade.course import follow
 from scenarios.service_upgrade.expected import base_files
 from scenarios.service_upgrade.keep import CASES, trees
-from scenarios.service_upgrade.processes import RUN, failures, kept
+from scenarios.service_upgrade.processes import RUN, Command, failures, kept
 from scenarios.service_upgrade.repository import tree_of
 from scenarios.service_upgrade.scenario import environment
 from scenarios.service_upgrade.story import TRAITS, Case, case_of
@@ -96,17 +96,20 @@ def test_what_the_right_courses_and_the_wrong_ones_need_is_kept() -> None:
             assert {f"{tree_of(files)} {command} 1" for command in ("tests", "lint", "instance")} <= set(kept())
 
 
-def runs(case: Case, files: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    for command in ("tests", "lint", "instance"):
-        yield tuple(sorted(RUN[command](case, files, 1)))
-
-
-def test_processes_give_what_is_kept() -> None:
+@pytest.mark.parametrize(
+    "command", ["tests", "instance", pytest.param("lint", marks=pytest.mark.skipif(not find_spec("ruff"), reason="needs ruff"))]
+)
+def test_processes_give_what_is_kept(command: Command) -> None:
     """pytest, ruff and the service run anew, on a right tree and on one that passes its tests and answers otherwise."""
     case = case_of(FLAKY)
     right, *wrong = trees(case)
     for files in (right, wrong[0]):
-        assert list(runs(case, files)) == [failures(case, files, command) for command in ("tests", "lint", "instance")]
+        assert tuple(sorted(RUN[command](case, files, 1))) == failures(case, files, command)
+
+
+def test_a_flaky_test_fails_once_and_a_wrong_tree_answers_otherwise() -> None:
+    case = case_of(FLAKY)
+    right, *wrong = trees(case)
     assert failures(case, right, "tests") and not failures(case, right, "tests", 2)
     assert not failures(case, right, "instance") and failures(case, wrong[0], "instance")
 

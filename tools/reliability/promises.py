@@ -132,7 +132,7 @@ PROMISES = (
         "any table",
         "rows as people have them become tasks, or one clear line",
         "tables written in many ways and drawn by hypothesis",
-        ("tests/cli/test_tables.py", "tests/cli/test_rows.py"),
+        ("tests/exchange/test_tables.py", "tests/exchange/test_rows.py"),
     ),
     Promise(
         "drafts",

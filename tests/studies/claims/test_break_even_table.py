@@ -103,7 +103,7 @@ def test_a_run_without_first_passes_or_without_rounds_has_neither_table_nor_figu
 def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     with style():
         (picture,) = break_even_figures(Results(run))
-        assert picture.name == "break_even-m" and "m (SIMULATED)" in picture.caption
+        assert picture.name == "break_even-m" and "m, SIMULATED" in picture.caption
         for found in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
             shown(monkeypatch, run, found, found)
             assert break_even_figures(Results(run))
