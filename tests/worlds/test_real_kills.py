@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exactly_once.crashes import ROOT, matrix_of
+from exactly_once.crashes import CONFIG, ROOT, matrix_of
 from exactly_once.kills import in_process, killed
 from exactly_once.lives import FileStore, KeptTries, lived
-from trips import PATTERNS
 
+from bench.experiment.config import load_config
 from bench.experiment.matrix import Matrix
 from bench.experiment.untrusted import permission
 from bench.worlds.runtime.process import Process
@@ -47,11 +47,10 @@ def test_a_real_kill_of_who_merges_and_deploys_leaves_the_world_that_the_crash_i
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("form", ["", "_remedied"])
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_twenty_five_real_kills_of_each_pattern_agree_with_its_crashes_in_process(pattern: str, form: str) -> None:
-    found = killed(matrix_of(1, 4), pattern + form, 25)
-    assert (found.kills, found.agree) == (25, found.trials)
+@pytest.mark.parametrize("architecture", load_config(CONFIG, {}).architectures)
+def test_twenty_five_real_kills_of_each_pattern_agree_with_its_crashes_in_process(architecture: str) -> None:
+    measured = killed(matrix_of(1, 4), architecture, 25)
+    assert (measured.kills, measured.agree) == (25, measured.trials)
 
 
 def test_a_store_in_a_file_and_the_count_of_tries_are_there_for_the_next_process(tmp_path: Path) -> None:
