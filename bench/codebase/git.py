@@ -42,6 +42,8 @@ class Repository:
             done = subprocess.run(("git", "-C", str(folder), *asked), capture_output=True, text=True, check=False)
         except FileNotFoundError:
             raise CodeError("git is not installed; bench code keeps contents in git") from None
+        if "dubious ownership" in done.stderr:
+            raise CodeError(f"the repository of {folder} is another user's; allow it with git's setting safe.directory")
         if done.returncode:
             raise CodeError(f"{folder} lies in no git repository; begin one with `git init`")
         top, common = done.stdout.splitlines()[:2]

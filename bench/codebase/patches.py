@@ -58,9 +58,10 @@ class Edit:
         """
         path, _, name = artifact.partition("::")
         text = _text(root, path)
-        unit = next((unit for unit in parse(text.encode()).units if unit.name == name), None)
+        module = parse(text.encode())
+        unit = next((unit for unit in module.units if unit.name == name), None)
         if unit is None:
-            raise CodeError(f"{path} has no function or class '{name}'")
+            raise CodeError(module.why_not(path, name))
         lines = text.splitlines(keepends=True)
         indent = lines[unit.first - 1][: len(lines[unit.first - 1]) - len(lines[unit.first - 1].lstrip())]
         new = [f"{indent}{line}\n" if line.strip() else "\n" for line in source.strip("\n").splitlines()]

@@ -177,8 +177,10 @@ class ExecutionState(Workspace):
         if not os.path.exists(self.root / path):
             raise CodeError(f"there is no file {path}; name an artifact as path::function")
         module = Present(self.root).module(path) if path.endswith(".py") else None
-        if inner and (module is None or inner not in {unit.name for unit in module.units}):
-            raise CodeError(f"{path} has no function or class '{inner}'")
+        if inner and module is None:
+            raise CodeError(f"{path} is no file of Python's; give its path alone")
+        if inner and module and inner not in {unit.name for unit in module.units}:
+            raise CodeError(module.why_not(path, inner))
         names = {artifact} if inner and module and inner in module.bodies else {path}
         wanted = [
             id_

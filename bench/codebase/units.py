@@ -56,6 +56,10 @@ class Module:
         """The digest of each function's body by the function's name."""
         return {unit.name: unit.digest for unit in self.functions}
 
+    def why_not(self, path: str, name: str) -> str:
+        """Why the file at this path has no unit of this name, in words."""
+        return f"{path} does not parse: {self.broken}" if self.broken else f"{path} has no function or class '{name}'"
+
     @cached_property
     def _starts(self) -> list[int]:
         return [unit.first for unit in self.functions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,19 @@ def test_two_sessions_on_one_state_keep_all_results(tmp_path: Path) -> None:
     assert [process.wait() for process in both] == [0, 0]
     names = {execution.name for execution in ExecutionState.open(root).executions()}
     assert names == {"test_money.py::test_total", "test_names.py::test_greet"}
+
+
+def test_a_name_in_a_file_that_does_not_parse_is_told_with_the_line(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"a.py": "def (:\n"})
+    with pytest.raises(CodeError, match=r"^a\.py does not parse: line 1: invalid syntax$"):
+        ExecutionState.open(root).impact("a.py::total")
+    with pytest.raises(CodeError, match=r"^a\.py does not parse: line 1: invalid syntax$"):
+        Edit.function(root, "a.py::total", "def total(): pass")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="a folder is given to another user")
+def test_another_users_repository_is_told_as_that(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    os.chown(root, 12345, 12345)
+    with pytest.raises(CodeError, match=r"is another user's; allow it with git's setting safe\.directory$"):
+        ExecutionState.open(root)
