@@ -230,7 +230,7 @@ def _variable(original: Callable[..., Any], listener: Listener) -> Callable[...,
 def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -> Callable[..., Any]:
     def clock(*arguments: Any, **named: Any) -> Any:
         asking = sys._getframe(1)
-        waits = asking.f_code.co_filename.startswith(WAITING)
+        waits = asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking)
         if not waits and (most is None or len(arguments) <= most) and _asked_by_code(asking, ""):
             listener.unstable("reads the clock")
         return original(*arguments, **named)
@@ -240,7 +240,8 @@ def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -
 
 def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[int], bytes]:
     def urandom(size: int, /) -> bytes:
-        if not _importing_installed(sys._getframe(1)):
+        asking = sys._getframe(1)
+        if not _importing_installed(asking) and _asked_by_code(asking, ""):  # pytest draws a name for a folder that it deletes
             listener.unstable("draws unseeded chance")
         return original(size)
 
@@ -267,7 +268,7 @@ def _seed_of_all(original: Callable[..., None], listener: Listener) -> Callable[
 
 
 def _importing_installed(frame: FrameType | None) -> bool:
-    """Whether an installed package seeds its generators while it is imported."""
+    """Whether an installed package seeds its generators, or stamps itself, while it is imported."""
     inside = False
     while frame is not None:
         file = frame.f_code.co_filename

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bench.codebase.record import ExecutionContext
 from bench.codebase.recorder import Recorder
 
@@ -48,3 +50,29 @@ def test_what_a_test_reads_off_the_clock_in_c_is_seen(tmp_path: Path) -> None:
     with recorder.recording(), recorder.context(context):
         datetime.datetime.now(datetime.UTC)
     assert "reads the clock" in context.volatile
+
+
+@pytest.mark.parametrize(("folder", "reasons"), [("_pytest", set()), ("ours", {"draws unseeded chance"})])
+def test_chance_that_pytest_draws_for_itself_makes_no_test_volatile(tmp_path: Path, folder: str, reasons: set[str]) -> None:
+    file = tmp_path / folder / "work.py"
+    file.parent.mkdir()
+    file.write_text("import uuid\n\ndef drawn():\n    return uuid.uuid4()\n")
+    drawn = runpy.run_path(str(file))["drawn"]
+    recorder, context = Recorder(tmp_path), ExecutionContext("test", "a test")
+    with recorder.recording(), recorder.context(context):
+        drawn()
+    assert context.volatile == reasons
+
+
+def test_an_installed_package_may_read_the_clock_while_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "stamped_here.py").write_text("import time\nBEGAN = time.time()\n\ndef now():\n    return time.time()\n")
+    monkeypatch.syspath_prepend(str(installed))
+    recorder, context = Recorder(tmp_path), ExecutionContext("test", "a test")
+    with recorder.recording(), recorder.context(context):
+        import stamped_here  # type: ignore[import-not-found]  # noqa: PLC0415
+
+        before = set(context.volatile)
+        stamped_here.now()
+    assert (before, context.volatile) == (set(), {"reads the clock"})
