@@ -36,7 +36,7 @@ PACKAGES = (
     Package("cachetools", "8.0.2", "src", "cachetools", "tests"),
     Package("tabulate", "0.10.0", ".", "tabulate", "test"),
     Package("toolz", "1.2.0", ".", "toolz", "toolz/tests"),
-    Package("click", "8.5.1", "src", "click", "tests"),
+    Package("click", "8.5.1", "src", "click", "tests/test_options.py"),
     Package("humanize", "4.17.0", "src", "humanize", "tests"),
 )
 
@@ -46,7 +46,7 @@ RELEASES = (
     (Package("toolz", "1.1.0", ".", "toolz", "toolz/tests"), "1.2.0"),
     (Package("humanize", "4.15.0", "src", "humanize", "tests"), "4.16.0"),
     (Package("humanize", "4.16.0", "src", "humanize", "tests"), "4.17.0"),
-    (Package("click", "8.5.0", "src", "click", "tests"), "8.5.1"),
+    (Package("click", "8.5.0", "src", "click", "tests/test_options.py"), "8.5.1"),
 )
 """Releases, each with the next, whose hunks are applied to it."""
 
