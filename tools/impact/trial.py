@@ -17,7 +17,7 @@ from impact.packages import Package
 
 Outcomes = dict[str, tuple[str, str]]
 TOOLS = Path(__file__).parents[1]
-LIMIT, WAIT = 180, 1800.0
+LIMIT, WAIT = 60, 1800.0
 """Seconds of the processor, and of waiting; a mutant that makes its suite take longer is left out, and told."""
 PLAIN = ("-p", "no:testmon")
 OURS = ("-p", "no:testmon", "-p", "bench.codebase.plugin")
