@@ -38,6 +38,7 @@ WINGS = (
     "bench.studies",
     "bench.codebase",
     "bench.exchange",
+    "bench.openai",
     "bench.engine",
     "bench.serve",
 )

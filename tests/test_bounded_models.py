@@ -18,7 +18,7 @@ OURS = {
     "bench.architectures": "what plans make of a reply, whose size is bounded by `too_large`",
     "bench.exchange.templates": "text that begins a user's own pack",
     "bench.frameworks": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
-    "bench.models.openai": "replies of an endpoint, which have bounds of their own (`bench.models`)",
+    "bench.openai": "replies of an endpoint, which have bounds of their own",
 }
 """Modules whose models are not read from outside, or are bounded elsewhere, and why. A text is as long as what holds it, which
 is bounded wherever it is read, and costs no more than its length."""

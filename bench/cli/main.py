@@ -16,10 +16,8 @@ from bench.cli.check import check_pack
 from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS, PACK_SOURCES
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
-from bench.cli.learn import learn
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
-from bench.cli.merge import merge
 from bench.cli.results import compare, trace
 from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
@@ -339,7 +337,6 @@ def plugin_(
     out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")
 
 
-app.command()(merge)
 groups = [app, new_app]
 for part in COMMANDS:
     command = attribute_at(part.path)
@@ -352,7 +349,6 @@ app.command()(compare)
 app.command()(trace)
 app.command()(runs)
 app.command()(watch)
-app.command()(learn)
 app.command()(verify)
 for group in groups:
     for each in group.registered_commands:

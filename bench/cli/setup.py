@@ -13,12 +13,12 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix
-from bench.experiment.model_entries import OpenAIEntry
+from bench.experiment.model_part import BaseModelEntry
 from bench.experiment.new_manifest import manifest_of
 from bench.experiment.recording import RECORDED, recorded_entries
 from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.untrusted import Permission
-from bench.models.cached import CachedModel
+from bench.models.cached import CachedModel, CacheSettings
 from bench.models.routed import answerers
 from bench.paths import folder_of
 from bench.report.studies import prepared
@@ -59,11 +59,10 @@ def cache_from(config: Config, runs: Sequence[str]) -> Config:
 
     Raises ConfigError where none caches.
     """
-    caching = {
-        name: entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
-        for name, entry in config.model.items()
-        if runs and isinstance(entry, OpenAIEntry) and entry.cache
-    }
+    caching = dict[str, BaseModelEntry]()
+    for name, entry in config.model.items():
+        if isinstance(entry, CacheSettings) and entry.cache and runs:
+            caching[name] = entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
     if runs and not caching:
         raise ConfigError("--cache-from: no model of the config has cache = true, so none would take a reply over")
     return config.model_copy(update={"model": {**config.model, **caching}})
@@ -106,7 +105,7 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
     for name, model in matrix.models.items():
         for part in answerers(model):
             entry = matrix.config.model.get(part.name)
-            if isinstance(part, CachedModel) and isinstance(entry, OpenAIEntry) and entry.cache_from:
+            if isinstance(part, CachedModel) and isinstance(entry, CacheSettings) and entry.cache_from:
                 taken = ", ".join(run["name"] for run in part.runs)
                 how = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
                 yield f"'{part.name}' takes over {'what ' if taken else ''}{how}."

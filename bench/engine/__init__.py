@@ -1,4 +1,5 @@
-"""The wing of engines: who runs the trials where it is not this process, and what a worker does."""
+"""The wing of engines: who runs the trials where it is not this process, what a worker does, and how parts of
+a run become one."""
 
-ENTRIES = {"engines": ("bench.engine.entries:ENGINES",)}
+ENTRIES = {"commands": ("bench.engine.entries:COMMANDS",), "engines": ("bench.engine.entries:ENGINES",)}
 """What it brings, by kind (`bench.registry.WINGS`)."""

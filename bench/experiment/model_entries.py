@@ -1,4 +1,4 @@
-"""A model's table in a config, and the kinds of models: simulated, behind an endpoint, recorded, or routed to others."""
+"""A model's table in a config, and the core's kinds of models: simulated, recorded, or routed to others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from bench.answers.formats import AnswerFormat
 from bench.experiment.model_part import BaseModelEntry, ModelPart
-from bench.models.openai_settings import OpenAISettings
 from bench.models.recorded import RecordedSettings
 from bench.models.routed import RoutedSettings
 from bench.models.simulated import SimulatedSettings
@@ -21,17 +19,6 @@ from bench.registry import Registry
 
 class SimulatedEntry(SimulatedSettings, BaseModelEntry):
     kind: Literal["simulated"]
-
-
-class OpenAIEntry(OpenAISettings, BaseModelEntry):
-    kind: Literal["openai"]
-
-    def misfit(self, answer_format: AnswerFormat) -> str:
-        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
-        if not self.response_format or answer_format == "schema":
-            return ""
-        problem = "response_format says how an endpoint is told to hold a model to the schema"
-        return f'{problem}; add answer_format = "schema", or leave it out'
 
 
 class RecordedEntry(RecordedSettings, BaseModelEntry):
@@ -52,7 +39,6 @@ class RoutedEntry(RoutedSettings, BaseModelEntry):
 
 OURS = (
     ModelPart("simulated", SimulatedEntry, "bench.models.simulated:made"),
-    ModelPart("openai", OpenAIEntry, "bench.models.openai:made"),
     ModelPart("recorded", RecordedEntry, "bench.models.recorded:made"),
     ModelPart("routed", RoutedEntry, "bench.models.routed:made"),
 )

@@ -12,13 +12,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter_ns
 
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from bench.bounds import Many
 from bench.models.base import Model, Reply, Request, RequestContent, Response, Sleep, Timing
 
 CacheKey = tuple[tuple[str, ...], RequestContent, int]
 """The trial's model and arm (none where all share their replies), what was asked, and how many replies the trial had to it
 before."""
+
+
+class CacheSettings(BaseModel):
+    """What the table of a model that can be cached says of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cache: bool = False
+    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it; one that
+    makes it meanwhile waits for that reply."""
+    cache_from: Many[Path] = ()
+    """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
+    it took there. It needs `cache = true`."""
+
+    @model_validator(mode="after")
+    def _remembers(self) -> CacheSettings:
+        if self.cache_from and not self.cache:
+            raise ValueError("cache_from needs cache = true: otherwise every request is sent")
+        return self
 
 
 class CachedModel:

@@ -37,4 +37,5 @@ COMMANDS = (
     *(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search")),
     *(CommandPart(name, f"bench.studies.counterfactual.{name}_command:{name}") for name in ("diagnose", "diverge")),
     CommandPart("advise", "bench.studies.advise.commands:advise"),
+    CommandPart("learn", "bench.studies.learn_command:learn"),
 )

@@ -14,7 +14,7 @@ from trials import SYSTEMS
 from bench.cli.main import app
 from bench.experiment.config import Config
 from bench.experiment.model_entries import MODELS
-from bench.models.openai_words import PHRASES, ROWS
+from bench.openai.words import PHRASES, ROWS
 from bench.runtime.effects import EFFECTS
 
 DOCS = Path(__file__).parents[2] / "docs"

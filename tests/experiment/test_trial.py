@@ -22,8 +22,8 @@ from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult, run_trial
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings
 from bench.runtime.events import Called, Faulted, Waited
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots

@@ -14,8 +14,8 @@ from bench.analysis.ledger import book, imbalance
 from bench.architectures.static import static
 from bench.experiment.trial import TrialResult, run_trial
 from bench.frameworks.llm_compiler import llm_compiler, plan_of
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings
 from bench.packs import load_pack
 from bench.runtime.events import Answered, Called, Judged
 from bench.runtime.loop import run

@@ -9,7 +9,7 @@ import matplotlib.backends.backend_agg
 import matplotlib.backends.backend_svg  # noqa: F401
 
 import bench.cli.main
-import bench.models.openai
+import bench.openai.model
 import bench.report.report
 import bench.serve.session  # noqa: F401
 from bench.render.drawing import blank, finish, style

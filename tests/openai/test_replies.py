@@ -19,8 +19,8 @@ from bench.errors import (
     UsedUp,
 )
 from bench.models.base import Reply, Usage
-from bench.models.openai_replies import reply_in_error, reply_of
 from bench.models.tool_calls import ToolCall
+from bench.openai.replies import reply_in_error, reply_of
 
 KEY = "sk-very-secret-0123456789"
 USAGE = {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150}

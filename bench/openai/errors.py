@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.models.openai_documents import UnreadableDocument, document_of
+from bench.openai.documents import UnreadableDocument, document_of
 
 DEEPEST = 4
 """Errors within an error that are looked at."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from bench.models.base import Message
 from bench.models.extra_fields import extra_in
-from bench.models.openai_settings import OpenAISettings
 from bench.models.options import LENGTHS
+from bench.openai.settings import OpenAISettings
 
 
 def sent(message: Message, omitted: Collection[str] = ()) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.new_manifest import manifest_of
 from bench.experiment.store import RunWriter
-from bench.models.openai import OpenAIModel
-from bench.models.openai_formats import closed, response_format
-from bench.models.openai_settings import OpenAISettings, ResponseFormat
+from bench.openai.formats import closed, response_format
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings, ResponseFormat
 from bench.packs import load_pack
 from bench.report.results import Results
 from bench.report.tables import all_tables

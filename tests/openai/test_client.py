@@ -10,8 +10,8 @@ import pytest
 from scripted_server import Received, ScriptedServer, completion
 
 from bench.models.base import Message, Request, RequestContext
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings
 
 KEY = "sk-very-secret-0123456789"
 REQUEST = Request((Message("user", "Hello"),), 41, RequestContext("pack", ("triage",), 0, 1))

@@ -1,6 +1,6 @@
 """The HTTP below OpenAI's client: one request, one bounded answer; nothing is retried, and no redirect followed.
 
-aiohttp sends it, over sockets that know when bytes left and came (`bench.models.timed_sockets`): what a busy process spends on
+aiohttp sends it, over sockets that know when bytes left and came (`bench.openai.timed_sockets`): what a busy process spends on
 a call is no time in flight. An answer with a status other than 200 to 299 is raised as `Refused`, and so never reaches the
 client, which would read it whole.
 
@@ -20,11 +20,11 @@ from weakref import WeakValueDictionary
 import aiohttp
 import httpx2
 
-from bench.models.blotting import blotted
-from bench.models.openai_bodies import ACCEPTED, text_in, whole
-from bench.models.openai_settings import OpenAISettings
-from bench.models.proxies import Proxy, proxy_to
-from bench.models.timed_sockets import TimedSocket, timed_socket
+from bench.openai.blotting import blotted
+from bench.openai.bodies import ACCEPTED, text_in, whole
+from bench.openai.proxies import Proxy, proxy_to
+from bench.openai.settings import OpenAISettings
+from bench.openai.timed_sockets import TimedSocket, timed_socket
 
 LONGEST_HEADER = 2**16
 LARGE_BODY = 2**20

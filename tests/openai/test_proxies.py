@@ -23,9 +23,9 @@ from scripted_server import ScriptedServer, Step, completion, raw
 
 from bench.errors import BadAnswer, CallFailed, EndpointError, RateLimited, ServerFailed, Unreachable
 from bench.models.base import Message, Reply, Request, RequestContext
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
-from bench.models.proxies import IN_FORM, Proxy, proxy_to
+from bench.openai.model import OpenAIModel
+from bench.openai.proxies import IN_FORM, Proxy, proxy_to
+from bench.openai.settings import OpenAISettings
 
 KEY = "sk-of-the-endpoint-0123456789"
 REQUEST = Request((Message("user", "Hello"),), 41, RequestContext("pack", ("triage",), 0, 1))

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from bench.errors import EndpointError
-from bench.models.openai_settings import is_loopback
+from bench.openai.settings import is_loopback
 
 IN_FORM = "its address must be http://HOST:PORT, with special characters of a password written as %XX"
 

@@ -10,9 +10,9 @@ import pytest
 from scripted_server import ScriptedServer, Step, raw
 
 from bench.models.base import Message, Reply, Request, RequestContext
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
 from bench.models.tool_calls import ToolCall
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings
 
 KEY = "sk-very-secret-0123456789"
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]

@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from bench.architectures.policy import LearnedPolicy
 from bench.cli.terminal import Terminal
 from bench.experiment.config import FAULT_FREE
 from bench.experiment.verify import require_sound
 from bench.paths import PACKS, folder_of
-from bench.registry import attribute_at
-from bench.report.studies import STUDIES
 
 out = Terminal()
 
@@ -39,9 +36,9 @@ def learn(
     """
     folder = folder_of(run)
     require_sound(folder)
-    policy: LearnedPolicy = attribute_at(f"{STUDIES['learning'].path}:learn")(
-        folder, scenarios, architecture, plan, model, instances
-    )
+    from bench.studies.learning import learn as learned  # noqa: PLC0415  here, because it imports pandas
+
+    policy = learned(folder, scenarios, architecture, plan, model, instances)
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(policy.model_dump_json(indent=1) + "\n", encoding="utf-8")
     for name, pack in policy.packs.items():

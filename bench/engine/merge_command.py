@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from bench.cli.terminal import Terminal
+from bench.engine.merging import merge_parts
 from bench.errors import ResultsError
-from bench.experiment.merging import merge_parts
 from bench.paths import RESULTS, folder_of, named
 
 out = Terminal()

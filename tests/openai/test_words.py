@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models.openai_words import PHRASES, ROWS, STATUSES, Synonyms, WordMeaning, error_event, finish_event
+from bench.openai.words import PHRASES, ROWS, STATUSES, Synonyms, WordMeaning, error_event, finish_event
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.words[0])

@@ -7,16 +7,16 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from bench.bounds import BoundedTable, Many
 from bench.errors import ConfigError, EndpointError
-from bench.models.blotting import SHORTEST, blotted
+from bench.models.cached import CacheSettings
 from bench.numbers import Price
+from bench.openai.blotting import SHORTEST, blotted
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -82,10 +82,8 @@ def _names_in(value: object) -> Iterator[str]:
 ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
 
 
-class OpenAISettings(BaseModel):
+class OpenAISettings(CacheSettings):
     """A model behind an OpenAI-compatible endpoint. What is not set is not sent, so that the endpoint's own default holds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str | None = None
     """Its name at the provider; by default its name in the config."""
@@ -125,23 +123,11 @@ class OpenAISettings(BaseModel):
     weights: str | None = None
     """Which weights answer: the digest of their file, where you serve them yourself. It is written down and not checked, since
     no endpoint tells."""
-    cache: bool = False
-    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it; one that
-    makes it meanwhile waits for that reply."""
-    cache_from: Many[Path] = ()
-    """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
-    it took there. It needs `cache = true`."""
     extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
     omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
     """Fields that are left out of every request, for an endpoint that refuses them: of the request itself (`seed`, or what an
     agent asks, such as `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
-
-    @model_validator(mode="after")
-    def _remembers(self) -> OpenAISettings:
-        if self.cache_from and not self.cache:
-            raise ValueError("cache_from needs cache = true: otherwise every request is sent")
-        return self
 
 
 def is_loopback(url: str) -> bool:

@@ -24,11 +24,11 @@ from bench.errors import (
     Unreachable,
     UsedUp,
 )
-from bench.models.openai_errors import error_of
-from bench.models.openai_settings import NEEDED, OpenAISettings, normal_url
-from bench.models.openai_transport import ErrorStatus
 from bench.models.options import OPTIONS
-from bench.models.proxies import Proxy
+from bench.openai.errors import error_of
+from bench.openai.proxies import Proxy
+from bench.openai.settings import NEEDED, OpenAISettings, normal_url
+from bench.openai.transport import ErrorStatus
 
 PROXY_ASKS = 407
 NO_FILES = (errno.EMFILE, errno.ENFILE)

@@ -10,12 +10,12 @@ from email.utils import parsedate_to_datetime
 import aiohttp
 
 from bench.errors import BadAnswer, CallFailed, CutOff, RateLimited, ServerFailed, TimedOut, TooLong, Unreachable
-from bench.models.openai_advice import PROXY_ASKS, has_no_files, tls_of
-from bench.models.openai_bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
-from bench.models.openai_errors import error_of
-from bench.models.openai_replies import FAILURES, USED_UP, excerpt
-from bench.models.openai_transport import ErrorStatus
-from bench.models.openai_words import error_event
+from bench.openai.advice import PROXY_ASKS, has_no_files, tls_of
+from bench.openai.bodies import LARGEST, BrokeOff, NotUnpacked, TooLarge
+from bench.openai.errors import error_of
+from bench.openai.replies import FAILURES, USED_UP, excerpt
+from bench.openai.transport import ErrorStatus
+from bench.openai.words import error_event
 
 LONGEST_ADDRESS = 300
 """Characters of the address that a redirect names."""

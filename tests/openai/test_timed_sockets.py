@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scripted_server import ScriptedServer, hang
 
 from bench.models.base import Message, Request, RequestContext
-from bench.models.openai import OpenAIModel
-from bench.models.openai_settings import OpenAISettings
-from bench.models.timed_sockets import STAMP, STAMPED, TIMESPEC, TimedSocket, timed_socket
+from bench.openai.model import OpenAIModel
+from bench.openai.settings import OpenAISettings
+from bench.openai.timed_sockets import STAMP, STAMPED, TIMESPEC, TimedSocket, timed_socket
 
 LATER = 50_000_000
 stamped = pytest.mark.skipif(not STAMPED, reason="the kernel stamps nothing here")

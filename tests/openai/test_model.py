@@ -56,12 +56,12 @@ from bench.errors import (
     failures_by_kind,
 )
 from bench.models.base import Message, Model, Reply, Request, RequestContext, Usage
-from bench.models.openai import OpenAIModel
-from bench.models.openai_bodies import LARGEST, LARGEST_ERROR
-from bench.models.openai_failures import failure_of, retry_after_seconds
-from bench.models.openai_replies import EXCERPT_CHARACTERS, LONGEST_TEXT, MOST_CALLS, reply_of
-from bench.models.openai_settings import OpenAISettings, is_loopback
 from bench.models.tool_calls import ToolCall
+from bench.openai.bodies import LARGEST, LARGEST_ERROR
+from bench.openai.failures import failure_of, retry_after_seconds
+from bench.openai.model import OpenAIModel
+from bench.openai.replies import EXCERPT_CHARACTERS, LONGEST_TEXT, MOST_CALLS, reply_of
+from bench.openai.settings import OpenAISettings, is_loopback
 
 T = TypeVar("T")
 

@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible chat endpoint: OpenAI's own, another provider's, or a server on this machine.
 
 A call is one HTTP request. The client retries nothing and follows no redirect, so every attempt is the caller's own and
-stands in the trial's account. Whatever goes wrong becomes one `CallFailed` (`bench.models.openai_replies` of what is answered,
-`bench.models.openai_failures` of all else).
+stands in the trial's account. Whatever goes wrong becomes one `CallFailed` (`bench.openai.replies` of what is answered,
+`bench.openai.failures` of all else).
 
 A reply is one JSON document, not a stream: of one that breaks off, no text is recovered (`CallFailed.partial` is "").
 """
@@ -22,18 +22,18 @@ from bench.errors import (
     ServerFailed,
 )
 from bench.models.base import Message, Reply, Request, Sleep, Timing
-from bench.models.blotting import blotted
 from bench.models.cached import CachedModel
 from bench.models.making import Making
-from bench.models.openai_advice import advice_on
-from bench.models.openai_client import Client
-from bench.models.openai_failures import EXPECTED, failure_of
-from bench.models.openai_formats import PROBE_SCHEMA, PROBE_WORDS, response_format
-from bench.models.openai_replies import reply_in_error, reply_of
-from bench.models.openai_requests import sent, within, without
-from bench.models.openai_settings import OpenAISettings, key_of, refuse_key_in
-from bench.models.openai_transport import ErrorStatus
 from bench.models.options import options_in
+from bench.openai.advice import advice_on
+from bench.openai.blotting import blotted
+from bench.openai.client import Client
+from bench.openai.failures import EXPECTED, failure_of
+from bench.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
+from bench.openai.replies import reply_in_error, reply_of
+from bench.openai.requests import sent, within, without
+from bench.openai.settings import OpenAISettings, key_of, refuse_key_in
+from bench.openai.transport import ErrorStatus
 
 LONG_BODY = 2**18
 """Characters of an answer from which on it is read in a thread."""

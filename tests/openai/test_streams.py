@@ -15,9 +15,9 @@ from bench.endpoint import answers
 from bench.endpoint.wire import Chat
 from bench.errors import CallFailed, CutOff, NoCompletion, NoText, ServerFailed, TooLong
 from bench.models.base import Message, Reply, Usage
-from bench.models.openai_bodies import LARGEST
-from bench.models.openai_replies import reply_of
 from bench.models.tool_calls import ToolCall
+from bench.openai.bodies import LARGEST
+from bench.openai.replies import reply_of
 
 ASKED = Chat((Message("user", "hello"),), include_usage=True)
 CALLS = st.lists(st.builds(ToolCall, st.text(min_size=1), st.text(min_size=1), st.text()), max_size=3)

@@ -12,9 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.errors import CallFailed
-from bench.models.openai_bodies import LARGEST, text_in
-from bench.models.openai_documents import MANY, MOST_VALUES, UnreadableDocument, document_of
-from bench.models.openai_replies import reply_of
+from bench.openai.bodies import LARGEST, text_in
+from bench.openai.documents import MANY, MOST_VALUES, UnreadableDocument, document_of
+from bench.openai.replies import reply_of
 
 Record = Callable[[str, object], None]
 ANY_JSON = st.recursive(

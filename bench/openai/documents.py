@@ -1,7 +1,7 @@
 """The JSON document in a body, read as far as it can be: what is odd in it loses nothing else of it.
 
 Taken are control characters within texts, NaN and Infinity (as null), numbers of any length, and whatever follows the document.
-The body is bounded (`bench.models.openai_bodies`), and here so are its values, since a few bytes can make each of them.
+The body is bounded (`bench.openai.bodies`), and here so are its values, since a few bytes can make each of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an OpenAI-compatible endpoint answers, read: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
 
 What is needed is read, in whatever form it comes, and nothing else is looked at: a completion that was paid for is not lost to
-a field that nobody needs. `bench.models.openai_words` says which of a provider's words mean an answer, and which mean that
+a field that nobody needs. `bench.openai.words` says which of a provider's words mean an answer, and which mean that
 there is none. Where a completion came and cannot be used, its tokens count all the same.
 """
 
@@ -29,14 +29,14 @@ from bench.errors import (
     whole_text,
 )
 from bench.models.base import Reply, Usage
-from bench.models.blotting import blotted
 from bench.models.extra_fields import extra_text, json_text
-from bench.models.openai_documents import UnreadableDocument, document_of
-from bench.models.openai_errors import ErrorSaid, error_at_the_top, error_beside, error_of
-from bench.models.openai_streams import completion_in, is_stream
-from bench.models.openai_words import WordMeaning, error_event, finish_event, word_in
 from bench.models.tool_calls import ToolCall, call_extra, counted_text_of
 from bench.numbers import Count
+from bench.openai.blotting import blotted
+from bench.openai.documents import UnreadableDocument, document_of
+from bench.openai.errors import ErrorSaid, error_at_the_top, error_beside, error_of
+from bench.openai.streams import completion_in, is_stream
+from bench.openai.words import WordMeaning, error_event, finish_event, word_in
 
 EXCERPT_CHARACTERS = 120
 OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")

@@ -2,7 +2,7 @@
 
 It retries nothing, and the environment variables that it knows are hidden from it: the config says all, and names the variable
 of the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion:
-`bench.models.openai_replies` does.
+`bench.openai.replies` does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from urllib.parse import quote
 import httpx2
 import openai
 
-from bench.models.openai_settings import OpenAISettings
-from bench.models.openai_transport import ANSWER, RawAnswer, Transport
-from bench.models.proxies import Proxy
+from bench.openai.proxies import Proxy
+from bench.openai.settings import OpenAISettings
+from bench.openai.transport import ANSWER, RawAnswer, Transport
 
 PATH = "/chat/completions"
 AMBIENT = ("OPENAI_", "AZURE_OPENAI_")

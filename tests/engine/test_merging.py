@@ -14,12 +14,12 @@ from experiment_runs import config, copied, run, run_matrix_in, without
 from trials import ROOTS
 
 from bench.analysis.frames import load_run
+from bench.engine.merging import merge_parts
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.chain import unsealed
 from bench.experiment.config import Config
 from bench.experiment.files import RESPONSES, TRIALS
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.merging import merge_parts
 from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
 from bench.experiment.provenance import CodeVersion
 from bench.experiment.reading import read_manifest, read_texts

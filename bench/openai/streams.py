@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.models.openai_documents import UnreadableDocument, document_of
-from bench.models.openai_words import word_in
 from bench.models.tool_calls import OF_A_FUNCTION
+from bench.openai.documents import UnreadableDocument, document_of
+from bench.openai.words import word_in
 
 MOST_EVENTS = 50_000
 FIELDS = ("data:", "event:", "id:", "error:", ":")

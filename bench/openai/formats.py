@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.models.openai_settings import ResponseFormat
+from bench.openai.settings import ResponseFormat
 from bench.scenario import CODE
 
 NAME = "answer"

@@ -1,0 +1,21 @@
+"""The entry of models behind an endpoint, and their table in a config."""
+
+from typing import Literal
+
+from bench.answers.formats import AnswerFormat
+from bench.experiment.model_part import BaseModelEntry, ModelPart
+from bench.openai.settings import OpenAISettings
+
+
+class OpenAIEntry(OpenAISettings, BaseModelEntry):
+    kind: Literal["openai"]
+
+    def misfit(self, answer_format: AnswerFormat) -> str:
+        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
+        if not self.response_format or answer_format == "schema":
+            return ""
+        problem = "response_format says how an endpoint is told to hold a model to the schema"
+        return f'{problem}; add answer_format = "schema", or leave it out'
+
+
+MODELS = ModelPart("openai", OpenAIEntry, "bench.openai.model:made")
