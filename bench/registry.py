@@ -36,6 +36,7 @@ WINGS = (
     "bench.frameworks",
     "bench.worlds",
     "bench.studies",
+    "bench.authoring",
     "bench.codebase",
     "bench.exchange",
     "bench.openai",

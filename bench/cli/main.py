@@ -12,21 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from bench.architectures.registry import ARCHITECTURES
-from bench.cli.check import check_pack
 from bench.cli.command import Commands, SuggestingCommand
-from bench.cli.command_part import COMMANDS, PACK_SOURCES
+from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.results import compare, trace
 from bench.cli.running import engine_of, run_to_its_end, show_preview
 from bench.cli.runs import runs
-from bench.cli.scaffold import check_command, new_plugin, new_scenario
-from bench.cli.setup import UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
+from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.verify import verify
 from bench.cli.watch import watch, watched
-from bench.errors import BenchError, PackError
+from bench.errors import BenchError
 from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.code import our_codebase
@@ -38,7 +36,6 @@ from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
 from bench.experiment.verify import require_sound
-from bench.packs import find_packs
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.registry import attribute_at
 from bench.report.studies import STUDIES, require_known
@@ -51,8 +48,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-new_app = typer.Typer(help="Begin a scenario pack, or a package of parts.", no_args_is_help=True)
-app.add_typer(new_app, name="new")
 out, err = Terminal(), Terminal(stderr=True)
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for whatever was typed wrong; it names the class itself nowhere."""
@@ -77,11 +72,10 @@ def bench(
 
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]
-Packs = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
 @app.command("list")
-def list_(scenarios: Packs = PACKS) -> None:
+def list_(scenarios: PacksOption = PACKS) -> None:
     """List packs, architectures, models, faults, metrics and tables.
 
     Studies and export forms are listed too, and what other packages bring.
@@ -89,23 +83,6 @@ def list_(scenarios: Packs = PACKS) -> None:
     For example: bench list --scenarios scenarios
     """
     print_parts(out, err, scenarios)
-
-
-@app.command()
-def check(
-    packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
-    scenarios: Packs = PACKS,
-) -> None:
-    """Check whether packs are sound; exit with 1 if one is not.
-
-    For example: bench check multi_file_debugging
-    """
-    failed = 0
-    for pack in packs or list(find_packs(scenarios)):
-        for scenario, result in check_pack(pack, scenarios):
-            failed += bool(result.problems)
-            out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
-    raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
@@ -172,7 +149,7 @@ def run(
     on_page: Annotated[bool, typer.Option("--watch", help="Show a page of the run meanwhile, as `bench watch` does.")] = False,
     verbose: Verbose = False,
     unguarded: UnguardedOption = False,
-    scenarios: Packs = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Run a config; the same command goes on where it stopped.
 
@@ -259,7 +236,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
 @app.command()
 def regrade(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
-    scenarios: Packs = PACKS,
+    scenarios: PacksOption = PACKS,
     unguarded: UnguardedOption = False,
 ) -> None:
     """Grade the stored answers of runs anew; no model is asked.
@@ -293,51 +270,7 @@ def archive(
         out.print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB; remove {folder} to read the run from it")
 
 
-@new_app.command("scenario")
-def scenario_(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The pack's name: lower-case letters, digits and underscores.")],
-    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
-    rows: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
-    ] = None,
-    expected: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A column that holds the answer; may be given more than once. Default: those that begin with 'expected'."
-        ),
-    ] = None,
-) -> None:
-    """Begin a scenario pack that passes `bench check` as it is.
-
-    For example: bench new scenario tickets --from tickets.csv
-    """
-    if rows is None:
-        if expected:
-            raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
-        folder = new_scenario(name, into)
-        out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
-        return
-    ours, *others = PACK_SOURCES
-    source = next((part for part in others if rows.suffix.lower() in part.suffixes), ours)
-    out.print("\n".join(attribute_at(source.path)(name, into, rows, expected or ())))
-
-
-@new_app.command("plugin")
-def plugin_(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
-    ],
-    into: Annotated[Path, typer.Option(help="The folder into which its own is put.")] = Path(),
-) -> None:
-    """Begin a package of your own parts: an architecture, a fault effect and a metric, with a test that runs.
-
-    For example: bench new plugin my_parts
-    """
-    folder = new_plugin(name, into)
-    out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")
-
-
-groups = [app, new_app]
+groups = [app]
 for part in COMMANDS:
     command = attribute_at(part.path)
     if isinstance(command, typer.Typer):

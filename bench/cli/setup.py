@@ -23,6 +23,7 @@ from bench.models.routed import answerers
 from bench.paths import folder_of
 from bench.report.studies import prepared
 
+PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[
     bool,
     typer.Option(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plugged import install
 
-from bench.cli.check import check_pack
+from bench.authoring.check import check_pack
 from bench.errors import PackError
 from bench.exchange import pack_of_rows as module
 from bench.exchange.pack_of_rows import pack_of_rows

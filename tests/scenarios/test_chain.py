@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.check import check_pack
+from bench.authoring.check import check_pack
 from bench.packs import load_pack, variants_of
 from bench.runtime.prompt import render
 from bench.runtime.verification import Rejected, judge

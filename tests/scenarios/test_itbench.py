@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from snapshots import EARLY, FLAGS_TRUTH, LATE, QUOTA_TRUTH, SHOP, alert, event, snapshot, snapshots_of_a_shop, thing
 from trials import matrix_of, run_all
 
-from bench.cli.check import check_pack
+from bench.authoring.check import check_pack
 from bench.errors import PackError, Unavailable
 from bench.packs import instances_of, load_instances, load_pack
 from bench.packs.code import code_of

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from trials import matrix_of, run_all
 
-from bench.cli.check import check_pack
+from bench.authoring.check import check_pack
 from bench.errors import PackError, Unavailable
 from bench.packs import instances_of, load_instances, load_pack
 from bench.packs.code import code_of

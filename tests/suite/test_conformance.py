@@ -17,8 +17,8 @@ import pytest
 from trials import ANSWERED, AVAILABLE, CALLS, CELLS, OURS, ROOTS, events, matrix_of, needs_json, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
+from bench.authoring.soundness import OF_WORLDS
 from bench.cli.hooks import Hooks
-from bench.cli.soundness import OF_WORLDS
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
 from bench.packs import instances_of, load_pack, variants_of

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from little_worlds import ENVIRONMENT, REFUNDS, ROOT
 
-from bench.cli.check import check_pack
+from bench.authoring.check import check_pack
+from bench.authoring.soundness import OF_WORLDS
 from bench.cli.hooks import Hooks
-from bench.cli.soundness import OF_WORLDS
 from bench.scenario import Grade
 from bench.worlds.environment import Policy, PolicyVerdict, World
 

@@ -10,7 +10,7 @@ import pytest
 from commands import bench
 from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 
-from bench.cli.check import CheckResult, check_pack
+from bench.authoring.check import CheckResult, check_pack
 from bench.cli.scaffold import check_command, new_scenario
 from bench.errors import PackError
 

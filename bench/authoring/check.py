@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench.authoring.soundness import Soundness, checks_of, notes_on
 from bench.cli.hooks import HookFailed, Hooks
-from bench.cli.soundness import Soundness, checks_of, notes_on
 from bench.errors import PackError, Unavailable
 from bench.packs import find_packs, instances_of, load_pack, variants_of
 
