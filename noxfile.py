@@ -121,7 +121,7 @@ def scale(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
-    pages = ("tests/report/test_page_in_browser.py", "tests/report/test_runs_in_browser.py")
+    pages = ("tests/report/test_page_in_browser.py", "tests/overview/test_runs_in_browser.py")
     driven = (*pages, "tests/serve/test_web_page_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
 

@@ -40,6 +40,7 @@ WINGS = (
     "bench.codebase",
     "bench.exchange",
     "bench.openai",
+    "bench.overview",
     "bench.engine",
     "bench.serve",
 )

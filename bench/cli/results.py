@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command_part import COMPARISONS, ComparisonPart
+from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal, grid
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.paths import PACKS, folder_of
@@ -149,9 +150,7 @@ def trace(
         str | None,
         typer.Option(help="A trial: the beginning of its id, or names it goes by, such as static/paper/#3 for repetition 3."),
     ] = None,
-    scenarios: Annotated[
-        list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")
-    ] = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Show the trials behind a claim or, with --trial, one trial.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,15 @@ async def _until_stopped(
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):
         await running
     return stop.by
+
+
+@contextmanager
+def watched(folder: Path) -> Iterator[None]:
+    """Serve the page of a run while inside. A process of its own makes it, so that no trial's framework time holds that work;
+    it ends with this process, however this one ends."""
+    words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
+        yield
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:

@@ -54,9 +54,9 @@ def _templates(folder: Path) -> Environment:
     )
 
 
-def source(name: str) -> str:
-    """A style or a script beside this file."""
-    return (FOLDER / name).read_text(encoding="utf-8")
+def source(name: str, folder: Path = FOLDER) -> str:
+    """Return a style or a script that stands beside this file, or in the folder of a wing."""
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def _shown(value: object) -> object:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.experiment.config import FAULT_FREE
 from bench.experiment.verify import require_sound
@@ -26,7 +27,7 @@ def learn(
     instances: Annotated[
         int | None, typer.Option(min=1, help="Learn on so many of each pack's instances, drawn by the run's seed.")
     ] = None,
-    scenarios: Annotated[list[Path], typer.Option(help="A folder of packs; may be given more than once.")] = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Learn from a run's rejections which subtasks share a call.
 

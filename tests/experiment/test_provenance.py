@@ -108,7 +108,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "worlds/driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
     "models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
     "models/routed.py": lambda _, __, model, ___: model == "mixed",
-    "models/openai_transport.py": lambda _, __, model, ___: model == "live",
+    "openai/transport.py": lambda _, __, model, ___: model == "live",
     "models/recorded.py": lambda *_: False,
     "runtime/workbench.py": lambda *_: True,
     "worlds/environment/world.py": lambda scenario, _, __, plan: scenario == "refunds" or plan == "parrots",

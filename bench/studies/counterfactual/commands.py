@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.experiment.code import our_codebase
@@ -25,7 +26,6 @@ from bench.studies.counterfactual.shrink import PlacedStrike, Shrunk
 from bench.studies.counterfactual.shrink import shrink as shrink_trial
 
 out = Terminal()
-PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 
 
 def shrink(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
 from bench.experiment.files import write_whole
@@ -29,7 +30,7 @@ def diagnose(
     most: Annotated[int, typer.Option(min=1, help="How many failed trials are looked into at most, evenly picked.")] = 20,
     whole: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
     to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all of it, as JSON, to a file.")] = None,
-    scenarios: Annotated[list[Path], typer.Option(help="A folder of packs; may be given more than once.")] = PACKS,
+    scenarios: PacksOption = PACKS,
 ) -> None:
     """Find which part of an agent is to blame for its failed trials.
 

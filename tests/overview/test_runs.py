@@ -10,8 +10,8 @@ import pytest
 from records import edit_manifest, trial, write_run
 
 from bench.experiment.record import Outcome, TrialRecord
-from bench.report.leaderboard import Board, boards_of
-from bench.report.runs import Index, index_of, index_page
+from bench.overview.leaderboard import Board, boards_of
+from bench.overview.runs import Index, index_of, index_page
 
 PACK = {"asked": "5cede5cede5c", "variant": "small", "subtasks": ["a", "b"]}
 

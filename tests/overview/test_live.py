@@ -16,7 +16,7 @@ from bench.experiment.archive import archive
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.store import RunWriter
-from bench.report.live import LiveRun, page
+from bench.overview.live import LiveRun, page
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3, "price_in": 1.0, "price_out": 2.0}
 

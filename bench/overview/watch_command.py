@@ -5,15 +5,12 @@ from __future__ import annotations
 import hmac
 import html
 import secrets
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
 
@@ -99,7 +96,7 @@ def watch(
 
     For example: bench watch smoke-simulated
     """
-    from bench.report.live import LiveRun, page  # noqa: PLC0415  imports what draws tables
+    from bench.overview.live import LiveRun, page  # noqa: PLC0415  imports what draws tables
 
     live = LiveRun(folder_of(run))
 
@@ -123,12 +120,3 @@ def watch(
 def _end_with_input(server: Watching) -> None:
     sys.stdin.buffer.read()
     server.shutdown()
-
-
-@contextmanager
-def watched(folder: Path) -> Iterator[None]:
-    """Serve the page of a run while inside. A process of its own makes it, so that no trial's framework time holds that work;
-    it ends with this process, however this one ends."""
-    words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
-        yield

@@ -160,6 +160,7 @@ def page(run: LiveRun, now: datetime, seconds: int) -> str:
     return rendered(
         "live.html.j2",
         source("page.css"),
+        folder=Path(__file__).parent,
         name=run.manifest.name,
         seconds=seconds,
         state=run.state(now),

@@ -10,7 +10,7 @@ from pathlib import Path
 from chromium import IN_A_BROWSER, launched
 from records import experiment, trial, write_run
 
-from bench.report.runs import index_of, index_page
+from bench.overview.runs import index_of, index_page
 
 pytestmark = IN_A_BROWSER
 

@@ -28,7 +28,7 @@ def runs(
     """
     # Here, because these import pandas, for which no other command should wait.
     from bench.experiment.files import write_files  # noqa: PLC0415
-    from bench.report.runs import index_of, index_page, solved_said  # noqa: PLC0415
+    from bench.overview.runs import index_of, index_page, solved_said  # noqa: PLC0415
 
     if not results.is_dir():
         raise ResultsError(f"{results}: is no folder of runs; name one, or make a run: bench run configs/smoke.toml --report")

@@ -15,15 +15,17 @@ from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.errors import ResultsError
 from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
+from bench.overview.leaderboard import ArmOfRun, boards_of
 from bench.render.labels import each_arm
 from bench.render.table import BoundedNumber, Estimate, Linked, Rate, Table, TableColumn, table_of
 from bench.report.claims_part import CLAIMS
 from bench.report.html import rendered, source
-from bench.report.leaderboard import ArmOfRun, boards_of
 from bench.report.results import claims_of
 
 PAGES = ("report.html", "report.md")
-SCRIPTS = ("page_data.js", "page_tables.js", "runs.js")
+HERE = Path(__file__).parent
+SCRIPTS = ("page_data.js", "page_tables.js")
+"""Of a report's page; the script beside this file comes after them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,8 @@ def index_page(index: Index) -> str:
     return rendered(
         "runs.html.j2",
         source("page.css"),
-        "".join(map(source, SCRIPTS)),
+        "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
+        folder=HERE,
         count=len(index.runs),
         runs=_runs_table(index.runs),
         unread=index.unread,
