@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 import bench
 from bench.analysis.frames import Run
-from bench.analysis.statistics import holm, mean_of
+from bench.analysis.statistics import amount_of, holm, mean_of
 from bench.experiment.reading import read_responses
 from bench.studies.claims.published import load_published
 from bench.studies.claims.verdicts import counts, judge_all, structural
@@ -139,6 +139,47 @@ def test_what_is_said_of_two_systems_on_incidents_is_how_their_repairs_and_trial
         "[{:.1%}, {:.1%}], `langgraph_retry`".format(*binomtest(13, 15).proportion_ci(method="wilson")),
         "0 of 16 [{:.1%}, {:.1%}]".format(*binomtest(0, 16).proportion_ci(method="wilson")),
         f"the {(~run.calls['reused']).sum()} new calls",
+    )
+
+
+def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> None:
+    run = run_named("fair_systems")
+    tokens = run.trials.pivot(index=["plan", "instance"], columns="architecture", values="tokens")
+    outcomes = run.trials.pivot(index=["plan", "instance"], columns="architecture", values="outcome")
+    same, ours = "langgraph_retry_same_words", "runtime_structured"
+    assert tokens[same].equals(tokens[ours]) and outcomes[same].equals(outcomes[ours])
+    repairs = run.calls.query("plan == 'missing_field' and subtask == 'cause' and attempt == 2")
+    accepted = repairs["verdict"].eq("accepted").groupby(repairs["architecture"]).agg(["sum", "size"])
+    counted = {
+        name: tuple(accepted.loc[name]) for name in (same, "langgraph_retry", "langgraph_retry_policy", "dspy_by_module")
+    }
+    assert counted == {same: (2, 2), "langgraph_retry": (0, 2), "langgraph_retry_policy": (3, 3), "dspy_by_module": (2, 2)}
+    both = (
+        run.calls.query("plan == 'missing_field' and subtask == 'cause' and attempt == 2")
+        .groupby("architecture")["instance"]
+        .agg(set)
+    )
+    assert both[same] == both["langgraph_retry"]
+    plain, struck = (run.trials.loc[run.trials["plan"].eq(plan), "outcome"].eq("solved") for plan in ("none", "missing_field"))
+
+    def told(column: str, plan: str, name: str) -> str:
+        of_arm = run.trials["plan"].eq(plan) & run.trials["architecture"].eq(name)
+        estimate = amount_of(run.trials.loc[of_arm, column].dropna())
+        return f"{estimate.mean:,.0f} [{estimate.low:,.0f}, {estimate.high:,.0f}]"
+
+    assert not missing(
+        "results/systems",
+        f"asked for {(~run.calls['reused']).sum()} of the {len(run.calls)} calls",
+        f"in each of the {len(tokens)} trials",
+        f"on {run.trials['instance'].nunique()} incidents, without a fault and with a missing field",
+        f"In {len(both[same])} incidents the fault struck an output of both arms",
+        f"at {told('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
+        f"{told('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
+        f"against {told('first_pass_tokens', 'none', ours)} for `runtime_structured`",
+        f"and {told('first_round_tokens', 'missing_field', 'autogen_team')} for a repair",
+        f"for {told('first_round_tokens', 'missing_field', 'dspy_by_module')} tokens each",
+        f"took {told('first_round_tokens', 'missing_field', 'dspy')}.",
+        f"{plain.sum()} of {len(plain)} trials was solved without a fault, and {struck.sum()} of {len(struck)} with it",
     )
 
 

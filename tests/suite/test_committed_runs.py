@@ -38,7 +38,7 @@ DESK_BANK = "support_desk_bank-qwen2.5-coder-1.5b-instruct"
 AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
 """Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
-BESIDE = "incidents_systems-qwen2.5-coder-1.5b-instruct"
+BESIDE, FAIR = "incidents_systems-qwen2.5-coder-1.5b-instruct", "fair_systems-qwen2.5-coder-1.5b-instruct"
 ALONE = (
     SMALLER,
     "repair-qwen2.5-coder-1.5b-instruct",
@@ -70,6 +70,7 @@ RUNS = {
     INCIDENTS: 360,
     OTHER_FAULTS: 300,
     BESIDE: 200,
+    FAIR: 72,
     PIPELINE: 216,
     OTHER_PIPELINE_FAULTS: 300,
     CHAOS: 600,
@@ -100,7 +101,7 @@ def short_and_long(names: Iterable[str]) -> list[Any]:
     params=[
         *short_and_long(name for name in RUNS if name != AGENTS),
         *(f"{name}{ONCE}" for name in IN_PART),
-        *(pytest.param(f"{name}{ALL}", marks=pytest.mark.slow) for name in (SYSTEMS, BESIDE)),
+        *(pytest.param(f"{name}{ALL}", marks=pytest.mark.slow) for name in (SYSTEMS, BESIDE, FAIR)),
     ],
 )
 def recording(request: pytest.FixtureRequest) -> str:
