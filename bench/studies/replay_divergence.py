@@ -1,16 +1,19 @@
-"""Replay divergence: where two models consume the same events, how often do they commit something else?
+"""Replay divergence: how often is something else committed where another model consumes the same events, or where a model is
+asked in other words?
 
 *Local*: each event is consumed from its recorded state; D is the share of pairs of replies whose committed outputs differ, free
 text left out. *Running*: each model goes on from its own state; D is the share of pairs of trials whose effects differ at the
 end. Both are taken beyond the models' own spread: D(A, B) − ½ (D(A, A′) + D(B, B′)), A′ being A with another seed. An estimate
-below zero is kept. Intervals cluster by instance.
+below zero is kept. Intervals cluster by instance. Two prompts are a scenario and its equivalent, asked of one model; their
+states are paired by their order, since what a state holds is told otherwise.
 
 A boundary without checks commits what it is given. With the pack's business rules nothing is committed of a rejected reply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -25,6 +28,7 @@ from bench.errors import ResultsError
 from bench.experiment.reading import read_records
 from bench.experiment.record import TrialRecord, latest
 from bench.models.bank import BankedReply
+from bench.packs.equivalents import task_of
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import BoundedNumber, Cell, Number, Table
@@ -40,8 +44,23 @@ Differ = Callable[[Any, Any], bool]
 
 
 @dataclass(frozen=True)
+class ComparedSides:
+    """The two `names` that a run compares: its models, or the prompts of its model. A trial names either in this `column`."""
+
+    column: str
+    names: Sequence[str]
+
+    def of(self, model: str, reply: BankedReply) -> str:
+        return model if self.column == "model" else reply.scenario
+
+    @property
+    def noun(self) -> str:
+        return "model" if self.column == "model" else "prompt"
+
+
+@dataclass(frozen=True)
 class Divergence:
-    """Two models on the same events.
+    """Two models or prompts on the same events.
 
     form       `local` or `running`
     boundary   the strength, or the architecture that ran
@@ -63,34 +82,45 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparedEvent:
-    """What two models committed at one event, with each seed."""
+    """What either side committed at one event, with each seed."""
 
     instance: str
     these: Sequence[Any]
     those: Sequence[Any]
 
 
+def sides_of(run: Run) -> ComparedSides:
+    """Raises ResultsError where the run has neither just two models nor one model and just two prompts of a task."""
+    models, scenarios = run.names("model"), run.names("scenario")
+    if run.folder is not None and len(models) == 2 and len(set(map(task_of, scenarios))) == len(scenarios):
+        return ComparedSides("model", models)
+    if run.folder is not None and len(models) == 1 and len(scenarios) == 2 and len(set(map(task_of, scenarios))) == 1:
+        return ComparedSides("scenario", scenarios)
+    wanted = "just two models, or of one model and a scenario with its equivalent"
+    raise ResultsError(f"needs the trials of {wanted}, each with two repetitions or more, in one run")
+
+
 def divergences(run: Run) -> list[Divergence]:
-    """Local ones where the run asked judgments, else running ones. Raises ResultsError where it has not just two models."""
-    models = run.names("model")
-    if len(models) != 2 or run.folder is None:
-        raise ResultsError("needs the trials of just two models, each with two repetitions or more, in one run")
+    """Local ones where the run asked judgments, else running ones. Raises ResultsError as `sides_of` does."""
+    sides = sides_of(run)
+    assert run.folder is not None  # sides_of has looked
     replies = list(banked(run.folder))
-    return _local(models, replies) if replies else _running(run, run.folder, models)
+    return _local(sides, replies) if replies else _running(run, run.folder, sides)
 
 
-def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) -> list[Divergence]:
+def _local(sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]) -> list[Divergence]:
     events: dict[tuple[str, str, str], dict[str, list[BankedReply]]] = {}
-    for model, reply in replies:
-        events.setdefault((reply.instance, reply.judgment, reply.state), {}).setdefault(model, []).append(reply)
-    whole = {place: event for place, event in events.items() if all(len(event.get(model, [])) > 1 for model in models)}
+    for model, reply, state in with_state(replies, of_prompts=sides.column == "scenario"):
+        event = events.setdefault((reply.instance, reply.judgment, state), {})
+        event.setdefault(sides.of(model, reply), []).append(reply)
+    whole = {place: event for place, event in events.items() if all(len(event.get(side, [])) > 1 for side in sides.names)}
     judgments = ["", *dict.fromkeys(judgment for _, judgment, _ in whole)]
     rows: list[Divergence] = []
     for judgment in judgments:
         beyond = []
         for strength in STRENGTHS:
             events_of = [
-                ComparedEvent(place[0], *([committed(reply, strength) for reply in event[model]] for model in models))
+                ComparedEvent(place[0], *([committed(reply, strength) for reply in event[side]] for side in sides.names))
                 for place, event in whole.items()
                 if judgment in ("", place[1])
             ]
@@ -102,6 +132,15 @@ def _local(models: Sequence[str], replies: Sequence[tuple[str, BankedReply]]) ->
     return rows
 
 
+def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
+    """(model, reply, what both sides know its state by). Between prompts that is its number among those of its judgment."""
+    asked: Counter[tuple[str, str, str, int, str]] = Counter()
+    for model, reply in replies:
+        place = (model, reply.scenario, reply.instance, reply.repetition, reply.judgment)
+        asked[place] += 1
+        yield model, reply, str(asked[place]) if of_prompts else reply.state
+
+
 def committed(reply: BankedReply, strength: str) -> object:
     """What a boundary of this strength commits of a reply; None is nothing."""
     if reply.rejected and strength == "business_rule":
@@ -111,20 +150,20 @@ def committed(reply: BankedReply, strength: str) -> object:
     return sorted((name, value) for name, value in reply.output.items() if name not in reply.notes)
 
 
-def _running(run: Run, folder: Path, models: Sequence[str]) -> list[Divergence]:
+def _running(run: Run, folder: Path, sides: ComparedSides) -> list[Divergence]:
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
     by_trial = courses(folder)
     return [
         divergence("running", architecture, "", events)
         for architecture in run.names("architecture")
-        if (events := _events(trials[trials["architecture"] == architecture], by_trial, models))
+        if (events := _events(trials[trials["architecture"] == architecture], by_trial, sides))
     ]
 
 
-def _events(trials: pd.DataFrame, by_trial: Mapping[str, tuple[str, ...]], models: Sequence[str]) -> list[ComparedEvent]:
+def _events(trials: pd.DataFrame, by_trial: Mapping[str, tuple[str, ...]], sides: ComparedSides) -> list[ComparedEvent]:
     events: list[ComparedEvent] = []
     for instance, rows in trials.groupby("instance", observed=True):
-        these, those = ([by_trial[trial] for trial in rows.loc[rows["model"] == model, "trial"]] for model in models)
+        these, those = ([by_trial[trial] for trial in rows.loc[rows[sides.column] == side, "trial"]] for side in sides.names)
         if min(len(these), len(those)) > 1:
             events.append(ComparedEvent(str(instance), these, those))
     return events
@@ -195,19 +234,31 @@ def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanC
 
 # What a report shows of it
 
-NOTES = (
-    "between: of pairs of replies or trials of the two models, those that committed something else; within: the same of two "
-    "seeds of one model, the mean of both; beyond: their difference, which can be below zero",
-    "local: each state is recorded and the same for both; running: each goes on from its own state, and effects with their "
-    "arguments are compared at the end",
-    "95% intervals are of resampled instances (expanded percentiles)",
-    "first: the mean number of the first effect that differs, in pairs that differ",
-)
+
+def _notes(noun: str) -> tuple[str, ...]:
+    return (
+        f"between: of pairs of replies or trials of the two {noun}s, those that committed something else; within: the same of "
+        f"two seeds of one {noun}, the mean of both; beyond: their difference, which can be below zero",
+        "local: each state is recorded and the same for both; running: each goes on from its own state, and effects with their "
+        "arguments are compared at the end",
+        "95% intervals are of resampled instances (expanded percentiles)",
+        "first: the mean number of the first effect that differs, in pairs that differ",
+    )
+
+
+def _compared(run: Run, sides: ComparedSides) -> str:
+    this, that = sides.names
+    if sides.column == "model":
+        return f"{model_label(run, this)} and {model_label(run, that)}"
+    return f"{this} and {that}, {model_label(run, run.names('model')[0])}"
+
+
+def _name(form: str, sides: ComparedSides) -> Sequence[str]:
+    return ("study", "replay-divergence", form, *(["prompts"] if sides.column == "scenario" else []))
 
 
 def tables(run: Run) -> Iterator[Table]:
-    measured = divergences(run)
-    this, that = (model_label(run, model) for model in run.names("model"))
+    measured, sides = divergences(run), sides_of(run)
     rows: list[tuple[Cell, ...]] = [
         (
             *(each.form, each.boundary, each.place or "all"),
@@ -217,11 +268,11 @@ def tables(run: Run) -> Iterator[Table]:
         for each in measured
     ]
     yield Table(
-        name=f"study-replay-divergence-{measured[0].form if measured else 'none'}",
-        title=f"Replay divergence of {this} and {that}",
+        name="-".join(_name(measured[0].form if measured else "none", sides)),
+        title=f"Replay divergence of {_compared(run, sides)}",
         columns=("Form", "Boundary", "Judgment", "Between", "Within", "Beyond", "Events", "Instances", "First"),
         rows=tuple(rows),
-        notes=NOTES,
+        notes=_notes(sides.noun),
     )
 
 
@@ -230,7 +281,7 @@ def _cell(contrast: MeanContrast | None) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    measured = divergences(run)
+    measured, sides = divergences(run), sides_of(run)
     figure, [ax] = panels(1, 1, 6.4, 1.2 + 0.34 * len(measured))
     for place, each in enumerate(measured):
         value, low, high = each.beyond.value, each.beyond.low, each.beyond.high
@@ -240,9 +291,10 @@ def pictures(run: Run) -> Iterator[Picture]:
     ax.axvline(0.0, color=GREY, lw=0.8)
     ax.set_yticks(range(len(measured)), [f"{each.boundary}: {each.place or 'all'}".replace("_", " ") for each in measured])
     ax.invert_yaxis()
-    ax.set_xlabel("divergence beyond the models' own spread")
+    ax.set_xlabel(f"divergence beyond the {sides.noun}s' own spread")
     ax.grid(axis="x", color=PALE, lw=0.6)
-    this, that = (model_label(run, model) for model in run.names("model"))
-    title = f"Replay divergence ({measured[0].form}) of {this} and {that}"
-    caption = "Share of pairs that commit something else, less that of two seeds of one model; 95% intervals by instance."
-    yield finish(figure, slug("study", "replay-divergence", measured[0].form), title, f"{title}. {caption}")
+    title = f"Replay divergence ({measured[0].form}) of {_compared(run, sides)}"
+    caption = (
+        f"Share of pairs that commit something else, less that of two seeds of one {sides.noun}; 95% intervals by instance."
+    )
+    yield finish(figure, slug(*_name(measured[0].form, sides)), title, f"{title}. {caption}")

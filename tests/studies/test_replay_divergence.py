@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from study_runs import run_of_matrix
+from trials import ROOTS
 
+from bench.experiment.config import load_config
+from bench.experiment.matrix import build_matrix
 from bench.models.bank import BankedReply
-from bench.studies.replay_divergence import LESS, ComparedEvent, _local, divergence
+from bench.studies.replay_divergence import LESS, ComparedEvent, ComparedSides, _local, divergence, tables, with_state
 
 
 def reply(value: int, rejected: str = "", note: str = "", instance: str = "a") -> BankedReply:
@@ -36,5 +41,35 @@ def test_running_divergence_is_about_the_effects_at_the_end_and_names_the_first_
 @pytest.mark.parametrize(("strength", "beyond"), [("none", 1.0), ("business_rule", 0.0), (LESS, 1.0)])
 def test_a_boundary_that_rejects_both_commits_nothing_and_free_text_is_left_out(strength: str, beyond: float) -> None:
     replies = [("A", reply(2, "check", "x")), ("A", reply(2, "check", "y")), ("B", reply(3, "check")), ("B", reply(3, "check"))]
-    [found] = [one for one in _local(["A", "B"], replies) if (one.boundary, one.place) == (strength, "")]
+    [found] = [
+        one for one in _local(ComparedSides("model", ["A", "B"]), replies) if (one.boundary, one.place) == (strength, "")
+    ]
     assert found.beyond.value == beyond
+
+
+def test_two_prompts_of_one_model_are_compared_state_by_state_in_their_order() -> None:
+    """What a state holds is told otherwise, so that its digest is another."""
+
+    def told(scenario: str, state: str, value: int, repetition: int) -> tuple[str, BankedReply]:
+        return "A", BankedReply(scenario, "a", "offer", state, repetition, {}, {"discount": value}, "", "")
+
+    plain = [told("p", state, value, seed) for seed in (1, 2) for state, value in (("s", 1), ("t", 2))]
+    worded = [told("p:epsilon_2", state, value, seed) for seed in (1, 2) for state, value in (("x", 1), ("y", 3))]
+    measured = _local(ComparedSides("scenario", ["p", "p:epsilon_2"]), [*plain, *worded])
+    unchecked = next(each for each in measured if (each.boundary, each.place) == ("none", ""))
+    assert (unchecked.events, unchecked.beyond.value) == (2, 0.5)
+    assert [state for _, _, state in with_state(plain, of_prompts=True)] == ["1", "2", "1", "2"]
+    assert [state for _, _, state in with_state(plain, of_prompts=False)] == ["s", "t", "s", "t"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_run_of_one_model_and_two_prompts_is_compared_by_its_prompts_in_every_state_that_the_pack_names(
+    tmp_path: Path,
+) -> None:
+    config = load_config(ROOTS[0].parent / "configs" / "paraphrase.toml", {"instances": 1})
+    run = run_of_matrix(tmp_path, build_matrix(config, ROOTS[:1], "code"))
+    [table] = tables(run)
+    assert table.name == "study-replay-divergence-local-prompts"
+    assert "contract_renewal and contract_renewal:epsilon_2" in table.title and "SIMULATED" in table.title
+    asked = run.calls[(run.calls["scenario"] == "contract_renewal") & (run.calls["repetition"] == 1)]
+    assert table.texts()[0][6] == str(len(asked))

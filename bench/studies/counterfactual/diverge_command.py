@@ -238,12 +238,12 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
 
 def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """What was committed of each reply, by its recorded state."""
-    from bench.studies.replay_divergence import committed  # noqa: PLC0415
+    from bench.studies.replay_divergence import committed, with_state  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
-    for model, reply in banked(side.folder):
+    for model, reply, state in with_state(banked(side.folder), of_prompts=side.of == "prompt"):
         if side.value in ("", model, reply.scenario):
-            place = (side.instance(reply.scenario, reply.instance), reply.judgment, reply.state)
+            place = (side.instance(reply.scenario, reply.instance), reply.judgment, state)
             events.setdefault(place, []).append(committed(reply, "none"))
     return events
 
