@@ -41,6 +41,7 @@ WINGS = (
     "bench.exchange",
     "bench.openai",
     "bench.overview",
+    "bench.regression",
     "bench.engine",
     "bench.serve",
 )

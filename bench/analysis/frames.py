@@ -59,7 +59,7 @@ class Run:
               nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again
               (`accepted_again`)
     replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
-              `digest` names what was asked and replied: equal for one reply in several trials (`bench.analysis.natural`)
+              `digest` names what was asked and replied: equal for one reply in several trials (`studies/claims/natural.py`)
     waits     one row a wait
     more      further frames that are registered, by name: `run.NAME` is each of them. Of worlds these are
               `steps`: one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing,

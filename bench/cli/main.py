@@ -17,10 +17,10 @@ from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
-from bench.cli.results import compare, trace
 from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
+from bench.cli.trace import trace
 from bench.cli.verify import verify
 from bench.errors import BenchError
 from bench.experiment.archive import archive as write_archive
@@ -276,7 +276,6 @@ for part in COMMANDS:
         groups.append(command)
     else:
         app.command(part.name)(command)
-app.command()(compare)
 app.command()(trace)
 app.command()(verify)
 for group in groups:

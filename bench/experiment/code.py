@@ -24,7 +24,7 @@ from bench.registry import Part
 PACKAGE = Path(__file__).resolve().parents[1]
 ENTRY = "bench.experiment.trial"
 """Where every trial begins."""
-SHOWS = frozenset({"analysis", "cli", "overview", "render", "report", "scorecard", "studies"})
+SHOWS = frozenset({"analysis", "cli", "overview", "regression", "render", "report", "scorecard", "studies"})
 """The rooms that show results, the core's and a wing's: an edit there makes no trial another one."""
 
 

@@ -20,7 +20,6 @@ FILES = (
     "bench.report.difference_tables",
     "bench.report.instance_tables",
     "bench.report.account_tables",
-    "bench.report.natural_table",
     "bench.report.latency_tables",
     "bench.report.tables",
 )

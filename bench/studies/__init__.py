@@ -13,6 +13,7 @@ ENTRIES = {
         "bench.studies.claims.beside_paper:TABLES",
         "bench.studies.claims.judging:TABLES",
         "bench.studies.claims.break_even_table:TABLES",
+        "bench.studies.claims.natural_table:TABLES",
     ),
 }
 """What it brings, by kind (`bench.registry.WINGS`)."""

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bench
-from bench.analysis.compare import compare
 from bench.analysis.copies import counted_once, never_errs
+from bench.regression.compare import compare
 
 
 def test_of_repetitions_that_all_came_to_the_same_one_counts() -> None:

@@ -13,11 +13,11 @@ from bench.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_o
 from bench.analysis.copies import counted_once, never_errs
 from bench.analysis.decided_ahead import NO_ANSWER, decided_ahead
 from bench.analysis.frames import Run
-from bench.analysis.natural import distinct
 from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Pair
 from bench.experiment.config import FAULT_FREE
 from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.studies.claims.natural import distinct
 from bench.studies.priced_forms import FirstPrices, first_prices
 
 

@@ -42,7 +42,7 @@ from bench.worlds.scorecard.struck import belongs
 
 LEVEL = 0.05
 ALIKE = 6
-"""Pairs from which on the same difference in each is no chance (`bench.analysis.compare`)."""
+"""Pairs from which on the same difference in each is no chance (`bench.regression.compare`)."""
 CardMeasure = Literal["right", "harm", "harmed"]
 CardFinding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
 CardVerdict = Literal["worse", "inconclusive", "better", "no worse"]

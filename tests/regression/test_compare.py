@@ -27,14 +27,14 @@ from records import (
 
 import bench
 from bench.analysis.arms import Condition
-from bench.analysis.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
 from bench.analysis.frames import Run
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean, RateDifference
 from bench.cli import main as cli
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome, TrialRecord
-from bench.report.compare_table import arms_table, as_json, compare_table, dollars_line
+from bench.regression.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
+from bench.regression.compare_table import arms_table, as_json, compare_table, dollars_line
 from bench.runtime.events import Event
 
 OUTCOMES: dict[str, Outcome] = {"s": "solved", "w": "wrong", "e": "error", "u": "ungraded"}

@@ -10,14 +10,14 @@ from records import accepted, called, committed, fault, rejected, run_of, trial
 
 import bench
 from bench.analysis.frames import Run
-from bench.analysis.natural import Rejections, distinct, natural_failures
 from bench.analysis.replies import KINDS, MALFORMED
 from bench.experiment.record import TrialRecord
 from bench.runtime.events import Event
 from bench.runtime.verification import ViolationKind
+from bench.studies.claims.natural import Rejections, distinct, natural_failures
 
 PACKS = ("multi_file_debugging", "k8s_oomkill")
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 def of(run: Run, subtask: str | None, *kinds: ViolationKind) -> Rejections:

@@ -1,4 +1,4 @@
-"""The commands `bench compare` and `bench trace`."""
+"""The command `bench compare`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command_part import COMPARISONS, ComparisonPart
-from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal, grid
-from bench.errors import ConfigError, ResultsError, nearest
-from bench.paths import PACKS, folder_of
+from bench.errors import ConfigError, nearest
+from bench.paths import folder_of
 
 # What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
 if TYPE_CHECKING:
-    from bench.analysis.compare import Criterion
+    from bench.regression.compare import Criterion
     from bench.render.table import Table
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is for a user's mistake."""
 
 out = Terminal()
-
-RunName = Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")]
 
 
 def compare(
@@ -81,10 +78,10 @@ def compare(
         if models or architectures or measure:
             raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
         _compare_in(form, run_a, run_b, margin, whole, as_json)
-    from bench.analysis.compare import compare as compared  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.pairing import only  # noqa: PLC0415
-    from bench.report import compare_table  # noqa: PLC0415
+    from bench.regression import compare_table  # noqa: PLC0415
+    from bench.regression.compare import compare as compared  # noqa: PLC0415
 
     if not (run_b or models or architectures):
         raise ConfigError("compare what? Give a second run, or --models A B, or --architectures A B, of this one")
@@ -109,8 +106,8 @@ def compare(
 
 def _print_tables(verdicts: Table, measures: Table) -> None:
     """As Markdown, for a log; to a terminal the columns that it has room for."""
+    from bench.regression.compare_table import NARROW  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
-    from bench.report.compare_table import NARROW  # noqa: PLC0415
 
     if not out.is_terminal:
         out.print(f"{markdown(verdicts)}\n{markdown(measures)}")
@@ -135,53 +132,9 @@ def _compare_in(form: ComparisonPart, a: str, b: str | None, margin: float, whol
 
 
 def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
-    from bench.analysis.compare import CRITERIA  # noqa: PLC0415
+    from bench.regression.compare import CRITERIA  # noqa: PLC0415
 
     for name in names or ():
         if name not in CRITERIA:
             raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
     return tuple(criterion for criterion in CRITERIA if not names or criterion in names)
-
-
-def trace(
-    run: RunName,
-    claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
-    trial: Annotated[
-        str | None,
-        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as static/paper/#3 for repetition 3."),
-    ] = None,
-    scenarios: PacksOption = PACKS,
-) -> None:
-    """Show the trials behind a claim or, with --trial, one trial.
-
-    A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
-    trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and
-    replays, and the damage with the entries of the journal that it was counted from.
-
-    For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
-    """
-    if (claim is None) == (trial is None):
-        raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")
-    if trial is not None:
-        _trace_trial(run, trial, scenarios)
-    elif claim is not None:
-        _trace_claim(run, claim)
-
-
-def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
-
-    out.print(text_of_trial(load_run(folder_of(run)), wanted, packs))
-
-
-def _trace_claim(run: str, claim: str) -> None:
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.claims_part import CLAIMS  # noqa: PLC0415
-    from bench.report.results import claims_of  # noqa: PLC0415
-
-    sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
-    if claim not in sources:
-        raise ResultsError(f"no claim is called '{claim}': {nearest(claim, sources)}")
-    for line in sources[claim].trace(load_run(folder_of(run)), claim):
-        out.print(line)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bench.analysis.frames import Run
-from bench.analysis.natural import Rejections, natural_failures
 from bench.analysis.published import PublishedFigures
 from bench.analysis.replies import KINDS, MALFORMED
 from bench.render.labels import model_label
 from bench.render.table import Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.runtime.verification import ViolationKind
+from bench.studies.claims.natural import Rejections, natural_failures
 
 EVERY_CALL = "every call"
 MISSING: tuple[ViolationKind, ...] = ("missing_field",)
@@ -81,4 +81,4 @@ def _sources(run: Run, published: PublishedFigures) -> list[str]:
     return [f"paper: schema failures of subtask executions, {published.paper.source}, {text}" for text in dict.fromkeys(notes)]
 
 
-PARTS = (TablePart("natural_failures", lambda of: natural_table(of.run, of.published), "faults"),)
+TABLES = (TablePart("natural_failures", lambda of: natural_table(of.run, of.published), "faults"),)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench.analysis.compare import EQUAL, ArmComparison, ArmDifference, Comparison
 from bench.analysis.metrics import COST, LATENCY, TOKENS
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
+from bench.regression.compare import EQUAL, ArmComparison, ArmDifference, Comparison
 from bench.render.labels import model_label
 from bench.render.limits import coverage_said, noted
 from bench.render.table import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, Table, TableColumn, table_of, text_of

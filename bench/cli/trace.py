@@ -1,0 +1,60 @@
+"""The command `bench trace`. What reads results imports pandas, for which no other command should wait: it is imported where
+it is used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.setup import PacksOption
+from bench.cli.terminal import Terminal
+from bench.errors import ConfigError, ResultsError, nearest
+from bench.paths import PACKS, folder_of
+
+out = Terminal()
+
+
+def trace(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
+    trial: Annotated[
+        str | None,
+        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as static/paper/#3 for repetition 3."),
+    ] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Show the trials behind a claim or, with --trial, one trial.
+
+    A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
+    trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and
+    replays, and the damage with the entries of the journal that it was counted from.
+
+    For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
+    """
+    if (claim is None) == (trial is None):
+        raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")
+    if trial is not None:
+        _trace_trial(run, trial, scenarios)
+    elif claim is not None:
+        _trace_claim(run, claim)
+
+
+def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
+
+    out.print(text_of_trial(load_run(folder_of(run)), wanted, packs))
+
+
+def _trace_claim(run: str, claim: str) -> None:
+    from bench.analysis.frames import load_run  # noqa: PLC0415
+    from bench.report.claims_part import CLAIMS  # noqa: PLC0415
+    from bench.report.results import claims_of  # noqa: PLC0415
+
+    sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
+    if claim not in sources:
+        raise ResultsError(f"no claim is called '{claim}': {nearest(claim, sources)}")
+    for line in sources[claim].trace(load_run(folder_of(run)), claim):
+        out.print(line)
