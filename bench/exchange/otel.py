@@ -1,8 +1,9 @@
 """The form `otel`: each trial as a trace of OpenTelemetry's GenAI spans, in a file of OTLP's JSON or sent to an endpoint.
 
 A trial is a span `invoke_agent`, each call of the model a span `chat` in it, each call of a world's tool a span
-`execute_tool`. Faults, verdicts, rejections and crashes are events. Names of attributes are those of the semantic conventions;
-what these have no name for begins with `recovery_bench.`. Ids follow from the trial's, so that a trial sent twice is one trace.
+`execute_tool`. Faults, verdicts, rejections, crashes and questions to people are events. Names of attributes are those of the
+semantic conventions; what these have no name for begins with `recovery_bench.`. Ids follow from the trial's, so that a trial
+sent twice is one trace.
 
 A record says when each call began on its trial's own clock, and not when its trial did. So all trials begin when the run did.
 """
@@ -173,8 +174,8 @@ def _happened(trial: TrialTexts, number: int | None) -> list[Event]:
                 name, carrier = "fault", call.get(event.call or -1)
             case Judged():
                 name, carrier = "verdict", call.get(event.calls[-1]) if event.calls else None
-            case _ if getattr(event, "kind", "") == "crash":
-                name, carrier = "crash", None
+            case _ if (kind := getattr(event, "kind", "")) in ("crash", "asked"):
+                name, carrier = kind, None
             case _:
                 continue
         if carrier == number:

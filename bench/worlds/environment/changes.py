@@ -38,7 +38,12 @@ def rows_in(content: bytes) -> TableRows:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(content)
         connection.row_factory = sqlite3.Row
-        return dict(_rows(connection))
+        return rows_of(connection)
+
+
+def rows_of(connection: sqlite3.Connection) -> TableRows:
+    """The rows of the pack's tables in an open database."""
+    return dict(_rows(connection))
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[tuple[tuple[str, Any], Mapping[str, Any]]]:

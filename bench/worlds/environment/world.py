@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from bench.worlds.environment import snapshot
 from bench.worlds.environment.calling import Acted, PackRun, effect_of, read_arguments
-from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_tables
+from bench.worlds.environment.changes import changes, rows_of
+from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_tables, net_effects
 from bench.worlds.environment.database import digest_of_tables
 from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.parts import Standing
+from bench.worlds.environment.preview import Preview, risks_of, tried
 from bench.worlds.environment.scene import SECOND_WRITER, Scene, ToolArguments
 from bench.worlds.environment.schedule import Notices
 from bench.worlds.environment.snapshot import CannotRestore, Snapshot
@@ -86,6 +88,28 @@ class World(Scene):
             versions = {thing: self.version(thing) - (thing == changed) for thing in things}
             call = JournalEntry("call", tool, known.kind, read.model_dump(mode="json"), effect_of(known, read))
             return self._told_of(call, PackRun("done", shown.result), known, read, versions)
+
+    def preview(self, tool: str, arguments: ToolArguments) -> Preview:
+        """What a call would change now, and what speaks against it; nothing happens. Raises KeyError where there is no such
+        tool."""
+        known = self.environment.by_name[tool]
+        read = read_arguments(known, arguments)
+        if isinstance(read, str):
+            return Preview(tool, "", (read,), ())
+        with self._lock:
+            effect = effect_of(known, read)
+            before, run, after = tried(self._connection, self._caller, known, read, self.now, lambda: rows_of(self._connection))
+            done = self._book.entries("what = 'call' AND effect = ?", effect)
+            seen = self._book.knowledge.based_on(known.about(read))
+            risks = risks_of(
+                known,
+                run,
+                self._rules.verdict(known, read, self.now),
+                standing=net_effects(self.environment, done)[effect],
+                moved=[thing for thing, (version, current) in seen.items() if version < current],
+                is_late=self._rules.is_late(known, read, self.now),
+            )
+            return Preview(tool, effect, risks, changes(before, after) if run.outcome == "done" else ())
 
     def end(self) -> None:
         """Let all happen that is still to happen up to the world's last moment."""

@@ -127,7 +127,9 @@ class _Steps:
                 details = _known(("Kind", event.what), ("What it says", self._text(event.payload)))
                 return WorldStep("notice", title, event.life, event.day, event.minute, details=details)
             case PersonAsked():
-                details = _known(("Ticket", event.ticket), ("Question", _cut(dump(entry.arguments)) if entry else ""))
+                question = _cut(dump(entry.arguments)) if entry else ""
+                shown = (("Shown", line) for line in event.shown.splitlines())
+                details = _known(("Ticket", event.ticket), ("Question", question), *shown)
                 title = f"asked {event.person} about {event.about}"
                 return WorldStep("asked", title, event.life, event.day, event.minute, entry=_number(entry), details=details)
             case Stored():

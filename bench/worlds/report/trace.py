@@ -25,7 +25,7 @@ MOST_REMADE = 200
 """Trials of one page whose worlds are made again; of the others it shows no rows, and says so."""
 DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
 """How the SQL of a world begins that a record keeps."""
-SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "What it says")
+SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
 """Details that a terminal has room for; the page has all."""
 UNKEPT = "its last state is not in the run's texts"
 

@@ -134,11 +134,11 @@ class Acting:
         arrival = self.world.next_event(after, until)
         return self._arrived((arrival,))[0] if arrival else None
 
-    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None) -> str:
+    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
         """Ask a person; the ticket. Raises KeyError where there is no such person."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
-        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now))
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown))
         return ticket
 
     def decided(self, kind: str, ticket: str, answer: str) -> None:

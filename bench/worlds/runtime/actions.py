@@ -5,6 +5,7 @@ wait         let world time pass
 next_event   the next notice behind the ones that were read already
 ask_person   ask somebody, and wait for the answer
 verdict      what the policy says of a call that is not yet made
+preview      what such a call would change, and what speaks against it
 store        values and logs that survive a crash
 """
 
@@ -19,6 +20,7 @@ from bench.runtime.endpoint_session import Server
 from bench.runtime.session_host import served
 from bench.runtime.trial import Trial
 from bench.worlds.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
+from bench.worlds.environment.preview import Preview
 from bench.worlds.environment.procedure import AGENT
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.runtime.acting import Acting
@@ -134,7 +136,7 @@ class WorldActions:
         """
         return self.acting.world.arrivals(after)
 
-    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
+    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None, *, shown: str = "") -> str:
         """Ask a person and go on.
 
         Args:
@@ -142,11 +144,12 @@ class WorldActions:
             about: The business key of what is asked for.
             question: What is asked, as JSON by name.
             key: An idempotency key: the same key again asks nobody a second time.
+            shown: What the person is shown of the effect that is to be approved (`preview`). It stands in the event.
 
         Returns:
             The ticket, under which the answer arrives as an event of kind `answer`.
         """
-        return await self.acting.ask(kind, about, question, key)
+        return await self.acting.ask(kind, about, question, key, shown)
 
     async def ask_person(
         self,
@@ -155,6 +158,7 @@ class WorldActions:
         question: Mapping[str, Any],
         key: str | None = None,
         *,
+        shown: str = "",
         days: int = 0,
         minutes: int = 0,
     ) -> Decision:
@@ -165,6 +169,7 @@ class WorldActions:
             about: The business key of what is asked for.
             question: What is asked, as JSON by name.
             key: An idempotency key.
+            shown: What the person is shown of the effect that is to be approved.
             days: How many days of world time to wait at most; 3 where neither is given.
             minutes: Minutes beside them.
 
@@ -172,7 +177,7 @@ class WorldActions:
             What the person said, or that it came late.
         """
         until = self.now.after(days or (0 if minutes else 3), minutes)
-        ticket = await self.ask(kind, about, question, key)
+        ticket = await self.ask(kind, about, question, key, shown=shown)
         read = 0
         while arrival := await self.next_event(read, until):
             read = arrival.number
@@ -214,6 +219,18 @@ class WorldActions:
             The verdict.
         """
         return self.acting.verdict(tool, arguments)
+
+    def preview(self, tool: str, arguments: ToolArguments) -> Preview:
+        """Return what a call that is not yet made would change, and what speaks against it. Nothing happens.
+
+        Args:
+            tool: The tool's name.
+            arguments: The call's arguments.
+
+        Returns:
+            The preview; its `text` is for a person who is to approve the call.
+        """
+        return self.acting.world.preview(tool, arguments)
 
     @property
     def policy_version(self) -> str:

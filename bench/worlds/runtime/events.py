@@ -66,7 +66,8 @@ class Arrived:
 
 @dataclass(frozen=True)
 class PersonAsked:
-    """A person was asked. The answer comes as an arrival of kind `answer`."""
+    """A person was asked. The answer comes as an arrival of kind `answer`. `shown` is what the person was shown of the effect
+    that is to be approved: the rows that it would change, and its risks; "" where the question is about none."""
 
     person: str
     about: str
@@ -74,6 +75,7 @@ class PersonAsked:
     life: Count
     day: int
     minute: Count
+    shown: str = ""
     kind: Literal["asked"] = "asked"
 
 

@@ -77,6 +77,13 @@ def test_damage_adds_up_from_the_entries_that_it_names(run: Run) -> None:
     assert marked == named
 
 
+def test_a_question_to_a_person_says_what_the_person_was_shown(run: Run) -> None:
+    world = traced(run, "kept", "none")
+    asked = [step for step in world.steps if step.kind == "asked"]
+    assert asked and all(("Shown", "risk: it cannot be taken back") in step.details for step in asked)
+    assert any(line.strip().startswith("shown: + payments: trip") for line in world.lines())
+
+
 def test_without_its_pack_a_trial_is_shown_without_rows_and_says_so(run: Run, tmp_path: Path) -> None:
     world = traced(run, "state_machine", "lost", [tmp_path])
     assert world.lacking == "its pack is not here" and world.damage["doubled"]

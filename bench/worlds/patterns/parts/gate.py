@@ -1,5 +1,5 @@
 """The gate before an effect: the policy is asked, its word is written down with its version, and a person is asked where the
-policy says so."""
+policy says so. The person is shown what the effect would change, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ async def passes(
         return ""
     asked = question()
     key = f"ask {asked.person}: {asked.about}" if gate == "keeps_asking" else None
-    decision = await world.ask_person(asked.person, asked.about, asked.question, key, days=DAYS)
+    shown = world.preview(call.tool, call.arguments).text
+    decision = await world.ask_person(asked.person, asked.about, asked.question, key, shown=shown, days=DAYS)
     if decision.answer == "denied":
         return "denied"
     if decision.answer == "late":
