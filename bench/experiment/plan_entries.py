@@ -54,8 +54,9 @@ class FaultEntry(ConfigEntry):
     """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
     says. No other effect reads it."""
     minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
-    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `late`: how much later
-    the agent hears of the event, a day if not given. No other effect reads it."""
+    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `throttled`: how long the
+    tool takes no call, ten if not given. For `late`: how much later the agent hears of the event, a day if not given. No other
+    effect reads it."""
     only: Many[StrikeEntry] | None = Field(None, exclude_if=lambda only: only is None)
     """Of what the trigger draws, these strikes alone are made; the draws stay those of the whole plan. `bench shrink` writes
     it."""

@@ -46,6 +46,11 @@ def second_writer(call: StruckToolCall, _: int) -> Acted | None:
     return call.first() if call.change_elsewhere() else None
 
 
+def throttled(call: StruckToolCall, minutes: int) -> Acted | None:
+    """The tool takes no call for so many minutes of world time, and says when it takes one again."""
+    return call.turned_away(minutes or 10)
+
+
 def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
     """The agent hears of it later; the world has changed already."""
     return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
@@ -72,6 +77,7 @@ EFFECTS = (
     ToolEffect("duplicate", duplicate, on="write"),
     ToolEffect("lost_ack", lost_ack, on="write"),
     ToolEffect("second_writer", second_writer, on="write"),
+    ToolEffect("throttled", throttled, on="any"),
     NoticeEffect("late", late),
     NoticeEffect("doubled", doubled),
     NoticeEffect("reordered", reordered),

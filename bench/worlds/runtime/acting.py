@@ -107,8 +107,8 @@ class Acting:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
             return self._told_of(call, call.first())
         receipt.enter("delivered", call.effect)
-        if answer.outcome == "failed":
-            receipt.detect()
+        if answer.outcome == "failed" or (answer.outcome == "refused" and not answer.entry):
+            receipt.detect()  # a refusal by the world itself has an entry, and is not the fault's
         return self._told_of(call, answer)
 
     def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
@@ -301,6 +301,11 @@ class _CallInHand:
 
     def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
         return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
+
+    def turned_away(self, minutes: int) -> Acted:
+        again = self._world.now.after(minutes=minutes)
+        why = f"throttled: no call of {self.tool} is taken now; wait until {again}"
+        return Acted(self.tool, self.effect, "refused", reason=why, code="throttled", again=again)
 
     def pass_time(self, minutes: int) -> None:
         self._world.elapse(minutes)

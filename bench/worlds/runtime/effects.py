@@ -54,6 +54,16 @@ class StruckToolCall(Protocol):
             A failed call.
         """
 
+    def turned_away(self, minutes: int) -> Acted:
+        """Return what the agent is told where the tool takes no call yet; nothing happened, and the agent knows it.
+
+        Args:
+            minutes: Minutes of world time after which a call is taken.
+
+        Returns:
+            A refused call with the code `throttled`, and when such a call is taken again.
+        """
+
     def pass_time(self, minutes: int) -> None:
         """Let world time pass.
 

@@ -183,6 +183,19 @@ def test_what_a_second_writer_saved_makes_an_effect_stale_and_is_refused_where_a
         assert again.version("order 1") == (3 if not expects else 2)
 
 
+def test_a_throttled_tool_does_nothing_says_when_it_takes_a_call_again_and_then_takes_it() -> None:
+    async def waits(workbench: Workbench) -> None:
+        world, call = workbench.world, {"order": 1, "amount": 40}
+        refused = await world.act("refund", call)
+        assert (refused.outcome, refused.code, refused.again) == ("refused", "throttled", world.now.after(minutes=30))
+        await world.wait(until=refused.again)
+        assert (await world.act("refund", call)).ok
+
+    result = lived(working(waits), [struck("throttled", tool="refund", minutes=30)])
+    assert (stages(result)["delivered"], stages(result)["detected"], harm(result).get("doubled", 0)) == (1, 1, 0)
+    assert [event.outcome for event in of(result, ToolCalled)] == ["refused", "done"]
+
+
 def test_a_fault_named_answer_strikes_what_a_person_says_and_a_fault_of_every_event_does_not() -> None:
     async def asks(workbench: Workbench) -> None:
         answers.append((await workbench.world.ask_person("manager", "order 1", {"order": 1}, days=1)).answer)
