@@ -85,7 +85,7 @@ def risks_of(
     undone = f"it can be taken back by {tool.undo}" if tool.undo else "it cannot be taken back"
     word = {"allow": "", "warn": "the policy warns", "person": "the policy wants a person", "deny": "the policy denies it"}
     reasons = f"{verdict.rule} ({verdict.why})" if verdict.rule and verdict.why else verdict.rule or verdict.why
-    said = {
+    risks = {
         undone: True,
         f"{word[verdict.decision]}{f': {reasons}' if reasons else ''}": verdict.decision != "allow",
         f"the tool does not do it: {run.reason}": run.outcome != "done",
@@ -93,4 +93,4 @@ def risks_of(
         f"changed since it was read: {', '.join(moved)}": bool(moved),
         "its last moment is past": is_late,
     }
-    return [risk for risk, holds in said.items() if holds]
+    return [risk for risk, holds in risks.items() if holds]
