@@ -37,7 +37,7 @@ from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 
 OWN = "recovery_bench."
-OF_A_TOOL = ("access", "effect", "key", "outcome", "life", "day", "minute")
+OF_A_TOOL = ("access", "effect", "key", "outcome", "life", "day", "minute", "step", "plan_version")
 AT_ONCE = 100
 """Trials in one request to an endpoint."""
 Attributes = Mapping[str, Any]
@@ -147,6 +147,7 @@ def _chats(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
 
 
 def _tools(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attributes, str]]:
+    requests = {sent.event.call: sent.request for sent in trial.calls}
     for number, event in enumerate(trial.record.events):
         if getattr(event, "kind", "") == "tool":
             call: Any = event
@@ -156,6 +157,7 @@ def _tools(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
                 gen_ai.GEN_AI_TOOL_CALL_ID: f"{trial.record.id}/{number}",
                 gen_ai.GEN_AI_TOOL_CALL_ARGUMENTS: call.arguments,
                 gen_ai.GEN_AI_TOOL_CALL_RESULT: call.result,
+                f"{OWN}request": requests.get(call.request),
                 **{f"{OWN}{name}": getattr(call, name) for name in OF_A_TOOL},
             }
             error = f"{call.outcome}: {call.reason}" if call.outcome in ("refused", "failed") else ""

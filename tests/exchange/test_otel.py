@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -83,6 +84,22 @@ def test_a_fault_is_an_event_of_the_call_that_carried_it_and_a_failed_call_an_er
     assert {kind for _, kind in delivered} == {"chat"}
     failed = [span for span in chats(spans) if span.get("status", {}).get("code") == 2]
     assert len(failed) == (recorded.calls["failure"] != "").sum() > 0
+
+
+def test_a_call_of_a_tool_names_its_step_its_plan_and_the_request_of_the_call_it_stands_on(tmp_path: Path) -> None:
+    settings = config(
+        {"kind": "simulated", "wrapping": False},
+        **{"scenarios": ["trips"], "architectures": ["plan_and_replan"], "plans": ["none"], "repetitions": 1},
+    )
+    run(settings, tmp_path / "run", [Path(__file__).parents[1] / "support" / "worlds"])
+    [path] = export(load_run(tmp_path / "run"), EXPORTS["otel"], tmp_path)
+    made = [span for line in path.read_text(encoding="utf-8").splitlines() for span in spans_in(json.loads(line))]
+    requests = {attributes(span)["recovery_bench.request"] for span in chats(made)}
+    tools = [attributes(span) for span in made if span["name"].startswith("execute_tool ")]
+    effects = [tool for tool in tools if tool["recovery_bench.access"] != "read"]
+    assert effects and all(tool["recovery_bench.step"] for tool in effects)
+    assert {tool["recovery_bench.request"] for tool in effects} <= requests
+    assert min(int(tool["recovery_bench.plan_version"]) for tool in tools) == 1
 
 
 class Collector(BaseHTTPRequestHandler):

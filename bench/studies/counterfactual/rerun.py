@@ -7,7 +7,7 @@ for something else cannot be judged, and ends in an error that says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from bench.registry import is_path
 from bench.runtime.faults import FaultPlan
 from bench.runtime.slots import Slots
 from bench.studies.counterfactual.failure import TrialFailure
+from bench.worlds.runtime.events import EventOrigin, StepOrigin
 
 SHORTEST = 4
 """Characters of a trial's id that may stand for it."""
@@ -111,7 +112,8 @@ def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     """Return where a rerun leaves the original, in words; "" where all events, the outcome and the grade are the same.
 
-    Seconds are left out: those of a live model's calls are another machine's.
+    Seconds are left out: those of a live model's calls are another machine's. So is what an event came from, which follows from
+    the other events, and which older runs do not have.
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
@@ -124,7 +126,11 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
 
 
 def timeless(event: Any) -> tuple[object, ...]:
-    return (type(event), *(value for value in astuple(event) if not isinstance(value, float)))
+    origin = next(
+        ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
+    )
+    values = (getattr(event, field.name) for field in fields(event) if field.name not in origin)
+    return (type(event), *(value for value in values if not isinstance(value, float)))
 
 
 def record_of(folder: Path, trial: str) -> TrialRecord:

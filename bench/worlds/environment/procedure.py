@@ -129,3 +129,12 @@ def refuse_procedure(steps: Sequence[ProcedureStep], kinds: Iterable[str], roles
         if step.box < 0:
             raise PackError(f"{at} has a box of {step.box} minutes; give it 0 or more")
         known.append(step.name)
+
+
+def judgments_behind(steps: Iterable[ProcedureStep]) -> dict[str, frozenset[str]]:
+    """Step -> its judgment; where it has none, those behind the steps that it comes after."""
+    behind: dict[str, frozenset[str]] = {}
+    for step in steps:
+        earlier = (behind[name] for name in step.after)
+        behind[step.name] = frozenset([step.judgment]) if step.judgment else frozenset().union(*earlier)
+    return behind

@@ -126,4 +126,6 @@ class KeptPlan:
         return "the tools were exchanged" if kept["tools"] != self._tools else ""
 
     def _write(self, plan: dict[str, Any]) -> None:
-        self._world.store.append(PLANS, plan | {"version": len(self._versions) + 1})
+        version = len(self._versions) + 1
+        self._world.follow_plan(version)
+        self._world.store.append(PLANS, plan | {"version": version})

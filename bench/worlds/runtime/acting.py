@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -14,15 +15,17 @@ from bench.errors import GaveUp
 from bench.models.base import Reply
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, effect_at
+from bench.runtime.events import Called
 from bench.runtime.faults import Due, FaultSchedule, OpenReceipt
 from bench.runtime.log import TrialLog
 from bench.worlds.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
 from bench.worlds.environment.calling import RefusalCode
 from bench.worlds.environment.database import dump
 from bench.worlds.environment.people import ANSWER
-from bench.worlds.environment.procedure import AGENT
+from bench.worlds.environment.procedure import AGENT, judgments_behind
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.environment.schedule import NoticeTime, at_once
+from bench.worlds.runtime.agent_session import AGENT as AGENT_ASKS
 from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolEffect
 from bench.worlds.runtime.events import (
     Arrived,
@@ -43,6 +46,10 @@ MOST_STEPS = 10_000
 """Calls, waits and questions of one trial. An agent that goes on and on would never end."""
 BREATH = 100
 """Steps after which others on the event loop have their turn: without one, no time limit could end a loop of calls."""
+
+
+STEP_IN_HAND = ContextVar("step_in_hand", default="")
+"""The step of the procedure at which this task of the event loop works: steps that are done at the same time are tasks."""
 
 
 class Acting:
@@ -67,6 +74,11 @@ class Acting:
         self.calls = 0
         self._tries: Counter[Try] = Counter() if tries is None else tries
         self._steps = self._replies = self._told = self._recorded = 0
+        self.plan_version = 0
+        self._behind = {"": frozenset([AGENT_ASKS.name]), **judgments_behind(world.environment.procedure)}
+        self._asked: dict[str, int] = {}
+        self._events_read = 0
+        STEP_IN_HAND.set("")
         world.told_by(self._tell)
         policy = world.environment.policy
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
@@ -138,16 +150,19 @@ class Acting:
         """Ask a person; the ticket. Raises KeyError where there is no such person."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
-        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown))
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown, **self._in_step()))
         return ticket
 
     def decided(self, kind: str, ticket: str, answer: str) -> None:
         """Who asked a person no longer waits."""
-        self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now))
+        self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now, **self._in_step()))
 
     def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
         """A step of the procedure began, or ended."""
-        self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now))
+        STEP_IN_HAND.set(step)
+        self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now, **self._origin()))
+        if stage == "ended":
+            STEP_IN_HAND.set("")
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         return self.world.verdict(tool, arguments)
@@ -236,8 +251,21 @@ class Acting:
                 after=self.world.digest(),
                 code=acted.code,
                 role=call.role,
+                **self._in_step(),
             )
         )
+
+    def _in_step(self) -> dict[str, Any]:
+        return {"step": STEP_IN_HAND.get(), **self._origin()}
+
+    def _origin(self) -> dict[str, Any]:
+        """What an event of the step in hand came from."""
+        for event in self.log.events[self._events_read :]:
+            if isinstance(event, Called):
+                self._asked.update(dict.fromkeys(event.subtasks, event.call))
+        self._events_read = len(self.log.events)
+        asked = [self._asked[judgment] for judgment in self._behind[STEP_IN_HAND.get()] if judgment in self._asked]
+        return {"request": max(asked, default=None), "plan_version": self.plan_version}
 
     def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
         for arrival in arrivals:
@@ -263,10 +291,11 @@ class Acting:
 
     def _stored(self, name: str, text: str) -> None:
         self.world.record()
-        self.log.emit(Stored(name, self.log.store_text(text), self.world.life))
+        self.log.emit(Stored(name, self.log.store_text(text), self.world.life, **self._in_step()))
 
     def _died(self, point: str) -> None:
-        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now))
+        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))
+        STEP_IN_HAND.set("")
         self.world.died(point)
 
 

@@ -206,6 +206,14 @@ class WorldActions:
         """
         self.acting.stepped(step.name, "ended", why)
 
+    def follow_plan(self, version: int) -> None:
+        """Say, for the record, which version of a plan is followed from here on.
+
+        Args:
+            version: Its number, from 1.
+        """
+        self.acting.plan_version = version
+
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
         """Return what the policy, and the kill switch, say of a call that is not yet made.
 

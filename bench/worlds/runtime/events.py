@@ -10,8 +10,28 @@ from bench.numbers import Count, Seconds
 from bench.runtime.events import EventPart
 
 
+@dataclass(frozen=True, kw_only=True)
+class EventOrigin:
+    """What an event came from.
+
+    request        the number of the last call of the model for the judgment of the step in hand; where it has none, for
+                   those of the steps before it. Of an agent in a process of its own: its last call. None: nothing was asked
+    plan_version   the version of the plan that was followed; 0 where no plan is kept
+    """
+
+    request: Count | None = None
+    plan_version: Count = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOrigin(EventOrigin):
+    """`step` is the step of the procedure that was in hand; "" between two steps, or without a procedure."""
+
+    step: str = ""
+
+
 @dataclass(frozen=True)
-class ToolCalled:
+class ToolCalled(StepOrigin):
     """A call of a world's tool, as the agent was told of it.
 
     effect       the business key of what it means to do; `try_` counts the tries of that key, from 1
@@ -65,7 +85,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class PersonAsked:
+class PersonAsked(StepOrigin):
     """A person was asked. The answer comes as an arrival of kind `answer`. `shown` is what the person was shown of the effect
     that is to be approved: the rows that it would change, and its risks; "" where the question is about none."""
 
@@ -80,7 +100,7 @@ class PersonAsked:
 
 
 @dataclass(frozen=True)
-class PersonDecided:
+class PersonDecided(StepOrigin):
     """Who asked has waited for a person: what was `said`, approved, denied, or late where nobody answered in time."""
 
     person: str
@@ -93,7 +113,7 @@ class PersonDecided:
 
 
 @dataclass(frozen=True)
-class Stepped:
+class Stepped(EventOrigin):
     """A step of the procedure `began`, once for each attempt, or `ended`; `why` it came to nothing, or ""."""
 
     step: str
@@ -106,7 +126,7 @@ class Stepped:
 
 
 @dataclass(frozen=True)
-class Stored:
+class Stored(StepOrigin):
     """The agent wrote to its own store; `value` is a digest."""
 
     name: str
@@ -116,7 +136,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class ProcessDied:
+class ProcessDied(StepOrigin):
     """The agent died at a `point` of an effect, in its `life`-th process."""
 
     point: str
