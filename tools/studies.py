@@ -3,7 +3,8 @@
     python tools/studies.py [CONFIG ...]
 
 Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
-The two runs that `bench advise` goes by are made if they are named: their trials are kept, in folders of their own.
+A config of another study runs if it is named, and has its folder. So have the two runs that `bench advise` goes by: their
+trials are kept.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def made_anew(config: str) -> float:
         if config in EVIDENCE:
             write_files(REPORTS / name, evidence_of(folder))
         else:
-            write_files(REPORTS / "boundary_studies", files_of(bench.load_run(folder)))
+            report = "boundary_studies" if config in CONFIGS else f"{config}-simulated"
+            write_files(REPORTS / report, files_of(bench.load_run(folder)))
     return monotonic() - began
 
 

@@ -1,4 +1,4 @@
-"""What the page on code that agents change says of results stands in the table of reports/impact."""
+"""What the page on code that agents change says of results stands in the tables of two reports, impact and retesting."""
 
 from __future__ import annotations
 
@@ -22,3 +22,28 @@ def test_the_page_says_what_the_rows_say() -> None:
 
 def test_the_report_is_made_of_the_rows() -> None:
     assert (FOLDER / "report.md").read_text(encoding="utf-8") == report(ROWS, HUNKS, COSTS, UNFOLLOWED)
+
+
+def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() -> None:
+    lines = (
+        (ROOT / "reports" / "retesting-simulated" / "tables" / "study-retesting.md").read_text(encoding="utf-8").splitlines()
+    )
+    names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
+    selective, everything, declared = (rows["none", arm] for arm in ("selective", "rerun_everything", "declared"))
+    flaky, stale = rows["flaky", "selective"], rows["stale_cache", "notebook"]
+    solved, beside = (row["Solved"].split(" ")[0].replace("/", " of ") for row in (selective, everything))
+    assert solved == beside
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    misled = flaky["Cases with a wrong belief"].split(" ")[0].replace("/", " of ")
+    expected = (
+        f"`selective` saves {selective['Executions saved']} runs of tests a case",
+        f"solves what `rerun_everything` solves: {solved}. It believed no wrong pass in {selective['Wrong beliefs'][5:]}.",
+        f"Whole files cost {rows['none', 'regenerate']['Tokens']} tokens a case, and edits {everything['Tokens']}.",
+        f"can be told from none, {declared['Executions saved']}.",
+        f"it gave up on {declared['Gave up']} cases",
+        f"wrong, in {stale['Wrong']} of 120 cases in which it is handed a stale cache",
+        f"a wrong belief in {misled} cases and gave up on {flaky['Gave up']}.",
+    )
+    assert selective["Wrong beliefs"].startswith("0 of ")
+    assert [sentence for sentence in expected if sentence not in page] == []
