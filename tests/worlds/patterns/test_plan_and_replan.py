@@ -98,6 +98,10 @@ class LoggedWorld:
     def __init__(self, declared: Environment):
         self.procedure, self.tools, self.store = declared.procedure, declared.by_name, self
         self.written: list[Any] = []
+        self.followed: list[int] = []
+
+    def follow_plan(self, version: int) -> None:
+        self.followed.append(version)
 
     def log(self, _: str) -> list[Any]:
         return self.written
@@ -114,6 +118,7 @@ def test_with_remedies_another_tool_makes_the_plan_anew_and_the_same_tools_do_no
     world.tools = dict(list(world.tools.items())[1:])
     KeptPlan(world, IN_ORDER).take_up(compares_makers=True)
     assert [plan["reason"] for plan in world.written] == ["the work begins", "the tools were exchanged"]
+    assert world.followed == [1, 2]
 
 
 def test_the_earliest_deadline_comes_first_and_steps_without_any_come_last() -> None:
