@@ -67,10 +67,12 @@ class JournalWriter:
         self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
 
     def record(self, after: int) -> None:
-        """The agent has recorded what it was told in this life, by entries behind this one."""
+        """The agent has recorded what it was told in this life, by entries behind this one. What is recorded is not noted
+        again: an agent that writes often would else make the world's database grow with the square of its calls."""
         self._connection.execute(
             "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
-            "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0))",
+            "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)) "
+            "AND seq NOT IN (SELECT seq FROM world_known WHERE how = 'recorded')",
             (after,),
         )
 

@@ -307,3 +307,13 @@ def test_an_effect_on_what_has_changed_unseen_is_stale_and_none_that_was_told() 
             one.arrivals()
         one.call("refund", {"order": 2, "amount": 10})
         assert one.damage()[0].stale == stale
+
+
+def test_what_the_agent_has_recorded_is_noted_once_however_often_it_writes() -> None:
+    one = world()
+    for order in (1, 2):
+        one.acknowledge(one.call("reserve", {"order": order}).entry)
+        for _ in range(5):
+            one.record()
+    assert one.dump().count("'recorded'") == 2
+    assert [count.orphaned for count in one.damage()] == [0, None]
