@@ -51,7 +51,7 @@ def run_to_its_end(
     Raises:
         typer.Exit: Trials are missing, with 128 + n for the signal n, or ended in an error, with 1.
     """
-    todo, so_far = missing(matrix.specs, writer.recorded), SoFar(matrix)
+    todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     try:
         with RunProgress(out, len(todo), so_far) as progress:

@@ -11,10 +11,10 @@ import asyncio
 import logging
 import os
 import pickle
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,7 +117,8 @@ async def run_on_ray(
         with cluster(engine, workers) as (ray, _):
             await run_matrix(matrix, writer, watch, session, _conductor(ray, travelled, session))
         return
-    todo = deque(missing(matrix.specs, writer.recorded))
+    todo = missing(matrix.specs, writer.ended)
+    queue = iter(todo)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how, mark = "stopped", None
     try:
@@ -127,15 +128,14 @@ async def run_on_ray(
             size = max(1, min(MOST_TRIALS, len(todo) // (2 * WAITING * at_a_time)))
 
             async def work() -> None:
-                while todo and not session.why:
-                    batch = [todo.popleft() for _ in range(min(size, len(todo)))]
-                    running = asyncio.wrap_future(task.remote(given, [spec.id for spec in batch]).future())
+                while not session.why and (batch := list(islice(queue, size))):
+                    running = asyncio.wrap_future(task.remote(given, batch).future())
                     _write(await _ended(ray, running, len(batch)), writer, watch, session)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(WAITING * at_a_time):
                     group.create_task(work())
-        how, mark = ("complete", writer.mark) if not todo else (f"stopped: {session.ending}", None)
+        how, mark = (f"stopped: {session.ending}", None) if next(queue, None) else ("complete", writer.mark)
         session.raise_error()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
@@ -156,7 +156,7 @@ def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
         keep: Callable[[Response], object],
         saw: Callable[[Response], object],
     ) -> TrialResult | None:
-        running = task.remote(given, spec.id, relay)
+        running = task.remote(given, spec, relay)
         ended: asyncio.Future[TrialResult] = asyncio.wrap_future(running.future())
         try:
             await Conducted(relay, spec.id, matrix.models[spec.model], slots, keep, saw).until(ended)

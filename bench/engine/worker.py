@@ -1,7 +1,7 @@
 """A worker of an engine: it makes the experiment again from what travelled, and runs trials of it one by one.
 
-What travels is the config, the digests of all that determines a trial, and the trials' ids. The worker resolves packs, code and
-packages where it runs, and refuses to run anything where they differ.
+What travels is the config, the digests of all that determines a trial, and the specs of trials. The worker resolves packs, code
+and packages where it runs, and refuses to run anything where they differ.
 """
 
 from __future__ import annotations
@@ -61,15 +61,6 @@ class Finished:
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """An experiment as a worker has it; `specs` by id."""
-
-    matrix: Matrix
-    permitted: Permission
-    specs: Mapping[str, TrialSpec]
-
-
 def digests_of(matrix: Matrix) -> dict[str, str]:
     """What an experiment's trials are determined by where this process runs."""
     digests = {"the code of bench": our_codebase().digest}
@@ -80,35 +71,34 @@ def digests_of(matrix: Matrix) -> dict[str, str]:
     return digests | {f"the package '{name}'": version for name, version in package_versions().items()}
 
 
-def run_trials(travelled: bytes, ids: Sequence[str]) -> list[Finished]:
+def run_trials(travelled: bytes, specs: Sequence[TrialSpec]) -> list[Finished]:
     """Run these trials, whose models are not live, one after another, each on an event loop of its own.
 
     Args:
         travelled: The experiment, pickled.
-        ids: The trials' ids.
+        specs: The trials.
 
     Raises:
         ResultsError: Packs, code or packages are not here, or are others than where the run was begun.
     """
     resolved = _resolved(travelled)
-    return [_run(resolved.specs[trial], resolved.matrix, resolved.permitted) for trial in ids]
+    return [_run(spec, *resolved) for spec in specs]
 
 
-def run_live(travelled: bytes, trial: str, relay: Any) -> TrialResult:
+def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
     """Run a trial whose model is live, and is asked where the run was begun.
 
     Args:
         travelled: The experiment, pickled.
-        trial: The trial's id.
+        spec: The trial.
         relay: The actor `bench.engine.relay.Relay`.
 
     Raises:
         ResultsError: As `run_trials` does.
     """
-    resolved, line = _resolved(travelled), Line(relay, trial)
-    spec, matrix = resolved.specs[trial], resolved.matrix
+    (matrix, permitted), line = _resolved(travelled), Line(relay, spec.id)
     asked = replace(matrix, models={**matrix.models, spec.model: RemoteModel(matrix.models[spec.model], line)})
-    return loop.run(run_trial(spec, asked, RemoteSlots(line), resolved.permitted.graders[spec.model]))
+    return loop.run(run_trial(spec, asked, RemoteSlots(line), permitted.graders[spec.model]))
 
 
 def _run(spec: TrialSpec, matrix: Matrix, permitted: Permission) -> Finished:
@@ -126,7 +116,7 @@ def _run(spec: TrialSpec, matrix: Matrix, permitted: Permission) -> Finished:
 
 
 @lru_cache(maxsize=1)
-def _resolved(travelled: bytes) -> Resolved:
+def _resolved(travelled: bytes) -> tuple[Matrix, Permission]:
     """The experiment as it is here, once for each worker."""
     experiment: Experiment = pickle.loads(travelled)
     try:
@@ -138,4 +128,4 @@ def _resolved(travelled: bytes) -> Resolved:
         if here.get(name) != digest:
             lacks = "has another version of" if name in here else "lacks"
             raise ResultsError(f"a worker {lacks} {name}; {SAME}")
-    return Resolved(matrix, permission(matrix, experiment.unguarded), {spec.id: spec for spec in matrix.specs})
+    return matrix, permission(matrix, experiment.unguarded)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import overload
 
 from bench.architectures.part import Architecture
 from bench.architectures.policy import seen_by
@@ -55,11 +56,38 @@ class TrialSpec:
         return scenario_key(self.scenario, self.instance)
 
 
+class TrialSpecs(Sequence[TrialSpec]):
+    """Trials in the order in which they run. Each is made when it is asked for, and none is kept: there may be millions.
+
+    make    makes them anew
+    count   how many there are; None where they are counted when that is asked for
+    """
+
+    def __init__(self, make: Callable[[], Iterator[TrialSpec]], count: int | None = None):
+        self._make, self._count = make, count
+
+    def __iter__(self) -> Iterator[TrialSpec]:
+        return self._make()
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> TrialSpec: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[TrialSpec]: ...
+    def __getitem__(self, place: int | slice) -> TrialSpec | Sequence[TrialSpec]:
+        return tuple(self)[place]
+
+
 @dataclass(frozen=True)
 class Matrix:
     """An experiment, resolved: everything that its trials need, and the trials in the order in which they run.
 
     scenarios   by `Scenario.key`: each instance of each pack
+    plans       (`Scenario.key`, plan) -> the plan as it is for that instance
     effects     (effect, point) -> the digest of its code, and `kinds`, model -> that of the code of its kind
     server      where a system finds its endpoint
     portion     which trials of the experiment these are, in words (`bench.experiment.portion`); "" for all
@@ -67,6 +95,7 @@ class Matrix:
 
     config: Config
     scenarios: Mapping[str, Scenario]
+    plans: Mapping[tuple[str, str], FaultPlan]
     architectures: Mapping[str, ResolvedArchitecture]
     models: Mapping[str, Model]
     effects: Mapping[tuple[str, str], str]
@@ -74,7 +103,7 @@ class Matrix:
     environments: Mapping[str, str]
     back_off: BackOff
     server: Server
-    specs: tuple[TrialSpec, ...]
+    specs: Sequence[TrialSpec]
     portion: str = ""
 
     def arm(self, spec: TrialSpec) -> ResolvedArm:
@@ -179,6 +208,7 @@ def build_matrix(
     matrix = Matrix(
         config=config,
         scenarios=known,
+        plans={(key, plan): resolve_plan(config, plan, scenario) for key, scenario in known.items() for plan in config.plans},
         architectures=chosen,
         models=resolve_models(config, known, chosen.values()),
         effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
@@ -188,7 +218,8 @@ def build_matrix(
         server=server,
         specs=(),
     )
-    return replace(matrix, specs=tuple(_specs(matrix, code_digest)))
+    trials = config.repetitions * len(matrix.plans) * len(config.models) * len(config.architectures)
+    return replace(matrix, specs=TrialSpecs(partial(_specs, matrix, code_digest), trials))
 
 
 def _instances(
@@ -212,18 +243,19 @@ def _instances(
 
 
 def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
-    config, scenarios = matrix.config, matrix.scenarios
-    plans = {(key, plan): resolve_plan(config, plan, scenarios[key]) for key in scenarios for plan in config.plans}
+    config = matrix.config
+    arms = [
+        TrialSpec("", scenario.name, architecture, model, matrix.plans[key, plan], 0, scenario.instance)
+        for key, scenario in matrix.scenarios.items()
+        for plan in config.plans
+        for model in config.models
+        for architecture in config.architectures
+    ]
     for repetition in range(1, config.repetitions + 1):
-        arms = [
-            TrialSpec("", scenario.name, architecture, model, plans[key, plan], repetition, scenario.instance)
-            for key, scenario in scenarios.items()
-            for plan in config.plans
-            for model in config.models
-            for architecture in config.architectures
-        ]
-        draw_for(config.seed, "order", repetition).shuffle(arms)
-        yield from (matrix.identified(arm, code_digest) for arm in arms)
+        order = arms.copy()
+        draw_for(config.seed, "order", repetition).shuffle(order)
+        for arm in order:
+            yield matrix.identified(replace(arm, repetition=repetition), code_digest)
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:

@@ -104,8 +104,8 @@ def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
 
 
 def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
-    specs = [spec for spec in matrix.specs if spec.scenario == instances[0].name]
-    if not any(answers_by_reference(matrix.models[spec.model], spec.plan) for spec in specs):
+    plans = [plan for (key, _), plan in matrix.plans.items() if matrix.scenarios[key].name == instances[0].name]
+    if not any(answers_by_reference(model, plan) for model in matrix.models.values() for plan in plans):
         return None
     return joint_digest([scenario.reference_digest for scenario in instances])
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bench.errors import ConfigError
-from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
 
@@ -79,8 +79,7 @@ def portioned(matrix: Matrix, portion: Portion) -> Matrix:
                 f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
             )
             raise ConfigError(f"{problem}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
-    chosen = tuple(spec for spec in matrix.specs if portion.holds(spec))
-    problem = portion.in_words(matrix.config.repetitions)
+    chosen, problem = TrialSpecs(lambda: filter(portion.holds, matrix.specs)), portion.in_words(matrix.config.repetitions)
     if not chosen:
         raise ConfigError(f"{problem}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
     return replace(matrix, specs=chosen, portion=problem)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
 from bench.experiment.grading import Graders
-from bench.experiment.matrix import Matrix, TrialSpec
+from bench.experiment.matrix import Matrix, TrialSpec, TrialSpecs
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
@@ -36,9 +35,9 @@ Conduct = Callable[
 """Runs a trial, as `run_trial` does. None where it did not come to its end, and the session was ended for that."""
 
 
-def missing(specs: Iterable[TrialSpec], recorded: Mapping[str, str]) -> list[TrialSpec]:
-    """The trials that have no record yet, or only that of an error."""
-    return [spec for spec in specs if recorded.get(spec.id, "error") == "error"]
+def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
+    """The trials whose ids are not among those that have `ended`."""
+    return TrialSpecs(lambda: (spec for spec in specs if spec.id not in ended)) if ended else specs
 
 
 async def run_matrix(
@@ -55,7 +54,7 @@ async def run_matrix(
     an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
     written, Unguarded where code would be run that is not to be; whatever was recorded stays.
     """
-    todo, session = missing(matrix.specs, writer.recorded), session or Session()
+    todo, session = missing(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
     used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
     gates = gates_of(used.values(), matrix.back_off)
@@ -82,7 +81,7 @@ def _remember(models: Iterable[Model], writer: RunWriter) -> None:
 
 
 async def _run_all(
-    todo: list[TrialSpec],
+    todo: Sequence[TrialSpec],
     models: Mapping[str, Model],
     gates: Mapping[str, Gate],
     matrix: Matrix,
@@ -100,10 +99,9 @@ async def _run_all(
     def gate_for(model: Model) -> Callable[[Request], Gate]:
         return lambda request: gates[answering(model, request).endpoint]
 
-    async def work(queue: deque[TrialSpec]) -> None:
+    async def work(queue: Iterator[TrialSpec]) -> None:
         nonlocal left
-        while queue and not session.why:
-            spec = queue.popleft()
+        while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model]))
             trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], session.saw)
             result = await session.until_held(trial, slots)
@@ -120,7 +118,7 @@ async def _run_all(
             workers = [
                 group.create_task(work(queue))
                 for sharing in _sharing(models)
-                for queue in [deque(spec for spec in todo if spec.model in sharing)]
+                for queue in [_asking(sharing, todo)]
                 for _ in range(_at_a_time([models[name] for name in sharing], gates))
             ]
             await asyncio.gather(*workers)
@@ -129,6 +127,10 @@ async def _run_all(
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return left
+
+
+def _asking(models: Container[str], specs: Iterable[TrialSpec]) -> Iterator[TrialSpec]:
+    return (spec for spec in specs if spec.model in models)
 
 
 def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:

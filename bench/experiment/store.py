@@ -14,7 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -45,8 +45,8 @@ from bench.experiment.record import (
 class RunWriter:
     """Appends to a run's folder, which it creates where there is none. Raises ResultsError for whatever hinders that.
 
-    `repaired` tells which files ended in a half-written line, which was cut off. `recorded` maps the ids of the trials that
-    are there to their outcomes.
+    `repaired` tells which files ended in a half-written line, which was cut off. `ended` holds the ids of the trials that had
+    ended when it was opened, but for those that had ended in an error. `trials` is how many are recorded now.
     """
 
     def __init__(self, folder: Path, manifest: Manifest):
@@ -65,7 +65,9 @@ class RunWriter:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
             files = (self._trials, self._texts, self._responses)
             self.repaired = [file.path.name for file in files if file.repair()]
-            self.recorded = {record.id: record.outcome for record in read_trials(folder)}
+            self._failed = set[str]()
+            self.ended: Collection[str] = EndedTrials(self._ended()) if self._trials.size else ()
+            self.trials = len(self.ended) + len(self._failed)
             self._trials.link = last_link(folder / TRIALS)
             self._responses.link = last_link(folder / RESPONSES)
             self._known = {line["digest"] for line in text_lines(folder)}
@@ -80,11 +82,19 @@ class RunWriter:
             raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")
         write_manifest(self.folder, manifest)
 
+    def _ended(self) -> Iterator[str]:
+        for record in read_trials(self.folder):
+            if record.outcome == "error":
+                self._failed.add(record.id)
+            else:
+                self._failed.discard(record.id)
+                yield record.id
+
     def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
         """Append a trial, its new texts first."""
         self.add_texts(texts)
         self._trials.append_chained(_trial_line(record))
-        self.recorded[record.id] = record.outcome
+        self.trials += record.id not in self._failed
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Append those of these texts, by digest, that are not there yet."""
@@ -105,18 +115,39 @@ class RunWriter:
     @property
     def mark(self) -> ClosingMark:
         """What the run holds now."""
-        return ClosingMark(len(self.recorded), self._responses.link)
+        return ClosingMark(self.trials, self._responses.link)
 
     def close(self) -> None:
         self._opened.close()
 
     def remove_if_empty(self) -> None:
         """Remove the folder where no model replied and no trial was recorded, as where the key is missing."""
-        if not (self.recorded or self._responses.size or self._texts.size):
+        if not (self.trials or self._responses.size or self._texts.size):
             for name in (TRIALS, TEXTS, RESPONSES, MANIFEST):
                 (self.folder / name).unlink(missing_ok=True)
             with suppress(OSError):  # of a folder in which something else lies
                 self.folder.rmdir()
+
+
+class EndedTrials(Collection[str]):
+    """The ids of trials, sorted, in twenty bytes each: there may be millions."""
+
+    def __init__(self, ids: Iterable[str]):
+        import numpy as np  # noqa: PLC0415  a run that begins anew needs none
+
+        self._ids = np.fromiter(ids, "S20")
+        self._ids.sort()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return (trial.decode() for trial in self._ids)
+
+    def __contains__(self, trial: object) -> bool:
+        wanted = str(trial).encode()
+        place = self._ids.searchsorted(wanted)
+        return bool(place < len(self._ids) and self._ids[place] == wanted)
 
 
 @contextmanager

@@ -52,8 +52,8 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
     if unguarded:
         notice = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
         return Permission(everyone, unguarded=lacking, notice=notice)
-    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)]
-    if not lacking or not foreign:
+    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)] if lacking else []
+    if not foreign:
         return Permission(everyone)
     for spec in foreign:
         if matrix.models[spec.model].timing != "recorded":

@@ -76,7 +76,7 @@ def command(
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
     try:
-        todo = len(missing(matrix.specs, writer.recorded))
+        todo = len(missing(matrix.specs, writer.ended))
         watch = _watch(console, so_far)
 
         def introduce(root: str) -> None:
@@ -132,7 +132,7 @@ def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path
     for name, model in matrix.models.items():
         yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
     yield from whose_replies(matrix)
-    for plan in {spec.plan.name: spec.plan for spec in matrix.specs}.values():
+    for plan in {plan.name: plan for plan in matrix.plans.values()}.values():
         faults = [f"{fault.effect} at {fault.point} of {fault.subtask}" for fault in plan.faults]
         yield f"plan '{plan.name}' injects {'; '.join(faults) or 'nothing'}"
     if any(scenario.graded for scenario in matrix.scenarios.values()):

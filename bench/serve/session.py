@@ -121,7 +121,7 @@ async def serve(
     is taken.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
-    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.recorded)))
+    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))
     app = application(trial_server.routes(), door := AccessGuard(token), trial_server.refused, trial_server.follow)
     unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
     matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
@@ -158,10 +158,10 @@ async def _run(
 
 
 def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
-    for spec in matrix.specs:
-        for fault in spec.plan.faults:
+    for plan in matrix.plans.values():
+        for fault in plan.faults:
             if fault.point not in POINTS:
-                refusal = f"plan '{spec.plan.name}': {fault.effect} strikes at '{fault.point}'"
+                refusal = f"plan '{plan.name}': {fault.effect} strikes at '{fault.point}'"
                 raise ConfigError(
                     f"{refusal}, which an outside system holds itself; serve a plan that strikes at output or call"
                 )

@@ -32,7 +32,7 @@ def travelling(matrix: Matrix, **changed: Any) -> bytes:
 def test_a_worker_comes_to_the_records_responses_and_texts_that_one_process_writes(tmp_path: Path) -> None:
     matrix = matrix_of()
     written = {record.id: replace(record, framework_seconds=0.0) for record in run_matrix_in(matrix, tmp_path / "run")}
-    finished = run_trials(travelling(matrix), [spec.id for spec in matrix.specs])
+    finished = run_trials(travelling(matrix), matrix.specs)
     assert {trial.record.id: replace(trial.record, framework_seconds=0.0) for trial in finished} == written
     assert [response for trial in finished for response in trial.responses] == list(read_responses(tmp_path / "run"))
     texts = {digest: text for trial in finished for digest, text in trial.texts.items()}
@@ -53,10 +53,10 @@ def test_a_worker_that_has_another_version_runs_nothing_and_names_it(name: str) 
     matrix = matrix_of()
     digests = {**Experiment.of(matrix, ROOTS, unguarded=False).digests, name: "other"}
     with pytest.raises(ResultsError, match=DIFFERENT[name]):
-        run_trials(travelling(matrix, digests=digests), [matrix.specs[0].id])
+        run_trials(travelling(matrix, digests=digests), matrix.specs[:1])
 
 
 def test_a_worker_without_the_pack_says_so_in_the_words_of_the_pack(tmp_path: Path) -> None:
     lacking = travelling(matrix_of(), packs=(tmp_path,))
     with pytest.raises(ResultsError, match=r"^a worker cannot make the experiment: .*tiny.*; install there what is installed"):
-        run_trials(lacking, ["any"])
+        run_trials(lacking, ())

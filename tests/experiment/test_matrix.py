@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -166,6 +168,14 @@ def test_more_repetitions_keep_the_ids_of_the_first(packs: Path) -> None:
 def test_one_variant_of_a_pack_under_two_names_is_refused(packs: Path) -> None:
     with pytest.raises(ConfigError, match="two of demo, demo:paper are the same pack and variant"):
         build_matrix(config(scenarios=("demo", "demo:paper")), [packs], "code")
+
+
+def test_a_trial_is_made_when_it_is_asked_for_and_is_not_kept(packs: Path) -> None:
+    few, many = (build_matrix(config(repetitions=number), [packs], "code").specs for number in (1, 100_000))
+    assert len(many) == 100_000 * len(few)
+    assert list(itertools.islice(many, len(few))) == list(few)
+    made = list(map(weakref.ref, itertools.islice(many, 5)))
+    assert [spec() for spec in made] == [None] * 5
 
 
 def test_unknown_names_are_refused_with_the_nearest(packs: Path) -> None:

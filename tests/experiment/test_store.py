@@ -83,7 +83,7 @@ def test_half_a_surrogate_pair_in_any_text_costs_no_record(folder: Path) -> None
     writer.close()
     stored = list(read_trials(folder))[-1]
     assert (stored.reason, stored.events[0]) == ("fix raised \ufffd", Judged((1,), "measure", False, "check", "\ufffd"))
-    assert "prompt \ud800" in read_texts(folder).values() and reopened(folder).recorded["id3"] == "solved"
+    assert "prompt \ud800" in read_texts(folder).values() and "id3" in reopened(folder).ended
 
 
 def test_each_text_is_stored_once(folder: Path) -> None:
@@ -93,11 +93,21 @@ def test_each_text_is_stored_once(folder: Path) -> None:
 
 def test_a_resumed_writer_knows_which_trials_and_texts_are_there(folder: Path) -> None:
     writer = RunWriter(folder, MANIFEST_OF_TEST)
-    assert writer.recorded == {"id0": "solved", "id1": "solved", "id2": "solved"}
+    assert set(writer.ended) == {"id0", "id1", "id2"} and "id" not in writer.ended
     writer.add(record(3), texts("once"))
     writer.close()
-    assert writer.recorded["id3"] == "solved"
+    assert writer.trials == 4
     assert (folder / TEXTS).read_text().count("once") == 1
+
+
+def test_a_trial_that_ended_in_an_error_counts_once_and_has_not_ended(folder: Path) -> None:
+    for outcome in ("error", "error", "solved"):
+        writer = RunWriter(folder, MANIFEST_OF_TEST)
+        assert "id3" not in writer.ended
+        writer.add(record(3, outcome), {})
+        assert writer.trials == 4
+        writer.close()
+    assert "id3" in (again := reopened(folder)).ended and again.trials == 4
 
 
 def test_sessions_are_kept_beside_the_trials(folder: Path) -> None:
@@ -121,7 +131,7 @@ def test_a_trials_file_cut_at_any_byte_loses_only_the_trial_that_was_cut(tmp_pat
     whole = content[:cut].count(b"\n")
     assert list(read_trials(folder)) == [record(number) for number in range(whole)]
     writer = reopened(folder)
-    assert len(writer.recorded) == whole
+    assert writer.trials == len(writer.ended) == whole
     assert writer.repaired == ([] if content[:cut].endswith(b"\n") or not cut else [TRIALS])
     assert (folder / TRIALS).read_bytes() == b"".join(content.splitlines(keepends=True)[:whole])
 
@@ -165,7 +175,7 @@ def test_trials_of_another_experiment_are_never_mixed_in(folder: Path, change: d
 
 
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:
-    assert len(reopened(folder, manifest_from({**WRITTEN, "config": {**WRITTEN["config"], "repetitions": 10}})).recorded) == 3
+    assert reopened(folder, manifest_from({**WRITTEN, "config": {**WRITTEN["config"], "repetitions": 10}})).trials == 3
 
 
 def test_trials_without_their_manifest_are_refused(folder: Path) -> None:
