@@ -46,7 +46,7 @@ VALUES = st.recursive(
             'kind = "opena"',
             "model.m: unknown kind of model 'opena'; did you mean 'openai'?",
         ),
-        ('kind = "openai"', "", 'model.m: says no kind; add kind = "...", one of simulated, openai, recorded, routed'),
+        ('kind = "openai"', "", 'model.m: says no kind; add kind = "...", one of simulated, recorded, routed, openai'),
         ('kind = "openai"', 'kind = "openai"\nprize_in = 1', "unknown key 'model.m.prize_in'; did you mean 'price_in'?"),
         ("seed = 7", "seed = 7\ndeadline_seconds = 0", "deadline_seconds: must be more than 0.0, not 0"),
     ],
