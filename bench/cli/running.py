@@ -68,7 +68,9 @@ def run_to_its_end(
         raise typer.Exit(exit_code(stopped))
     if so_far.trials < len(todo):
         done = f"{so_far.trials} of {len(todo)} missing trials are recorded, and what else was answered is kept"
-        err.print(f"stopped: {session.ending}; {done}; the same command goes on, with this budget anew, a larger one or none")
+        stays = early and so_far.endings.alike
+        how = "without --stop-early" if stays else "with this budget anew, a larger one or none"
+        err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(engine is run_matrix), *so_far.unknown_words()):

@@ -38,6 +38,7 @@ repetitions of an instance that all came to the same in both are copies, and cou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -174,13 +175,12 @@ class Comparison:
     def summary(self) -> str:
         """The verdict, and by what the arms that decide it are better and worse."""
         deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
-        criteria_by_finding = {
-            finding: list(dict.fromkeys(criterion for arm in deciding for criterion in arm.criteria(finding)))
-            for finding in ("better", "worse")
-        }
-        sentence = "; ".join(
-            f"{finding} in {', '.join(criteria)}" for finding, criteria in criteria_by_finding.items() if criteria
-        )
+        sentences = []
+        for finding in ("better", "worse"):
+            counts = Counter(criterion for arm in deciding for criterion in arm.criteria(finding))
+            criteria = [name if k == len(deciding) else f"{name} ({k} of {len(deciding)} arms)" for name, k in counts.items()]
+            sentences += [f"{finding} in {', '.join(criteria)}"] if criteria else []
+        sentence = "; ".join(sentences)
         return f"{self.verdict}: {sentence}" if sentence else self.verdict
 
 

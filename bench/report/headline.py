@@ -51,7 +51,7 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
     """What each model solved of the first pack with its best architecture; where none solved any, what a repair took."""
     first = next(iter(arms))
     beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
-    best = [max(arms[condition].values(), key=lambda arm: arm.solved().rate or 0.0) for condition in beside]
+    best = [max(arms[condition].values(), key=_solved_and_cheap) for condition in beside]
     if len(best) < MODELS:
         return
     if any(arm.solved().k for arm in best):
@@ -67,6 +67,11 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
         if sum(mean is not None for mean in means.values()) >= MODELS:
             means_said = extremes_said(means, _tokens, " tokens")
             yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
+
+
+def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
+    """Order arms by what they solved; of those that solved as many the cheapest comes last."""
+    return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
 
 
 def _solved_with(run: Run, arm: Arm) -> str:

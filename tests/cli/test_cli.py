@@ -142,6 +142,21 @@ def test_a_budget_that_is_reached_is_one_line_and_the_same_command_without_it_go
     )
 
 
+def test_a_run_that_stops_early_says_why_and_goes_on_without_the_option(tmp_path: Path) -> None:
+    never = '[plan.never]\nfaults = [{ point = "output", effect = "missing_field", attempts = [1, 2, 3] }]'
+    config = workplace(tmp_path, repetitions=40, tables=never)
+    config.write_text(re.sub("plans = .*", 'plans = ["never"]', config.read_text()))
+    line = ("run", "configs/small.toml", "--architecture", "static")
+    code, out, err = bench(tmp_path, *line, "--stop-early")
+    assert code == 1
+    assert "static on demo, plan never: all 20 trials so far gave up; most often: " in " ".join(out.split())
+    assert "stopped: --stop-early: all trials of an arm end alike" in " ".join(err.split())
+    assert " ".join(err.split()).endswith("the same command goes on, without --stop-early")
+    code, out, _ = bench(tmp_path, *line)
+    assert (code, "all 40 trials" in out) == (0, False), "of the trials that were recorded before nothing is said again"
+    assert sum(record.outcome == "gave_up" for record in read_trials(tmp_path / "results" / "small-simulated")) == 40
+
+
 def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--dry-run")

@@ -220,6 +220,13 @@ def test_one_arms_trade_off_does_not_hide_that_another_arm_is_worse(tmp_path: Pa
     assert found.verdict == "worse"
 
 
+def test_where_arms_decide_alike_for_different_reasons_the_summary_counts_the_arms(tmp_path: Path) -> None:
+    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(DEARER, "w" * 8)]
+    cheaper = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
+    found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(BEFORE), *cheaper], "tokens", "solved")
+    assert found.summary == "better: better in solved, tokens (1 of 2 arms)"
+
+
 @pytest.mark.parametrize("column", ["model", "architecture"])
 def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(tmp_path: Path, column: str) -> None:
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""

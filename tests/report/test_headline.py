@@ -48,6 +48,13 @@ def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: 
     assert said == ("On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) solved 2 of 4 trials with b")
 
 
+def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices_are_known(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
+    dear = run.trials["architecture"].eq("a")
+    priced = run.having({"trials": run.trials.assign(cost=dear.map({True: 0.2, False: 0.1}).astype("float64"))})
+    assert headline_of(priced, arms_of(priced)).count(" with b at ") == 2
+
+
 def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:
     records = undisturbed({("a", "m"): 0, ("a", "big"): 0})
     records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
