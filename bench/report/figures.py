@@ -108,7 +108,7 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     model, plan = _model_and_plan(arms)
-    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} ({_of_whom(run, model, plan)})"
+    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {_of_whom(run, model, plan)}"
     caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
     return finish(figure, slug("first_round", model, plan), title, caption)
 
@@ -124,7 +124,7 @@ def _extremes(arms: Arms, metric: Metric) -> str:
 
 
 def _of_whom(run: Run, model: str, plan: str) -> str:
-    return f"{model_label(run, model)}, {_under(plan)}"
+    return bracketed(f"{model_label(run, model)}, {_under(plan)}")
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
@@ -227,7 +227,7 @@ def latency(run: Run, arms: Arms) -> Picture:
     looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
     legend_of(figure, looks)
     model, plan = _model_and_plan(arms)
-    title = f"A trial took {_extremes(arms, LATENCY)} ({_of_whom(run, model, plan)})"
+    title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, model, plan)}"
     caption = f"{title}. Bars are means, the whisker is the 95% interval of the total; above each bar is the framework's part."
     return finish(figure, slug("latency", model, plan), title, caption)
 
