@@ -65,12 +65,15 @@ class Endings:
 
     def add(self, result: TrialResult) -> None:
         """Count a trial, and look whether its agent went round in a circle."""
-        record = result.record
+        self.count(result.record)
+        if stuck := repeated_call(result.record, result.texts):
+            self._stuck.setdefault(result.record.architecture, stuck)
+
+    def count(self, record: TrialRecord) -> None:
+        """Count a trial, which may have ended before this invocation."""
         arm = self._arms.setdefault(f"{record.architecture} on {record.scenario}, plan {record.plan}", _Arm())
         arm.outcomes[record.outcome] += 1
         arm.reasons.update([_reason(record)])
-        if stuck := repeated_call(record, result.texts):
-            self._stuck.setdefault(record.architecture, stuck)
 
     def news(self) -> Iterator[str]:
         """Yield a line for each arm that ends alike and each agent that goes round in a circle, once."""

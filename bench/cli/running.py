@@ -20,6 +20,7 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, EndpointError
 from bench.experiment.matrix import Matrix
 from bench.experiment.preview import preview
+from bench.experiment.reading import read_trials
 from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
@@ -30,6 +31,9 @@ from bench.signals import Stop, exit_code
 
 Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult], None], Session], Coroutine[Any, Any, None]]
 """Runs what is missing of a matrix: `run_matrix` in this process, or an engine that is registered."""
+
+ALIKE = "--stop-early: all trials of an arm end alike"
+WITHOUT = "without --stop-early"
 
 
 def run_to_its_end(
@@ -53,6 +57,8 @@ def run_to_its_end(
     """
     todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
+    if early and todo:
+        _stop_where_recorded_trials_end_alike(writer, so_far, err)
     try:
         with RunProgress(out, len(todo), so_far) as progress:
             stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early, engine=engine))
@@ -68,8 +74,7 @@ def run_to_its_end(
         raise typer.Exit(exit_code(stopped))
     if so_far.trials < len(todo):
         done = f"{so_far.trials} of {len(todo)} missing trials are recorded, and what else was answered is kept"
-        stays = early and so_far.endings.alike
-        how = "without --stop-early" if stays else "with this budget anew, a larger one or none"
+        how = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
         raise typer.Exit(1)
     out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}")
@@ -77,6 +82,16 @@ def run_to_its_end(
         out.print(line)
     if errors := list(so_far.errors()):
         err.print("\n".join(errors))
+        raise typer.Exit(1)
+
+
+def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Terminal) -> None:
+    for record in read_trials(writer.folder):
+        so_far.endings.count(record)
+    if so_far.endings.alike:
+        writer.close()
+        err.print("\n".join(so_far.endings.news()))
+        err.print(f"stopped: {ALIKE}; nothing was asked; the same command goes on, {WITHOUT}")
         raise typer.Exit(1)
 
 
@@ -119,7 +134,7 @@ async def _until_stopped(
     def saw(result: TrialResult) -> None:
         progress.saw(result)
         if early and progress.ends_alike:
-            session.end("--stop-early: all trials of an arm end alike")
+            session.end(ALIKE)
 
     running = asyncio.create_task(engine(matrix, writer, saw, session))
     with Stop(stop_soon) as stop, suppress(asyncio.CancelledError):

@@ -98,6 +98,10 @@ class PackFolder:
         for field, names in (("secrets", secrets), ("answer", answer)):
             if isinstance(names, str):
                 raise PackError(f'{self.path / "scenario.py"}: {field} is a text; write {field}=("{names}",), with a comma')
+        if not all(isinstance(answer, WrongAnswer) for answer in wrong or ()):
+            raise PackError(
+                f"{self.path / 'scenario.py'}: wrong must be a sequence of bench.scenario.WrongAnswer(name, why, outputs)"
+            )
         texts = self.documents() if documents is None else documents
         return Scenario(
             name=self.name,

@@ -152,6 +152,10 @@ def test_a_run_that_stops_early_says_why_and_goes_on_without_the_option(tmp_path
     assert "static on demo, plan never: all 20 trials so far gave up; most often: " in " ".join(out.split())
     assert "stopped: --stop-early: all trials of an arm end alike" in " ".join(err.split())
     assert " ".join(err.split()).endswith("the same command goes on, without --stop-early")
+    stopped_at = len(list(read_trials(tmp_path / "results" / "small-simulated")))
+    code, _, err = bench(tmp_path, *line, "--stop-early")
+    assert (code, "nothing was asked" in " ".join(err.split())) == (1, True), "the trials that were recorded before count"
+    assert len(list(read_trials(tmp_path / "results" / "small-simulated"))) == stopped_at
     code, out, _ = bench(tmp_path, *line)
     assert (code, "all 40 trials" in out) == (0, False), "of the trials that were recorded before nothing is said again"
     assert sum(record.outcome == "gave_up" for record in read_trials(tmp_path / "results" / "small-simulated")) == 40

@@ -201,6 +201,10 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
         in_code("grade=grade", 'grade=grade, answer=("total")'),
         'answer is a text; write answer=("total",), with a comma',
     ),
+    "wrong answers that are none": (
+        in_code("grade=grade", 'grade=grade, wrong={"total": 1}'),
+        "wrong must be a sequence of bench.scenario.WrongAnswer(name, why, outputs)",
+    ),
     "answer of no subtask": (
         in_code("grade=grade", 'grade=grade, answer=("totl",)'),
         "answer names 'totl', which is no subtask; did you mean 'total'?",
