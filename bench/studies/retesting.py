@@ -117,6 +117,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             if disruption == "none":
                 undisturbed[arm] = f"{executions.mean:.1f} tests a case and solved {solved.k} of {solved.n}"
             colour, marker = f"C{place}", "os^Dv"[place % 5]
+            # regenerate runs the tests that rerun_everything runs, so that its point lies below
             hollow: dict[str, Any] = {"markersize": 11, "markerfacecolor": "none"} if arm == "regenerate" else {}
             ax.plot(executions.mean, solved.rate, marker=marker, color=colour, linestyle="", label=arm, **hollow)
             ax.vlines([executions.mean], [solved.low], [solved.high], color=colour, lw=0.8)
@@ -127,6 +128,6 @@ def pictures(run: Run) -> Iterator[Picture]:
         ax.set_ylim(-0.05, 1.08)
         ax.grid(color=PALE, lw=0.6)
     axes[0].legend(fontsize=7)
-    told = "; ".join(f"{arm} ran {undisturbed[arm]}" for arm in ("selective", REFERENCE) if arm in undisturbed)
-    title = f"Undisturbed, {told} ({SIMULATED})"
+    finding = "; ".join(f"{arm} ran {undisturbed[arm]}" for arm in ("selective", REFERENCE) if arm in undisturbed)
+    title = f"Undisturbed, {finding} ({SIMULATED})"
     yield finish(figure, "study-retesting", title, f"{title}. Bars are Wilson's 95% intervals over cases.")

@@ -162,7 +162,7 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
     assert both[same] == both["langgraph_retry"]
     plain, struck = (run.trials.loc[run.trials["plan"].eq(plan), "outcome"].eq("solved") for plan in ("none", "missing_field"))
 
-    def told(column: str, plan: str, name: str) -> str:
+    def interval_of(column: str, plan: str, name: str) -> str:
         of_arm = run.trials["plan"].eq(plan) & run.trials["architecture"].eq(name)
         estimate = amount_of(run.trials.loc[of_arm, column].dropna())
         return f"{estimate.mean:,.0f} [{estimate.low:,.0f}, {estimate.high:,.0f}]"
@@ -173,12 +173,12 @@ def test_what_is_said_of_the_framework_and_the_words_is_what_the_arms_took() -> 
         f"in each of the {len(tokens)} trials",
         f"on {run.trials['instance'].nunique()} incidents, without a fault and with a missing field",
         f"In {len(both[same])} incidents the fault struck an output of both arms",
-        f"at {told('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
-        f"{told('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
-        f"against {told('first_pass_tokens', 'none', ours)} for `runtime_structured`",
-        f"and {told('first_round_tokens', 'missing_field', 'autogen_team')} for a repair",
-        f"for {told('first_round_tokens', 'missing_field', 'dspy_by_module')} tokens each",
-        f"took {told('first_round_tokens', 'missing_field', 'dspy')}.",
+        f"at {interval_of('first_round_tokens', 'missing_field', 'langgraph_retry_policy')} tokens a repair",
+        f"{interval_of('first_pass_tokens', 'none', 'autogen_team')} tokens before any failure",
+        f"against {interval_of('first_pass_tokens', 'none', ours)} for `runtime_structured`",
+        f"and {interval_of('first_round_tokens', 'missing_field', 'autogen_team')} for a repair",
+        f"for {interval_of('first_round_tokens', 'missing_field', 'dspy_by_module')} tokens each",
+        f"took {interval_of('first_round_tokens', 'missing_field', 'dspy')}.",
         f"{plain.sum()} of {len(plain)} trials was solved without a fault, and {struck.sum()} of {len(struck)} with it",
     )
 

@@ -88,7 +88,7 @@ def findings(found: Comparison) -> dict[str, str]:
         (DEARER, "worse"),
         (WILD, "inconclusive"),
         (A_LITTLE_DEARER, "inconclusive"),
-        ([one - 200 for one in BEFORE], "better"),
+        ([record - 200 for record in BEFORE], "better"),
     ],
 )
 def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: Path, after: list[int], verdict: str) -> None:
@@ -108,9 +108,9 @@ def test_the_margin_is_a_share_of_the_first_runs_mean(tmp_path: Path) -> None:
 
 
 def test_seconds_are_those_on_the_clock_not_this_machines(tmp_path: Path) -> None:
-    slower = [replace(one, framework_seconds=9.0) for one in runs(BEFORE)]
+    slower = [replace(record, framework_seconds=9.0) for record in runs(BEFORE)]
     assert compared(tmp_path / "a", runs(BEFORE), slower, "seconds").verdict == "no worse"
-    waiting = [replace(one, waiting_seconds=3.0 + 0.01 * one.repetition) for one in runs(BEFORE)]
+    waiting = [replace(record, waiting_seconds=3.0 + 0.01 * record.repetition) for record in runs(BEFORE)]
     assert compared(tmp_path / "b", runs(BEFORE), waiting, "seconds").verdict == "worse"
 
 
@@ -125,7 +125,7 @@ def dearer(folder: Path, price: float | None, records: list[TrialRecord]) -> Run
 def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
     tmp_path: Path, before: float, after: float, verdict: str
 ) -> None:
-    tokens = SAME if before == after else DEARER if after < before else [one - 200 for one in BEFORE]
+    tokens = SAME if before == after else DEARER if after < before else [record - 200 for record in BEFORE]
     one, two = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
     found = compare(one, two, 0.05, ("cost", "tokens"))
     assert found.verdict == verdict
@@ -183,7 +183,7 @@ def test_errors_count_against_being_no_worse_and_against_being_worse(tmp_path: P
 
 
 def test_one_arm_that_is_worse_makes_the_run_worse(tmp_path: Path) -> None:
-    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
+    mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
     found = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
     assert found.verdict == "worse"
     assert {arm.architectures[1]: arm.verdict for arm in found.arms} == {"static": "worse", "monolithic": "no worse"}
@@ -214,15 +214,15 @@ def test_who_solves_more_for_more_tokens_is_a_trade_off_and_who_solves_fewer_is_
 
 
 def test_one_arms_trade_off_does_not_hide_that_another_arm_is_worse(tmp_path: Path) -> None:
-    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
-    dearer = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(DEARER)]
+    mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
+    dearer = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(DEARER)]
     found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(DEARER), *dearer], "tokens", "solved")
     assert found.verdict == "worse"
 
 
 def test_where_arms_decide_alike_for_different_reasons_the_summary_counts_the_arms(tmp_path: Path) -> None:
-    mono = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(DEARER, "w" * 8)]
-    cheaper = [replace(one, architecture="monolithic", id=f"m{one.id}") for one in runs(BEFORE)]
+    mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(DEARER, "w" * 8)]
+    cheaper = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
     found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(BEFORE), *cheaper], "tokens", "solved")
     assert found.summary == "better: better in solved, tokens (1 of 2 arms)"
 
@@ -230,7 +230,7 @@ def test_where_arms_decide_alike_for_different_reasons_the_summary_counts_the_ar
 @pytest.mark.parametrize("column", ["model", "architecture"])
 def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(tmp_path: Path, column: str) -> None:
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
-    other = [replace(one, id=f"o{one.id}", **{column: "other"}) for one in runs(DEARER)]  # type: ignore[arg-type]
+    other = [replace(record, id=f"o{record.id}", **{column: "other"}) for record in runs(DEARER)]  # type: ignore[arg-type]
     found = compared(tmp_path, runs(BEFORE), other, "tokens")
     assert (found.verdict, rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
@@ -239,7 +239,7 @@ def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(
 
 
 def test_of_two_models_against_one_none_is_guessed(tmp_path: Path) -> None:
-    second = [replace(one, model="n", id=f"n{one.id}") for one in runs(BEFORE)]
+    second = [replace(record, model="n", id=f"n{record.id}") for record in runs(BEFORE)]
     with pytest.raises(ResultsError, match=r"the model m \(only in by-hand\).*--models A B"):
         compared(tmp_path, [*runs(BEFORE), *second], runs(BEFORE, model="x"))
 
@@ -329,7 +329,9 @@ def test_what_a_failure_costs_is_judged_by_its_price_or_where_that_is_not_measur
 def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: Path) -> None:
     """The interval has no width, and that alone proves nothing."""
     for pairs, finding in ((2, "inconclusive"), (5, "inconclusive"), (6, "worse"), (8, "worse")):
-        found = compared(tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([one + 200 for one in BEFORE[:pairs]]), "tokens")
+        found = compared(
+            tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([record + 200 for record in BEFORE[:pairs]]), "tokens"
+        )
         assert findings(found) == {"tokens": finding}, pairs
     assert findings(compared(tmp_path / "same", runs([300] * 2), runs([300] * 2, "sw"), "tokens")) == {"tokens": "no worse"}
 
@@ -354,7 +356,7 @@ def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(t
     ],
 )
 def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values: dict[str, str], said: str) -> None:
-    other = [replace(one, **values) for one in runs(BEFORE)]  # type: ignore[arg-type]
+    other = [replace(record, **values) for record in runs(BEFORE)]  # type: ignore[arg-type]
     for whole in (False, True):
         with pytest.raises(ResultsError, match=said):
             compared(tmp_path / str(whole), runs(BEFORE), other, whole=whole)
@@ -437,7 +439,7 @@ def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_wor
     """What a newcomer was told was worse: 29% more tokens, and every task solved."""
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path / "results" / "before", runs(BEFORE[:5], "w" * 5))
-    write_run(tmp_path / "results" / "after", runs([round(1.29 * one) for one in BEFORE[:5]]))
+    write_run(tmp_path / "results" / "after", runs([round(1.29 * record) for record in BEFORE[:5]]))
     for name in ("before", "after"):
         edit_manifest(tmp_path / "results" / name, models=ERRING)
     assert run_command(monkeypatch, "compare", "before", "after") == 0
