@@ -88,7 +88,7 @@ def findings(found: Comparison) -> dict[str, str]:
         (DEARER, "worse"),
         (WILD, "inconclusive"),
         (A_LITTLE_DEARER, "inconclusive"),
-        ([record - 200 for record in BEFORE], "better"),
+        ([tokens - 200 for tokens in BEFORE], "better"),
     ],
 )
 def test_tokens_are_judged_by_the_interval_of_their_paired_difference(tmp_path: Path, after: list[int], verdict: str) -> None:
@@ -125,7 +125,7 @@ def dearer(folder: Path, price: float | None, records: list[TrialRecord]) -> Run
 def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
     tmp_path: Path, before: float, after: float, verdict: str
 ) -> None:
-    tokens = SAME if before == after else DEARER if after < before else [record - 200 for record in BEFORE]
+    tokens = SAME if before == after else DEARER if after < before else [tokens - 200 for tokens in BEFORE]
     one, two = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
     found = compare(one, two, 0.05, ("cost", "tokens"))
     assert found.verdict == verdict
@@ -330,7 +330,7 @@ def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: P
     """The interval has no width, and that alone proves nothing."""
     for pairs, finding in ((2, "inconclusive"), (5, "inconclusive"), (6, "worse"), (8, "worse")):
         found = compared(
-            tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([record + 200 for record in BEFORE[:pairs]]), "tokens"
+            tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([tokens + 200 for tokens in BEFORE[:pairs]]), "tokens"
         )
         assert findings(found) == {"tokens": finding}, pairs
     assert findings(compared(tmp_path / "same", runs([300] * 2), runs([300] * 2, "sw"), "tokens")) == {"tokens": "no worse"}
