@@ -44,6 +44,7 @@ WINGS = (
     "bench.regression",
     "bench.engine",
     "bench.serve",
+    "bench.dialects",
 )
 """Our wings. What a wing brings is its `ENTRIES`: import paths of entries, by the plural of their kind."""
 

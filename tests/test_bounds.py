@@ -17,7 +17,8 @@ from little_worlds import ENVIRONMENT
 from trials import TINY
 
 from bench.bounds import MOST_VALUES, SPARSE, crowded, items_in
-from bench.endpoint import responses, wire
+from bench.dialects import responses
+from bench.endpoint import wire
 from bench.endpoint.problem import Problem
 from bench.errors import BenchError
 from bench.experiment.chain import sealed

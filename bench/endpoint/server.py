@@ -3,7 +3,7 @@
     /v1/chat/completions           asks for all of the session's subtasks
     /NAME+NAME/v1/chat/completions asks for these
     /v1/deployments/MODEL/...      the same as /v1/..., as Azure's clients ask it; /openai/deployments/MODEL/... as well
-    /v1/responses                  the same in the other dialect; /NAME+NAME/v1/responses as well
+    /v1/responses                  the same in another dialect (`bench.endpoint.dialect`); /NAME+NAME/v1/responses as well
     /v1/models                     one model: the experiment's, whatever name the client sends
 
     429, 500          with Retry-After where the fault has one
@@ -38,7 +38,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from bench.endpoint import wire
 from bench.endpoint.access_guard import LARGEST_BODY, MOST_CONNECTIONS, AccessGuard, TurnedAway
-from bench.endpoint.dialects import CHAT, RESPONSES, Dialect
+from bench.endpoint.dialect import CHAT, DIALECTS, Dialect
 from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
@@ -59,9 +59,13 @@ UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
 
-ASKED_AT = (CHAT.path, RESPONSES.path)
 OTHER_APIS = ("/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
+
+
+def asks(path: str) -> bool:
+    """Tell whether a request to this path asks for a reply, in any dialect."""
+    return path.endswith(tuple(dialect.path for dialect in DIALECTS))
 
 
 @asynccontextmanager
@@ -150,10 +154,10 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
         raise _nothing_at(request, names=f"/{names}" if current().named(names) else "")
 
     azures = (f"{base}/deployments/{{deployment}}" for base in ("/v1", "/openai", "/v1/openai"))
-    roots = ("/v1", "/{names}/v1", *azures)
+    roots, dialects = ("/v1", "/{names}/v1", *azures), list(DIALECTS)
     return [
-        *(web.post(f"{root}{dialect.path}", asking(dialect)) for dialect in (CHAT, RESPONSES) for root in roots),
-        *(web.post(f"/{{names}}{dialect.path}", astray) for dialect in (CHAT, RESPONSES)),
+        *(web.post(f"{root}{dialect.path}", asking(dialect)) for dialect in dialects for root in roots),
+        *(web.post(f"/{{names}}{dialect.path}", astray) for dialect in dialects),
         web.get("/v1/models", models),
         web.get("/{names}/v1/models", models),
     ]
@@ -199,10 +203,10 @@ def _together(request: web.Request) -> int | None:
 def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem:
     """Nothing is here, and what the client may have meant; `names` begin the address of subtasks that it named."""
     path = request.path.rstrip("/")
-    if not why and path.endswith(ASKED_AT):
+    if not why and asks(path):
         why = f": a base_url ends in /v1, as http://{request.host}{names}/v1 does"
     elif not why and path.endswith(OTHER_APIS):
-        why = f": only chat completions and responses are served; set your client to ask at {CHAT.path}"
+        why = f": only {' and '.join(DIALECTS.names)} are served; set your client to ask at {CHAT.path}"
     return Problem(404, f"nothing is served at {request.method} {request.path}{why}", code="not_found")
 
 

@@ -21,7 +21,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bench.endpoint.problem import Problem
-from bench.endpoint.server import ASKED_AT, routes
+from bench.endpoint.server import asks, routes
 from bench.errors import GaveUp, Ungraded
 from bench.experiment.record import TrialRecord
 from bench.runtime.causes import CallLimit
@@ -73,7 +73,7 @@ class TrialServer:
         """Know when somebody last asked, and each request that is in hand, so that none outlives its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
-        calls = trial.calls if trial and request.path.endswith(ASKED_AT) else set()
+        calls = trial.calls if trial and asks(request.path) else set()
         try:
             if trial and request.method != "GET":
                 await trial.ask_for()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.endpoint import response_answers
+from bench.dialects import response_answers
+from bench.dialects.responses import RESTRICTED, chat_of
 from bench.endpoint.problem import Problem
-from bench.endpoint.responses import RESTRICTED, chat_of
 from bench.endpoint.wire import Chat
 from bench.models.base import Message, Reply, Usage
 from bench.models.tool_calls import ToolCall

@@ -1,21 +1,24 @@
-"""The two APIs in which the endpoint is asked. Both come to the same request, and are answered with the same replies."""
+"""The APIs in which the endpoint is asked. All come to the same request, and are answered with the same replies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.endpoint import answers, response_answers, responses, wire
+from bench.endpoint import answers, wire
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply
+from bench.registry import Part, Registry
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """path           where it is asked, behind /v1
+class Dialect(Part):
+    """An API over HTTP, as clients speak it.
+
+    path           where it is asked, behind /v1
     read           (body, the model's parameters) -> the request; raises Problem
     whole          (replies, number of the request, request) -> the body that carries them
-    begun          (beginning of a reply, number, request) -> the first bytes of such a body
+    begun          (beginning of a reply, number, request) -> the first bytes of this body
     stream         as `whole`, as events; stream_begun: as `begun`
     """
 
@@ -27,12 +30,13 @@ class Dialect:
     stream_begun: Callable[[Reply, int, Chat], Iterator[bytes]]
 
 
-CHAT = Dialect("/chat/completions", wire.chat_of, answers.whole, answers.begun, answers.stream, answers.stream_begun)
-RESPONSES = Dialect(
-    "/responses",
-    responses.chat_of,
-    response_answers.whole,
-    response_answers.begun,
-    response_answers.stream,
-    response_answers.stream_begun,
+CHAT = Dialect(
+    "chat completions",
+    "/chat/completions",
+    wire.chat_of,
+    answers.whole,
+    answers.begun,
+    answers.stream,
+    answers.stream_begun,
 )
+DIALECTS = Registry("dialect", Dialect, f"{__name__}:CHAT")
