@@ -33,6 +33,7 @@ DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
 """What the name of each kind's group of entry points begins with."""
 WINGS = (
+    "bench.tables",
     "bench.frameworks",
     "bench.worlds",
     "bench.studies",

@@ -22,11 +22,11 @@ from records import (
 
 import bench
 from bench.analysis.arms import Condition, arms_of, control_of, missing_trials, require_receipts
-from bench.analysis.usage import usage_ratios
 from bench.errors import ResultsError
 from bench.experiment.record import Outcome
 from bench.models.base import Timing
 from bench.runtime.events import Answered, Event, Stage, Waited
+from bench.tables.usage import usage_ratios
 
 
 def test_importing_bench_loads_neither_pandas_nor_matplotlib() -> None:

@@ -17,10 +17,10 @@ from bench.experiment.record import EndpointTrouble, SessionRecord, TrialRecord
 from bench.models.base import Timing
 from bench.render.table import markdown
 from bench.report.history import history_facts, sandbox_said, sessions_said
-from bench.report.latency_tables import client_time, framework_time, latency_tables, prompt_cache
 from bench.report.report import report_of
 from bench.runtime.events import Called, Event
 from bench.studies.claims.published import load_published
+from bench.tables.latency_tables import client_time, framework_time, latency_tables, prompt_cache
 
 KILLED = (
     SessionRecord("t1", "began", "9 of 9"),

@@ -15,10 +15,10 @@ from bench.analysis.statistics import Mean
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.render.labels import bracketed, condition_columns, model_label, slug
 from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
-from bench.report.failure_tables import NOT_MEASURED
 from bench.report.results import Results
 from bench.report.table_part import TablePart
 from bench.studies.claims.break_even import BreakEven, Rivals, rivals_of
+from bench.tables.failure_tables import NOT_MEASURED
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5

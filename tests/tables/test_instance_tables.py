@@ -14,9 +14,9 @@ from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.table import Table, comma_separated, text_of
-from bench.report.instance_tables import MOST_INSTANCES, by_instance, solved_differences
 from bench.report.report import report_of
 from bench.report.summary import summary_of
+from bench.tables.instance_tables import MOST_INSTANCES, by_instance, solved_differences
 
 SOLVES: Mapping[str, str] = {"static": "abc", "mine": "abcdefgh", "other": "hgfed"}
 """Architecture -> the instances that it solves, of eight."""

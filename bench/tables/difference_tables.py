@@ -10,12 +10,12 @@ from typing import NamedTuple
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COMPARED, COST, SOLVED, Metric
-from bench.analysis.noise import SPLITS, Halves, halves_of
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import PairedMean
 from bench.render.labels import arm_columns, each_arm, model_label
 from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Spent, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
+from bench.tables.noise import SPLITS, Halves, halves_of
 
 ArmPair = tuple[Arm, Arm]
 

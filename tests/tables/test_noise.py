@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.analysis.noise import halves_of
+from bench.tables.noise import halves_of
 
 
 def test_every_split_of_a_few_values_is_compared_once() -> None:

@@ -14,12 +14,12 @@ import pandas as pd
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
-from bench.analysis.looks import TwoLooks, looks
 from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Groups, Share
 from bench.render.labels import arm_columns, condition_label, each_arm, model_label
 from bench.render.table import Number, Rate, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
+from bench.tables.looks import TwoLooks, looks
 
 RERUN_BY = (TOKENS, LATENCY)
 """By what trials that were run again are compared with the rest, beside being solved."""

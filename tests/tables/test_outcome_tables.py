@@ -13,10 +13,10 @@ from bench.analysis.statistics import mean_of, share_of
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.limits import coverage_said, noted
 from bench.render.table import Table, markdown
-from bench.report.outcome_tables import ranking_warnings, reruns
 from bench.report.page import page_of
 from bench.report.results import Results
 from bench.report.tables import all_tables
+from bench.tables.outcome_tables import ranking_warnings, reruns
 
 
 def ended(architecture: str, *outcomes: Outcome) -> list[TrialRecord]:

@@ -17,13 +17,13 @@ from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
 from bench.render.labels import model_label
 from bench.render.table import Spent, comma_separated, text_of
-from bench.report.model_figures import model_figures
 from bench.report.page import page_of
 from bench.report.report import report_of
 from bench.report.results import Results
 from bench.report.summary import summary_of
 from bench.report.tables import all_tables
 from bench.runtime.events import Event
+from bench.tables.model_figures import model_figures
 
 DEAR, CHEAP = "dear (SIMULATED)", "cheap (SIMULATED)"
 PLACE = 5

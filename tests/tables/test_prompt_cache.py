@@ -15,9 +15,9 @@ from records import called, run_of, trial
 from scipy import stats
 
 import bench
-from bench.analysis.prompt_cache import PromptCache, prompt_caches
 from bench.analysis.statistics import parts_of
 from bench.runtime.events import Called
+from bench.tables.prompt_cache import PromptCache, prompt_caches
 
 RESULTS = Path(__file__).parents[2] / "results"
 

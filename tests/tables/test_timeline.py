@@ -10,7 +10,7 @@ from records import recovered, run_of, smooth, trial
 from bench.analysis.arms import arms_of
 from bench.experiment.record import TrialRecord
 from bench.render.drawing import style
-from bench.report.timeline import struck_trials, timeline
+from bench.tables.timeline import struck_trials, timeline
 
 STRUCK = {"static": (1, 3), "runtime_structured": (2, 3)}
 

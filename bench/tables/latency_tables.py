@@ -9,13 +9,13 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.analysis.lived import live_seconds_of
-from bench.analysis.prompt_cache import PromptCache, Reading, prompt_caches
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import PartEstimate
 from bench.experiment.history import LiveSeconds
 from bench.render.labels import model_label
 from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table, TableColumn, table_of
 from bench.report.table_part import TablePart
+from bench.tables.prompt_cache import PromptCache, Reading, prompt_caches
 
 NOT_TOLD = "not told by this server"
 ModelAndArm = tuple[str, LiveSeconds]

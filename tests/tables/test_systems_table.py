@@ -11,7 +11,7 @@ from trials import SYSTEMS
 from bench.analysis.arms import arms_of
 from bench.analysis.ledger import ACCOUNTS
 from bench.render.table import Estimate, markdown
-from bench.report.systems_table import systems
+from bench.tables.systems_table import systems
 
 
 def test_a_run_of_our_own_architectures_alone_has_no_such_table(tmp_path: Path) -> None:

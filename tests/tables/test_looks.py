@@ -11,9 +11,9 @@ from records import called, edit_manifest, trial, write_run
 import bench
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
-from bench.analysis.looks import looks
 from bench.experiment.record import TrialRecord
-from bench.report.outcome_tables import two_looks
+from bench.tables.looks import looks
+from bench.tables.outcome_tables import two_looks
 
 EARLIER = {"m": {"kind": "openai", "cache": True, "cache_from": [{"name": "earlier", "digest": "0"}]}}
 

@@ -12,10 +12,10 @@ from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
 from bench.render.drawing import style
 from bench.render.table import Table, markdown
-from bench.report.recovery_rates import recovery_figures, recovery_tables
 from bench.report.results import Results
 from bench.report.summary import summary_of
 from bench.report.tables import all_tables
+from bench.tables.recovery_rates import recovery_figures, recovery_tables
 
 
 def records(outcomes: dict[str, tuple[Outcome, Outcome]], scenario: str = "demo") -> list[TrialRecord]:

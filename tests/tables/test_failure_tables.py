@@ -11,8 +11,8 @@ from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
 from bench.render.table import Table, text_of
-from bench.report.failure_tables import failure_tables
 from bench.studies.claims.published import load_published
+from bench.tables.failure_tables import failure_tables
 
 
 def struck(

@@ -1,0 +1,17 @@
+"""The wing of tables: the tables and figures that every report has, with the reckonings that only they need."""
+
+ENTRIES = {
+    "tables": (
+        "bench.tables.failure_tables:PARTS",
+        "bench.tables.recovery_rates:PARTS",
+        "bench.tables.comparison:PARTS",
+        "bench.tables.outcome_tables:PARTS",
+        "bench.tables.systems_table:PARTS",
+        "bench.tables.difference_tables:PARTS",
+        "bench.tables.instance_tables:PARTS",
+        "bench.tables.account_tables:PARTS",
+        "bench.tables.latency_tables:PARTS",
+    ),
+    "figures": ("bench.tables.arm_figures:PARTS",),
+}
+"""What it brings, by kind (`bench.registry.WINGS`), in the order in which tables stand within a section."""
