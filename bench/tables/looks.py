@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from bench.analysis.arms import Arm, Arms, Condition, pairs_of, share_in
 from bench.analysis.frames import Run
@@ -67,6 +66,8 @@ def _p(arms: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> f
             solved[instance] += bool(held)
     samples = [np.array([solved[instance] for instance in sorted(side)], dtype=float) for side in (taken, new)]
     rng = np.random.default_rng(0)
+    from scipy import stats  # noqa: PLC0415  it takes half a second, and few runs were looked at twice
+
     tested = stats.permutation_test(samples, _gap, n_resamples=RESAMPLES, vectorized=True, rng=rng)
     return float(tested.pvalue)
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from bench.analysis.statistics import (
     Denominators,
@@ -24,6 +25,7 @@ from bench.analysis.statistics import (
     Share,
     amount_of,
     by_unit,
+    exact_share,
     generator,
     groups_differ,
     has_width,
@@ -207,6 +209,20 @@ def test_the_flips_are_all_counted(differences: list[float]) -> None:
     assert found.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
 
 
+def test_flips_are_those_of_scipy() -> None:
+    few = [3.0, -1.0, 4.0, 4.0, 1.5, -2.5, 6.0]
+    of_scipy = stats.permutation_test((few,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=True)
+    assert paired_test(by_number(few), nothing(7)).p == pytest.approx(of_scipy.pvalue, rel=1e-12)
+    many, rng = np.asarray([float(n % 11) - 4 for n in range(40)]), generator()
+    drawn = stats.monte_carlo_test(many, lambda size: many * (1 - 2 * rng.integers(0, 2, size, dtype=np.int8)), np.mean)
+    assert paired_test(by_number(many.tolist()), nothing(40)).p == drawn.pvalue
+
+
+def test_sums_that_differ_by_rounding_alone_are_equal() -> None:
+    differences = [0.1, 0.2, -0.3, 0.7, -0.7, 0.6, -0.6] * 3  # their sum is 0, but not to the last digit
+    assert paired_test(by_number(differences), nothing(21)).p == 1.0
+
+
 def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
     found = paired_test(of({1: 5.0, 2: 9.0, 3: 7.0}), of({1: 1.0, 2: 1.0, 3: 1.0}))
     assert (found.p, found.least) == (0.25, 0.25)
@@ -265,6 +281,15 @@ def test_a_share_has_wilsons_interval() -> None:
     found = share_of(8, 10)
     assert found.rate == 0.8
     assert [found.low, found.high] == pytest.approx([0.490162, 0.943318], abs=1e-6)
+
+
+def test_intervals_of_shares_are_those_of_scipy() -> None:
+    for n in (1, 7, 60):
+        for k in range(n + 1):
+            test = stats.binomtest(k, n)
+            for share, method in ((share_of(k, n), "wilson"), (exact_share(k, n), "exact")):
+                interval = test.proportion_ci(0.95, method=method)
+                assert [share.low, share.high] == pytest.approx([interval.low, interval.high], abs=1e-12)
 
 
 def test_a_share_of_none_or_all_still_has_an_interval() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from bench.analysis.statistics.intervals import t_quantile
 from bench.analysis.statistics.significance import DRAWN, generator
@@ -38,5 +38,5 @@ def percentiles(again: Numbers, units: int) -> tuple[float, float]:
     """
     reach = t_quantile(units - 1) * math.sqrt(units / (units - 1))
     ordered = np.sort(again)
-    beyond = int(stats.norm.sf(reach) * len(ordered))
+    beyond = int(special.ndtr(-reach) * len(ordered))
     return float(ordered[beyond]), float(ordered[-1 - beyond])

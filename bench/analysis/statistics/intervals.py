@@ -9,7 +9,7 @@ from functools import cache
 from typing import Literal
 
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from bench.analysis.measure import Measure
 from bench.analysis.statistics.methods import ends
@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 @cache
 def t_quantile(degrees: int) -> float:
     """Return the quantile of Student's distribution for a two-sided 95% interval."""
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+    return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
 @dataclass(frozen=True)

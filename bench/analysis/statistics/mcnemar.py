@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common
 from bench.analysis.statistics.intervals import CONFIDENCE
@@ -44,7 +44,7 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
     discordant pair is as likely to be the one arm's as the other's. Where instances have several pairs these are alike, and
     the signs of the instances' mean differences are flipped (`paired_test`), which for one pair each is the same test.
 
-    Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution, by scipy; Fisher, The Design of Experiments
+    Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution; Fisher, The Design of Experiments
     (1935), section 21, for flips by cluster, whatever is alike within one.
     """
     of_first, other = in_common(first, second)
@@ -56,8 +56,8 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
         return PairedTest(0, None, None)
     if not discordant:
         return PairedTest(table.pairs, 1.0, 1.0)
-    p = float(stats.binomtest(table.first, discordant).pvalue)
-    return PairedTest(table.pairs, p, min(1.0, 2 / 2**discordant))
+    as_one_sided = sum(math.comb(discordant, fewer) for fewer in range(min(table.first, table.second) + 1))
+    return PairedTest(table.pairs, min(1.0, 2 * as_one_sided / 2**discordant), min(1.0, 2 / 2**discordant))
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,6 @@ def required_instances(
 
 
 def _connor(discordant: float, difference: float, power: float) -> int:
-    level, reached = (float(stats.norm.ppf(probability)) for probability in ((1 + CONFIDENCE) / 2, power))
+    level, reached = (float(special.ndtri(probability)) for probability in ((1 + CONFIDENCE) / 2, power))
     spread = level * math.sqrt(discordant) + reached * math.sqrt(discordant - difference**2)
     return math.ceil((spread / difference) ** 2)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-from scipy import optimize
 
 from bench.analysis.statistics.bootstrap import Numbers
 from bench.analysis.statistics.intervals import t_quantile
@@ -33,6 +32,8 @@ def parts_of(
     least squares without that bound: a part that is held at 0 would show no scatter. `reports/calibration` has
     its coverage.
     """
+    from scipy import optimize  # noqa: PLC0415  it takes a fifth of a second, and who compares arms needs none of it
+
     rows, sums = np.asarray(amounts, dtype=float), np.asarray(totals, dtype=float)
     if not len(rows) or len(rows) <= rows.shape[1]:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 from bench.analysis.statistics.intervals import CONFIDENCE, Mean, t_quantile
 
@@ -39,15 +39,15 @@ def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> Requ
     if not difference or not pilot.sd:
         return None
     degrees = pilot.n - 1
-    upper = pilot.sd * math.sqrt(degrees / float(stats.chi2.ppf(1 - CAUTION, degrees)))
+    upper = pilot.sd * math.sqrt(degrees / float(2 * special.gammaincinv(degrees / 2, 1 - CAUTION)))
     return RequiredPairs(_pairs(abs(difference) / pilot.sd, power), _pairs(abs(difference) / upper, power))
 
 
 def _pairs(effect: float, power: float) -> int:
     """`effect`: the difference by its standard deviation."""
     level = (1 + CONFIDENCE) / 2
-    z = float(stats.norm.ppf(level))
-    pairs = ((z + float(stats.norm.ppf(power))) / effect) ** 2
+    z = float(special.ndtri(level))
+    pairs = ((z + float(special.ndtri(power))) / effect) ** 2
     if pairs > LARGE:
         return math.ceil(pairs + z**2 / 2)
     n = max(2, math.floor(pairs))
@@ -60,4 +60,4 @@ def power_of(effect: float, pairs: int) -> float:
     """Return the power of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
     critical = t_quantile(pairs - 1)
     shift = effect * math.sqrt(pairs)
-    return float(stats.nct.sf(critical, pairs - 1, shift) + stats.nct.cdf(-critical, pairs - 1, shift))
+    return float(special.nctdtr(pairs - 1, -shift, -critical) + special.nctdtr(pairs - 1, shift, -critical))

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from scipy import stats
+from scipy import special
 
 from bench.analysis.statistics.clusters import Pair, effective_number, in_common
 from bench.analysis.statistics.intervals import CONFIDENCE
 
-NORMAL = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 """The quantile of the normal distribution for a two-sided 95% interval."""
 
 
@@ -31,27 +31,26 @@ class Share:
 
 @cache
 def share_of(k: int, n: int) -> Share:
-    """Source: Wilson, Probable inference, JASA 22 (1927), by scipy. Raises ValueError unless 0 <= k <= n."""
+    """Source: Wilson, Probable inference, JASA 22 (1927). Raises ValueError unless 0 <= k <= n."""
     if not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is no share")
     if n == 0:
         return Share(k, n, None, None, None)
-    interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Share(k, n, k / n, float(interval.low), float(interval.high))
+    return Share(k, n, k / n, *wilson(k / n, n))
 
 
 @cache
 def exact_share(k: int, n: int) -> Share:
     """The share with the exact interval in the place of Wilson's: for rates near 0 and 1, of which a guarantee is asked.
 
-    Source: Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934), by scipy. Raises ValueError
-    unless 0 <= k <= n.
+    Source: Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934). Raises ValueError unless
+    0 <= k <= n.
     """
     share = share_of(k, n)
     if n == 0:
         return share
-    interval = stats.binomtest(k, n).proportion_ci(CONFIDENCE, method="exact")
-    return replace(share, low=float(interval.low), high=float(interval.high))
+    low, high = _clopper_pearson(k, n)
+    return replace(share, low=low, high=high)
 
 
 def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
@@ -69,24 +68,29 @@ def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> S
     """The exact share of values, each of the instance beside it. Clopper and Pearson's interval takes the number of values that
     they count for (`effective_number`): where all or none of several instances held, which hides their likeness, one of each.
 
-    Source: Korn and Graubard, Survey Methodology 24 (1998), by the quantiles of the beta distribution.
+    Source: Korn and Graubard, Survey Methodology 24 (1998).
     """
     n, k = len(held), sum(map(bool, held))
     number = effective_number(instances, [float(success) for success in held])
     if number == n:
         return exact_share(k, n)
-    few, below = k / n * number, (1 - CONFIDENCE) / 2
-    low = float(stats.beta.ppf(below, few, number - few + 1)) if k else 0.0
-    high = float(stats.beta.isf(below, few + 1, number - few)) if k < n else 1.0
-    return Share(k, n, k / n, low, high, len(set(instances)))
+    return Share(k, n, k / n, *_clopper_pearson(k / n * number, number), len(set(instances)))
+
+
+def _clopper_pearson(k: float, n: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of k of n, which need not be whole numbers: quantiles of two beta distributions."""
+    below = (1 - CONFIDENCE) / 2
+    low = float(special.betaincinv(k, n - k + 1, below)) if k > 0 else 0.0
+    high = float(special.betainccinv(k + 1, n - k, below)) if k < n else 1.0
+    return low, high
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of a rate, for a number of values that need not be whole."""
+    """Wilson's interval of a rate, for a number of values that need not be whole; it ends at 0 or 1 where the rate does."""
     z2 = NORMAL**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return centre - half if rate > 0 else 0.0, centre + half if rate < 1 else 1.0
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy import stats
-
-from bench.analysis.statistics import CONFIDENCE, share_of
+from bench.analysis.statistics import share_of
+from bench.analysis.statistics.intervals import t_quantile
 from bench.studies.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.studies.claims.published import MeanAndSd, Published
 
@@ -63,7 +62,7 @@ def _half_width(value: MeanAndSd, runs: int | None) -> float:
     """Return the half width of the published mean's interval; 0 where no sd was published."""
     if not value.sd or not runs or runs < 2:
         return 0.0
-    return float(stats.t.ppf((1 + CONFIDENCE) / 2, runs - 1)) * value.sd / math.sqrt(runs)
+    return t_quantile(runs - 1) * value.sd / math.sqrt(runs)
 
 
 def _rate(published: Published, claim: RateClaim) -> PublishedRange:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from scipy import stats
+from scipy import special
 
 from bench.analysis.statistics import CONFIDENCE, Mean, Share, required_pairs
 from bench.analysis.statistics.power import POWER
@@ -39,14 +39,14 @@ def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
 
 def trials_without_one(tolerance: float) -> int:
     """Independent trials without a counterexample after which Wilson's interval ends within the tolerance of none."""
-    z2 = float(stats.norm.ppf((1 + CONFIDENCE) / 2)) ** 2
+    z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2
     return math.ceil(z2 * (1 - tolerance) / tolerance)
 
 
 def _for_rate(rate: float, bound: float) -> int | None:
     if rate == bound:
         return None
-    level, power = float(stats.norm.ppf((1 + CONFIDENCE) / 2)), float(stats.norm.ppf(POWER))
+    level, power = float(special.ndtri((1 + CONFIDENCE) / 2)), float(special.ndtri(POWER))
     spread = level * math.sqrt(bound * (1 - bound)) + power * math.sqrt(rate * (1 - rate))
     return max(2, math.ceil((spread / (rate - bound)) ** 2))
 
