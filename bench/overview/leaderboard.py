@@ -11,8 +11,9 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.analysis.per_solved import PerSolved, per_solved
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import BoundedNumber, Cell, Estimate, Rate, Spent
 from bench.render.labels import model_label
-from bench.render.table import BoundedNumber, Cell, Estimate, Rate, Spent, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from bench.experiment.cost import Tariff
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_manifest
 from bench.experiment.record import RECORD, Outcome, SessionRecord, TrialRecord
-from bench.render.table import Cell, Number, Table, TableColumn, table_of
+from bench.render.cells import Cell, Number
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.html import rendered, source
 from bench.runtime.events import Called, Judged, of_kind
 

@@ -16,8 +16,9 @@ from bench.errors import ResultsError
 from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
 from bench.overview.leaderboard import ArmOfRun, boards_of
+from bench.render.cells import BoundedNumber, Estimate, Linked, Rate
 from bench.render.labels import each_arm
-from bench.render.table import BoundedNumber, Estimate, Linked, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.claims_part import CLAIMS
 from bench.report.html import rendered, source
 from bench.report.results import claims_of

@@ -11,9 +11,10 @@ from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.regression.compare import EQUAL, ArmComparison, ArmDifference, Comparison
+from bench.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, text_of
 from bench.render.labels import model_label
 from bench.render.limits import coverage_said, noted
-from bench.render.table import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, Table, TableColumn, table_of, text_of
+from bench.render.table import Table, TableColumn, table_of
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from bench.analysis.per_solved import PerSolved
 from bench.analysis.statistics import Limit, Mean, RateDifference, Ratio, Share, limits_of
-from bench.render.table import Estimate, Rate, RateGap, Spent, Table
+from bench.render.cells import Estimate, Rate, RateGap, Spent
+from bench.render.table import Table
 
 Limited = Mean | Ratio | Share | RateDifference
 

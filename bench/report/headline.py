@@ -9,8 +9,8 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import COST, FIRST_ROUND, METRICS
 from bench.analysis.per_solved import per_solved
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import BoundedNumber
 from bench.render.labels import extremes_said, listed, model_label, plural
-from bench.render.table import BoundedNumber
 
 MODELS = 2
 """Models that a run has at least where they are compared."""

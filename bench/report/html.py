@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bench.render.cells import Cell, text_of
 from bench.render.escaping import escape_terminal
-from bench.render.table import Cell, text_of
 
 if TYPE_CHECKING:
     from bench.render.drawing import Picture  # which imports matplotlib, for which the index of runs should not wait

@@ -15,10 +15,11 @@ from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, amount_of, by_unit
 from bench.answers.formats import DEFAULT
 from bench.errors import ResultsError
+from bench.render.cells import Cell, Estimate, Rate, RateGap
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of, whisker
-from bench.render.table import Cell, Estimate, Rate, RateGap, Table
+from bench.render.table import Table
 
 ASIDE = ("answer_format", "response_format", "recording", "cache_from")
 """Parameters in which the same model may differ from one format to another."""

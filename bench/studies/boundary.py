@@ -20,9 +20,10 @@ from bench.analysis.frames import Run
 from bench.architectures.form import STRENGTHS, Commit, Signal
 from bench.errors import ResultsError
 from bench.experiment.architecture_entry import ArchitectureEntry
+from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import slug
-from bench.render.table import BoundedNumber, Cell, Table
+from bench.render.table import Table
 from bench.studies.contrasts import MeanContrast, interaction, main_effect
 from bench.worlds.environment.damage import DAMAGES
 

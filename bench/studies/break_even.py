@@ -17,10 +17,11 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import SPENT, Metric
 from bench.analysis.per_solved import PerSolved, per_solved
 from bench.analysis.statistics import Share
+from bench.render.cells import Cell, Number, Rate, Spent
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import plain_log, signs_of
-from bench.render.table import Cell, Number, Rate, Spent, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.crossing import Crossing, crossing, crossing_of, trials_in_both
 from bench.studies.plans import failure_rates

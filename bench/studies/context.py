@@ -9,10 +9,11 @@ from bench.analysis.arms import Arm, Arms, Condition, arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean, by_unit, mean_of
 from bench.errors import ResultsError
+from bench.render.cells import Cell, Estimate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
 from bench.render.marks import joined, signs_of
-from bench.render.table import Cell, Estimate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 
 

@@ -13,10 +13,11 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
 from bench.errors import ResultsError
 from bench.experiment.plan_entries import FaultEntry
+from bench.render.cells import Cell, Estimate, Rate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
 from bench.render.marks import joined, signs_of
-from bench.render.table import Cell, Estimate, Rate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.context import slope_of
 from bench.studies.plans import single_faults

@@ -13,9 +13,10 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share
 from bench.errors import ResultsError
 from bench.experiment.plan_entries import FaultEntry
+from bench.render.cells import Cell, Rate
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Cell, Rate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
 

@@ -20,9 +20,10 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import Cell, Rate
 from bench.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Cell, Rate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
 from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control

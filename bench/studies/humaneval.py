@@ -15,6 +15,7 @@ from bench.analysis.arms import Arm, arms_of
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import Rate
 from bench.render.drawing import (
     BLACK,
     BLUE,
@@ -33,7 +34,7 @@ from bench.render.drawing import (
     legend_of,
 )
 from bench.render.labels import arm_columns, each_arm, model_label, slug
-from bench.render.table import Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 PROBLEMS = 164

@@ -14,9 +14,10 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, share_by_instance
 from bench.errors import ResultsError
 from bench.models.bank import BankedReply
+from bench.render.cells import Number, Rate
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Number, Rate, Table
+from bench.render.table import Table
 from bench.scenario import Json
 from bench.studies.by_model import by_model
 from bench.worlds.bank import banked

@@ -15,9 +15,10 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.render.cells import BoundedNumber, Cell, Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import BoundedNumber, Cell, Number, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
 from bench.worlds.environment.damage import DAMAGES

@@ -29,10 +29,11 @@ from bench.experiment.reading import read_records, read_texts
 from bench.experiment.record import TrialRecord, latest
 from bench.packs import load_pack
 from bench.paths import PACKS
+from bench.render.cells import BoundedNumber, Cell, Number, Rate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panels
 from bench.render.labels import slug
 from bench.render.marks import bounded, signs_of
-from bench.render.table import BoundedNumber, Cell, Number, Rate, Table
+from bench.render.table import Table
 from bench.runtime.events import of_kind
 from bench.studies.contrasts import MeanContrast, contrast_of, interaction, main_effect
 from bench.worlds.environment import Environment, World

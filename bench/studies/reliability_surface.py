@@ -22,10 +22,11 @@ from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 from bench.experiment.plan_entries import FaultEntry
 from bench.packs.equivalents import level_of, task_of
+from bench.render.cells import NOTHING, BoundedNumber, Cell
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import NOTHING, BoundedNumber, Cell, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 
 MIXED = "mixed"

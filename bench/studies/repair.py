@@ -22,10 +22,11 @@ from bench.analysis.statistics import (
     share_by_instance,
 )
 from bench.errors import ResultsError
+from bench.render.cells import Cell, Estimate, Rate, RateGap
 from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import whisker
-from bench.render.table import Cell, Estimate, Rate, RateGap, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 
 UNTOLD = "none"

@@ -14,10 +14,11 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, share_by_instance
 from bench.errors import ResultsError
 from bench.models.erring import ErringRepair, RepairSignal
+from bench.render.cells import Rate
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import bounded, signs_of
-from bench.render.table import Rate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.worlds.bank import repairs
 

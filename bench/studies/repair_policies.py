@@ -18,9 +18,10 @@ from bench.analysis.merge import records_of
 from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord, latest
+from bench.render.cells import Cell, Estimate
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Cell, Estimate, Table
+from bench.render.table import Table
 from bench.runtime.events import Answered, Called, Committed, Event, Judged
 from bench.studies.by_model import by_model
 

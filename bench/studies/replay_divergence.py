@@ -29,9 +29,10 @@ from bench.experiment.reading import read_records
 from bench.experiment.record import TrialRecord, latest
 from bench.models.bank import BankedReply
 from bench.packs.equivalents import task_of
+from bench.render.cells import BoundedNumber, Cell, Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import BoundedNumber, Cell, Number, Table
+from bench.render.table import Table
 from bench.runtime.events import of_kind
 from bench.studies.contrasts import MeanContrast, contrast_of
 from bench.worlds.bank import banked

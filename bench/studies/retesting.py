@@ -16,8 +16,9 @@ from bench.analysis.statistics import amount_of, mean_of, share_of
 from bench.bounds import BoundedTable, Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
+from bench.render.cells import Cell, Estimate, Rate
 from bench.render.drawing import PALE, Picture, finish, panels
-from bench.render.table import Cell, Estimate, Rate, Table
+from bench.render.table import Table
 from bench.studies.patch_loop.arms import ARMS
 from bench.studies.patch_loop.case import case_of
 from bench.studies.patch_loop.loop import DISRUPTIONS, LoopResult, run_loop

@@ -16,10 +16,11 @@ from bench.analysis.arms import Arm, Condition, arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import PairedMean
 from bench.errors import ResultsError
+from bench.render.cells import Cell, Estimate
 from bench.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of
-from bench.render.table import Cell, Estimate, Table
+from bench.render.table import Table
 from bench.studies.by_model import by_model
 from bench.studies.claims.published import load_published
 from bench.studies.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity

@@ -16,8 +16,9 @@ from bench.analysis.statistics import Share, share_of
 from bench.bounds import Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
+from bench.render.cells import Cell, Rate
 from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
-from bench.render.table import Cell, Rate, Table
+from bench.render.table import Table
 from bench.studies.mutants import Mutants, Survivor, mutants_of
 from bench.wording import first_violation
 

@@ -12,8 +12,9 @@ from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.metrics import SPENT, Metric
 from bench.analysis.per_solved import per_solved
+from bench.render.cells import Number, Spent
 from bench.render.labels import arm_columns, each_arm, model_label
-from bench.render.table import Number, Spent, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.tables.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_ratios
 

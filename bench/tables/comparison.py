@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from bench.analysis.arms import Arm, Arms, Condition, control_of, tokens_over
 from bench.analysis.frames import Run
 from bench.analysis.metrics import RETRY_TOKENS, SCORE, SOLVED, Metric, costs
+from bench.render.cells import Estimate, Rate
 from bench.render.labels import condition_label, slug
-from bench.render.table import Estimate, Rate, Table, TableColumn
+from bench.render.table import Table, TableColumn
 from bench.report.table_part import TablePart
 
 

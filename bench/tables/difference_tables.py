@@ -12,8 +12,9 @@ from bench.analysis.frames import Run
 from bench.analysis.metrics import COMPARED, COST, SOLVED, Metric
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import PairedMean
+from bench.render.cells import Cell, Estimate, Number, Rate, RateGap, Spent
 from bench.render.labels import arm_columns, each_arm, model_label
-from bench.render.table import Cell, Estimate, Number, Rate, RateGap, Spent, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.tables.noise import SPLITS, Halves, halves_of
 

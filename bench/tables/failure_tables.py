@@ -18,8 +18,9 @@ from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE,
 from bench.analysis.published import PublishedFigures, PublishedMean
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import BoundedNumber, Cell, Estimate, PublishedNumber
 from bench.render.labels import arm_columns, condition_columns, each_arm
-from bench.render.table import BoundedNumber, Cell, Estimate, PublishedNumber, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 NOT_MEASURED = "not measured"

@@ -13,8 +13,9 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import CONFIDENCE, Pair, PairedTest, TwoByTwo
 from bench.analysis.statistics.mcnemar import TEN_POINTS
 from bench.analysis.statistics.power import POWER
+from bench.render.cells import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf
 from bench.render.labels import condition_columns, model_label, slug
-from bench.render.table import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 MOST_INSTANCES = 60

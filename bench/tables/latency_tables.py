@@ -12,8 +12,9 @@ from bench.analysis.lived import live_seconds_of
 from bench.analysis.published import PublishedFigures
 from bench.analysis.statistics import PartEstimate
 from bench.experiment.history import LiveSeconds
+from bench.render.cells import NOTHING, BoundedNumber, Cell, Number
 from bench.render.labels import model_label
-from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.tables.prompt_cache import PromptCache, Reading, prompt_caches
 

@@ -16,8 +16,9 @@ from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
 from bench.analysis.metrics import LATENCY, TOKENS, Metric
 from bench.analysis.statistics import Denominators, Groups, Share
+from bench.render.cells import Number, Rate
 from bench.render.labels import arm_columns, condition_label, each_arm, model_label
-from bench.render.table import Number, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.tables.looks import TwoLooks, looks
 

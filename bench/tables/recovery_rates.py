@@ -12,10 +12,11 @@ from bench.analysis.frames import Run
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import BoundedNumber, Rate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
 from bench.render.labels import arm_columns, bracketed, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import BoundedNumber, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 

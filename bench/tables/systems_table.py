@@ -7,8 +7,9 @@ from bench.analysis.frames import Run
 from bench.analysis.ledger import ACCOUNTS
 from bench.analysis.statistics import Mean, amount_of, by_unit
 from bench.architectures.registry import ARCHITECTURES
+from bench.render.cells import Estimate, Rate
 from bench.render.labels import arm_columns, each_arm
-from bench.render.table import Estimate, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 

@@ -9,7 +9,7 @@ from study_runs import run_of_matrix
 
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
-from bench.render.table import text_of
+from bench.render.cells import text_of
 from bench.worlds.scorecard.build import scorecard_of
 from bench.worlds.scorecard.tables import glance
 

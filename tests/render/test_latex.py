@@ -7,9 +7,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.render.cells import Cell, Number
 from bench.render.escaping import escape_latex
 from bench.render.latex import CELL, READABLE, latex, latex_document
-from bench.render.table import Cell, Number, Table
+from bench.render.table import Table
 from tests.render.test_table import TABLE
 
 

@@ -18,7 +18,8 @@ from records import called, experiment, recovered, trial, write_with_texts
 
 import bench
 from bench.experiment.record import TrialRecord
-from bench.render.table import Number, Table
+from bench.render.cells import Number
+from bench.render.table import Table
 from bench.report.page import page_of
 from bench.report.page_html import as_html
 from bench.report.results import Results

@@ -21,7 +21,8 @@ from bench.analysis.merge import merge
 from bench.analysis.statistics import share_of
 from bench.digests import digest_of
 from bench.errors import ResultsError
-from bench.render.table import PublishedNumber, Rate, Table
+from bench.render.cells import PublishedNumber, Rate
+from bench.render.table import Table
 from bench.report import trace as traces
 from bench.report.page import page_of
 from bench.report.page_html import as_html

@@ -10,7 +10,8 @@ from records import recovered, run_of, trial, undamaged
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
-from bench.render.table import Table, text_of
+from bench.render.cells import text_of
+from bench.render.table import Table
 from bench.studies.claims.published import load_published
 from bench.tables.failure_tables import failure_tables
 

@@ -13,7 +13,8 @@ from records import recovered, run_of, smooth, trial
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
-from bench.render.table import Table, comma_separated, text_of
+from bench.render.cells import text_of
+from bench.render.table import Table, comma_separated
 from bench.report.report import report_of
 from bench.report.summary import summary_of
 from bench.tables.instance_tables import MOST_INSTANCES, by_instance, solved_differences

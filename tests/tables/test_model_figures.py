@@ -14,9 +14,10 @@ from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.analysis.per_solved import per_solved
 from bench.experiment.record import Outcome, TrialRecord
+from bench.render.cells import Spent, text_of
 from bench.render.drawing import style
 from bench.render.labels import model_label
-from bench.render.table import Spent, comma_separated, text_of
+from bench.render.table import comma_separated
 from bench.report.page import page_of
 from bench.report.report import report_of
 from bench.report.results import Results

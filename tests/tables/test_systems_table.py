@@ -10,7 +10,8 @@ from trials import SYSTEMS
 
 from bench.analysis.arms import arms_of
 from bench.analysis.ledger import ACCOUNTS
-from bench.render.table import Estimate, markdown
+from bench.render.cells import Estimate
+from bench.render.table import markdown
 from bench.tables.systems_table import systems
 
 

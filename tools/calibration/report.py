@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 
 from bench.analysis.statistics import METHODS, share_of
 from bench.analysis.statistics.limits import BEARABLE, NAMES
+from bench.render.cells import Rate
 from bench.render.drawing import (
     BLACK,
     BLUE,
@@ -32,7 +33,7 @@ from bench.render.drawing import (
     panels,
     style,
 )
-from bench.render.table import Rate, Table, markdown
+from bench.render.table import Table, markdown
 from bench.render.table import comma_separated as table_csv
 
 FALSE = 0.06

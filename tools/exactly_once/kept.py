@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.analysis.statistics import Share, exact_share
+from bench.render.cells import AdjustedP, Cell, Number, Rate
 from bench.render.limits import noted
-from bench.render.table import AdjustedP, Cell, Number, Rate, Table
+from bench.render.table import Table
 from bench.studies.claims.published import Published
 from bench.studies.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
 from bench.studies.claims.verdicts import VERDICTS

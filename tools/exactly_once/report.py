@@ -10,8 +10,9 @@ from exactly_once.kills import Killed
 
 from bench.analysis.frames import Run
 from bench.analysis.statistics import exact_share
+from bench.render.cells import Cell, Rate
 from bench.render.drawing import style
-from bench.render.table import Cell, Rate, Table, comma_separated, markdown
+from bench.render.table import Table, comma_separated, markdown
 from bench.studies.claims.published import Published, load_others
 from bench.studies.claims.table import name_of, other_claims
 from bench.studies.claims.verdicts import judge_each

@@ -13,8 +13,9 @@ from reliability.measured import HEADINGS, PROMISED, missed
 from reliability.promises import PROMISES, Promise
 from scipy import stats
 
+from bench.render.cells import Cell, Number
 from bench.render.escaping import escape_markdown
-from bench.render.table import Cell, Number, Table, markdown
+from bench.render.table import Table, markdown
 
 PREFACE = Path(__file__).with_name("preface.md")
 LOAD = Promise("load", "however many calls are in flight, none fails by our doing", "the calls of our runs under load", ())

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 from scale.runs import RUN
 
-from bench.render.table import Number, Table, markdown
+from bench.render.cells import Number
+from bench.render.table import Table, markdown
 
 PREFACE = """# Scale
 

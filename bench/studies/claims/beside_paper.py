@@ -19,6 +19,7 @@ from bench.analysis.lived import live_seconds_of
 from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS
 from bench.analysis.statistics import Ratio
 from bench.experiment.config import FAULT_FREE
+from bench.render.cells import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate
 from bench.render.drawing import (
     BLACK,
     BLUE,
@@ -33,7 +34,7 @@ from bench.render.drawing import (
 )
 from bench.render.labels import bracketed, condition_label, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded
-from bench.render.table import NOTHING, BoundedNumber, Cell, Estimate, PublishedNumber, Rate, Table
+from bench.render.table import Table
 from bench.report.figure_part import FigurePart
 from bench.report.table_part import TablePart
 from bench.studies.claims.judging import figures

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import Condition
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
+from bench.render.cells import BoundedNumber, Cell, Estimate, Number
 from bench.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.render.labels import bracketed, condition_columns, model_label, slug
-from bench.render.table import BoundedNumber, Cell, Estimate, Number, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.results import Results
 from bench.report.table_part import TablePart
 from bench.studies.claims.break_even import BreakEven, Rivals, rivals_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.analysis.metrics import METRICS
 from bench.analysis.statistics import Share
-from bench.render.table import NOTHING, BoundedNumber, Cell, Number, Rate
+from bench.render.cells import NOTHING, BoundedNumber, Cell, Number, Rate
 from bench.studies.claims.claim import Claim, DegradationClaim, PartClaim, RateClaim, RatioClaim
 from bench.studies.claims.verdicts import Judgement
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bench.analysis.frames import Run
 from bench.analysis.published import PublishedFigures
 from bench.analysis.replies import KINDS, MALFORMED
+from bench.render.cells import Number, Rate
 from bench.render.labels import model_label
-from bench.render.table import Number, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.runtime.verification import ViolationKind
 from bench.studies.claims.natural import Rejections, natural_failures

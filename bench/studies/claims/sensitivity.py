@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bench.analysis.frames import Run
+from bench.render.cells import Cell
 from bench.render.labels import model_label
-from bench.render.table import Cell, Table
+from bench.render.table import Table
 from bench.studies.claims.claim import is_structural
 from bench.studies.claims.published import Published
 from bench.studies.claims.verdicts import Judgement, judge_all

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from bench.analysis.frames import Run
 from bench.analysis.statistics import limits_of
+from bench.render.cells import AdjustedP, Cell, text_of
 from bench.render.labels import listed, model_label, slug
 from bench.render.limits import noted
-from bench.render.table import AdjustedP, Cell, Table, text_of
+from bench.render.table import Table
 from bench.report.summary import SummaryFinding
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
 from bench.studies.claims.claim import DegradationClaim, RateClaim

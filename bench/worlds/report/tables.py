@@ -11,8 +11,9 @@ import pandas as pd
 
 from bench.analysis.arms import Arm, Arms, share_in
 from bench.analysis.frames import Run
+from bench.render.cells import Number, Rate
 from bench.render.labels import arm_columns, each_arm
-from bench.render.table import Number, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.worlds.environment.damage import DAMAGES
 

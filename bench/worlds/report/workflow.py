@@ -10,8 +10,9 @@ import pandas as pd
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.statistics import share_by_instance
+from bench.render.cells import Cell, Number, Rate
 from bench.render.labels import arm_columns, each_arm
-from bench.render.table import Cell, Number, Rate, Table, TableColumn, table_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 MOST_REASONS = 2

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
-from bench.render.table import AdjustedP, BoundedNumber, Cell, Number, Table, TableColumn, table_of
+from bench.render.cells import AdjustedP, BoundedNumber, Cell, Number
+from bench.render.table import Table, TableColumn, table_of
 from bench.worlds.scorecard import CardComparison
 from bench.worlds.scorecard.compare import Contrast, Difference
 from bench.worlds.scorecard.words import failure

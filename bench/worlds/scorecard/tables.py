@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from bench.analysis.statistics import PassHat, Share
-from bench.render.table import BoundedNumber, Cell, Rate, Table, TableColumn, table_of, text_of
+from bench.render.cells import BoundedNumber, Cell, Rate, text_of
+from bench.render.table import Table, TableColumn, table_of
 from bench.worlds.environment.damage import DAMAGES
 from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.scorecard.card import RatePerFailure as Measured

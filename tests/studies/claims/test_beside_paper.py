@@ -10,7 +10,8 @@ from records import recovered, run_of, smooth, trial
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import TrialRecord
-from bench.render.table import Table, text_of
+from bench.render.cells import text_of
+from bench.render.table import Table
 from bench.report.report import report_of
 from bench.runtime.events import Event
 from bench.studies.claims.beside_paper import beside, paper_tables

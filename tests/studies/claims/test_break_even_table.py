@@ -13,8 +13,9 @@ from bench.analysis.arms import Condition
 from bench.analysis.frames import Run
 from bench.analysis.statistics import mean_of
 from bench.experiment.record import TrialRecord
+from bench.render.cells import text_of
 from bench.render.drawing import style
-from bench.render.table import Table, comma_separated, text_of
+from bench.render.table import Table, comma_separated
 from bench.report.results import Results
 from bench.studies.claims import break_even_table as break_even
 from bench.studies.claims.break_even import BreakEven, Rivals, Sides
