@@ -30,6 +30,7 @@ STUDIES = tuple(
         "reliability_surface",
         "sizes",
         "retesting",
+        "patching",
     )
 )
 CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")

@@ -33,7 +33,7 @@ def made_of(instance: str) -> Made:
         for bug in one.bugs
     ]
     return Made(
-        documents={"failure.txt": _failure(one), VISIBLE: one.text_of(one.shown), **one.files},
+        documents={"failure.txt": failure_text(one, one.shown, f" in {VISIBLE}"), VISIBLE: one.text_of(one.shown), **one.files},
         reference={"diagnosis": {"bugs": bugs}, "fix": {"edits": fixes}, "review": {"problems": [], "approved": True}},
         wrong=tuple(
             WrongAnswer(name, why, {"fix": {"edits": edits}})
@@ -52,11 +52,11 @@ def _edit(file: str, find: str, replace: str) -> dict[str, str]:
     return {"file": file, "find": find, "replace": replace}
 
 
-def _failure(one: Repair) -> str:
-    """What the visible tests say of the repository as it is."""
-    results = seen(dict(one.files), [test.call for test in one.shown])
-    said = [failure for test, result in zip(one.shown, results, strict=True) if (failure := test.failure(result))]
-    return "\n".join([f"{len(said)} of {len(one.shown)} tests in {VISIBLE} fail:", *said])
+def failure_text(one: Repair, tests: Sequence[ProgramTest], place: str = "", most: int | None = None) -> str:
+    """What these tests say of the repository as it is: how many fail, and how: all of them, or the first `most`."""
+    results = seen(dict(one.files), [test.call for test in tests])
+    said = [failure for test, result in zip(tests, results, strict=True) if (failure := test.failure(result))]
+    return "\n".join([f"{len(said)} of {len(tests)} tests{place} fail:", *said[:most]])
 
 
 Edits = list[dict[str, str]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.scenario import Context, Finding
 
-from .edits import Unfit, apply_edits, stands_in
+from .edits import Unfit, patched, stands_in
 from .names import VISIBLE
-from .running import failures, written
-from .schemas import Diagnosis, Fix, Review
+from .running import ProgramTest, failures, written
+from .schemas import Diagnosis, FileFix, Fix, Review
 
 
 def lines_stand_there(output: Diagnosis, context: Context) -> str | None:
@@ -21,12 +23,16 @@ def lines_stand_there(output: Diagnosis, context: Context) -> str | None:
 
 
 def visible_tests_pass(output: Fix, context: Context) -> str | None:
-    """The first edit that does not fit, or the first visible test that fails, and how."""
+    return first_problem(output, context, written(context.documents[VISIBLE]))
+
+
+def first_problem(output: Fix | FileFix, context: Context, tests: Sequence[ProgramTest]) -> str | None:
+    """Return the first edit or file that does not fit, or the first of these tests that fails, and how."""
     try:
-        edited = apply_edits(_code(context), output.edits)
+        edited = patched(_code(context), output)
     except Unfit as unfit:
         return str(unfit)
-    return next(filter(None, failures(edited, written(context.documents[VISIBLE]))), None)
+    return next(filter(None, failures(edited, tests)), None)
 
 
 def approval_agrees_with_problems(output: Review, _: Context) -> str | None:

@@ -1,4 +1,4 @@
-"""How edits are matched and applied: one rule, for the generator, the checks and the grader.
+"""How edits and whole files are put into a repository: one rule, for the generator, the checks and the grader.
 
 An edit replaces one whole line, or several that follow one another, in one file. `find` must stand there exactly once, blanks
 at both ends of its lines aside. `replace` is moved as a block to where the first line stood. All edits are matched in the files
@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from textwrap import dedent, indent
 
-from .schemas import Edit
+from .schemas import Edit, FileFix, Fix, WholeFile
 
 
 class Unfit(ValueError):
     """An edit cannot be applied; its text says why, in one line."""
+
+
+def patched(files: Mapping[str, str], fix: Fix | FileFix) -> dict[str, str]:
+    """Return the files after a fix in one of its two forms. Raises Unfit where it does not fit."""
+    return with_files(files, fix.files) if isinstance(fix, FileFix) else apply_edits(files, fix.edits)
 
 
 def apply_edits(files: Mapping[str, str], edits: Iterable[Edit]) -> dict[str, str]:
@@ -37,6 +42,18 @@ def apply_edits(files: Mapping[str, str], edits: Iterable[Edit]) -> dict[str, st
     for file, start, stop, new in sorted(changes, reverse=True):
         lines[file][start:stop] = new
     return {file: "\n".join(text) for file, text in lines.items()}
+
+
+def with_files(files: Mapping[str, str], written: Iterable[WholeFile]) -> dict[str, str]:
+    """Return the files with those in their place that were written anew. Raises Unfit for no such file, and for no change."""
+    result = dict(files)
+    for number, new in enumerate(written):
+        if new.file not in files:
+            raise Unfit(f"files[{number}]: there is no file {new.file} to change; there are {', '.join(sorted(files))}")
+        result[new.file] = new.text.strip() + "\n"
+    if result == dict(files):
+        raise Unfit("files: each is as it was, so that nothing changes")
+    return result
 
 
 def stands_in(text: str, find: str) -> bool:

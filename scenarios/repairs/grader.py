@@ -1,4 +1,4 @@
-"""Applies the edits and runs the hidden tests. The only code that reads them."""
+"""Makes the edits and runs the hidden tests. The only code that reads them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bench.scenario import Answer, Grade, Json
 
-from .edits import Unfit, apply_edits
+from .edits import Unfit, patched
 from .running import ProgramTest, failures
 
 
@@ -19,7 +19,7 @@ def grade(answer: Answer, truth: Mapping[str, Json]) -> Grade:
     tests = [ProgramTest(*test) for test in truth["tests"]]
     parts = {**{f"bug_{number}": 0.0 for number in range(1, truth["bugs"] + 1)}, "whole": 0.0, "kept": 0.0}
     try:
-        edited = apply_edits(truth["files"], answer["fix"].edits)
+        edited = patched(truth["files"], answer["fix"])
     except Unfit as unfit:
         return Grade(False, 0.0, parts, str(unfit))
     said = dict(zip((test.name for test in tests), failures(edited, tests), strict=True))

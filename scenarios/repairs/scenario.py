@@ -10,11 +10,12 @@ from .answers import made_of
 from .baseline import baseline
 from .grader import grade
 from .names import DEVELOPMENT, FRESH, MANY
+from .patching import FORMS, patching
 from .schemas import Diagnosis, Fix, Review
 
-VARIANTS = ("repair", "repair_dev", "repair_many")
+VARIANTS = ("repair", "repair_dev", "repair_many", "patch", "rewrite")
 """Whoever tunes a prompt looks at the variant for development, whose instances no reference run takes. The third is for
-simulations that need many instances."""
+simulations that need many instances. The last two ask for nothing but a patch, as edits or as whole files (`patching.py`)."""
 
 
 def instances(folder: PackFolder) -> tuple[str, ...]:
@@ -22,6 +23,8 @@ def instances(folder: PackFolder) -> tuple[str, ...]:
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:
+    if folder.variant in FORMS:
+        return patching(folder, instance)
     made = made_of(instance)
     sources = tuple(made.documents)
     subtasks = (

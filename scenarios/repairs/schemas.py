@@ -37,6 +37,15 @@ class Fix(Output):
     edits: list[Edit] = Field(min_length=1, max_length=20)
 
 
+class WholeFile(Part):
+    file: Text
+    text: Annotated[Text, Code("python")] = Field(description="the whole file, from its first line to its last")
+
+
+class FileFix(Output):
+    files: list[WholeFile] = Field(min_length=1, max_length=10)
+
+
 class Review(Output):
     problems: list[str] = Field(description="what is still wrong, a sentence each; empty if nothing is")
     approved: bool = Field(description="true only if there is no problem")

@@ -23,10 +23,11 @@ from bench.runtime.events import Called
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Json, Scenario
 from scenarios.repairs.calls import seen
-from scenarios.repairs.edits import Unfit, apply_edits
+from scenarios.repairs.edits import Unfit, apply_edits, with_files
 from scenarios.repairs.generate import EVERY, Repair, repair, with_bugs
+from scenarios.repairs.patching import TOLD
 from scenarios.repairs.running import ProgramTest, failures
-from scenarios.repairs.schemas import Edit
+from scenarios.repairs.schemas import Edit, WholeFile
 
 PACK = Path(__file__).parents[2] / "scenarios" / "repairs"
 ROOTS = [PACK.parent]
@@ -264,3 +265,29 @@ def test_suspicious_lines_turned_round_solve_less_than_three_of_ten() -> None:
     answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in load()]
     solved = [scenario.instance for scenario, answer in answers if answer and scenario.grade_outputs(answer).correct]
     assert len(solved) < 6, solved
+
+
+# A patch alone
+
+
+@pytest.mark.parametrize(("variant", "field"), [("patch", "edits"), ("rewrite", "files")])
+def test_a_patch_alone_is_verified_by_all_tests_that_grade_it_and_the_model_is_shown_how_the_first_fail(
+    variant: str, field: str
+) -> None:
+    for scenario in load(variant)[:3]:
+        assert [subtask.name for subtask in scenario.task.subtasks] == ["fix"] and list(scenario.reference["fix"]) == [field]
+        told = scenario.task.documents["failure.txt"].splitlines()
+        assert told[0].endswith(f" of {len(scenario.truth['tests'])} tests fail:") and len(told) == 1 + TOLD
+        assert rejections(scenario) == []
+        for wrong in scenario.wrong:
+            assert rejections(scenario, **wrong.outputs) != [], wrong.name
+
+
+def test_whole_files_take_the_place_of_those_of_their_path_and_nothing_else_changes() -> None:
+    files = {"shop/a.py": "A = 1\n", "shop/b.py": "B = 1\n"}
+    written = with_files(files, [WholeFile(file="shop/a.py", text="\nA = 2")])
+    assert written == {"shop/a.py": "A = 2\n", "shop/b.py": "B = 1\n"}
+    with pytest.raises(Unfit, match=r"there is no file tests/c\.py to change; there are shop/a\.py, shop/b\.py"):
+        with_files(files, [WholeFile(file="tests/c.py", text="C = 1")])
+    with pytest.raises(Unfit, match="each is as it was"):
+        with_files(files, [WholeFile(file="shop/a.py", text="A = 1")])

@@ -41,7 +41,7 @@ CONFIGS = ROOTS[0].parent / "configs"
 BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
 CONFIG_OF = {"learning": "learned"}
 """A study whose config has another name: what was learned is judged."""
-WITHOUT_FIGURE = {"learning"}
+WITHOUT_FIGURE = {"learning", "patching"}
 """What was learned is a table."""
 FEW: Mapping[str, Any] = {
     "exactly_once": {
