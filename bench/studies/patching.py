@@ -10,14 +10,18 @@ from collections.abc import Iterator
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import share_of
+from bench.errors import ResultsError
+from bench.render.cells import Estimate, Rate
 from bench.render.drawing import Picture
 from bench.render.labels import model_label
-from bench.render.table import Estimate, Rate, Table
+from bench.render.table import Table
 
 NOTES = ("a case is a repository; means have their 95% interval over cases, shares Wilson's",)
 
 
 def tables(run: Run) -> Iterator[Table]:
+    if not {"repairs:patch", "repairs:rewrite"} & set(run.names("scenario")):
+        raise ResultsError("needs trials of repairs:patch or repairs:rewrite")
     rows = [
         (
             *(condition.scenario, model_label(run, condition.model), condition.plan),

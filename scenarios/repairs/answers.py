@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from bench.scenario import Json, WrongAnswer
 
 from .calls import seen
+from .edits import whole_files
 from .generate import Repair, repair
-from .names import VISIBLE
+from .names import PATCH_ALONE, VISIBLE
 from .running import ProgramTest
+
+Edits = list[dict[str, str]]
+TOLD = 4
+"""Failures that a model is told of, where a patch is all that is asked."""
 
 
 @dataclass(frozen=True)
@@ -24,42 +29,52 @@ class Made:
     secrets: tuple[str, ...]
 
 
-def made_of(instance: str) -> Made:
-    """All of an instance that its name determines."""
+def made_of(instance: str, variant: str = "repair") -> Made:
+    """All of an instance that its name determines. In `patch` and `rewrite` a patch alone is asked; all tests verify it."""
     one = repair(instance)
     fixes = [_edit(one.path(bug.module), bug.wrong, bug.right) for bug in one.bugs]
+    wrong = (*_too_few(fixes), *_elsewhere(one, fixes), _by_heart(one))
+    form = _whole_files if variant == "rewrite" else _edits
+    made = Made(
+        documents={"failure.txt": _failure(one, one.shown, f" in {VISIBLE}"), VISIBLE: one.text_of(one.shown), **one.files},
+        reference={"fix": form(one, fixes)},
+        wrong=tuple(WrongAnswer(name, why, {"fix": form(one, edits)}) for name, why, edits in wrong),
+        truth={"files": dict(one.files), "bugs": len(one.bugs), "tests": _as_truth(one.hidden)},
+        secrets=tuple(bug.right for bug in one.bugs),
+    )
+    if variant in PATCH_ALONE:
+        tests = sorted((*one.shown, *one.hidden), key=lambda test: len(test.call))
+        documents = {"failure.txt": _failure(one, tests, most=TOLD), **one.files}
+        return replace(made, documents=documents, truth={**made.truth, "tests": _as_truth(tests)})
     bugs = [
         {"file": one.path(bug.module), "line": bug.wrong, "cause": f"{bug.kind}; the line must be: {bug.right}"}
         for bug in one.bugs
     ]
-    return Made(
-        documents={"failure.txt": failure_text(one, one.shown, f" in {VISIBLE}"), VISIBLE: one.text_of(one.shown), **one.files},
-        reference={"diagnosis": {"bugs": bugs}, "fix": {"edits": fixes}, "review": {"problems": [], "approved": True}},
-        wrong=tuple(
-            WrongAnswer(name, why, {"fix": {"edits": edits}})
-            for name, why, edits in (*_too_few(fixes), *_elsewhere(one, fixes), _by_heart(one))
-        ),
-        truth={
-            "files": dict(one.files),
-            "bugs": len(one.bugs),
-            "tests": [[test.name, test.call, test.value] for test in one.hidden],
-        },
-        secrets=tuple(bug.right for bug in one.bugs),
-    )
+    diagnosis, review = {"bugs": bugs}, {"problems": [], "approved": True}
+    return replace(made, reference={"diagnosis": diagnosis, **made.reference, "review": review})
+
+
+def _as_truth(tests: Sequence[ProgramTest]) -> Json:
+    return [[test.name, test.call, test.value] for test in tests]
+
+
+def _edits(_: Repair, edits: Edits) -> Json:
+    return {"edits": edits}
+
+
+def _whole_files(one: Repair, edits: Edits) -> Json:
+    return whole_files(one.files, edits)
 
 
 def _edit(file: str, find: str, replace: str) -> dict[str, str]:
     return {"file": file, "find": find, "replace": replace}
 
 
-def failure_text(one: Repair, tests: Sequence[ProgramTest], place: str = "", most: int | None = None) -> str:
+def _failure(one: Repair, tests: Sequence[ProgramTest], place: str = "", most: int | None = None) -> str:
     """What these tests say of the repository as it is: how many fail, and how: all of them, or the first `most`."""
     results = seen(dict(one.files), [test.call for test in tests])
     said = [failure for test, result in zip(tests, results, strict=True) if (failure := test.failure(result))]
     return "\n".join([f"{len(said)} of {len(tests)} tests{place} fail:", *said[:most]])
-
-
-Edits = list[dict[str, str]]
 
 
 def _too_few(fixes: Sequence[dict[str, str]]) -> Iterator[tuple[str, str, Edits]]:

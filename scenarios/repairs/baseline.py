@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from bench.scenario import Json
 
+from .edits import whole_files
+
 RULES = ((" > ", " >= "), (" < ", " <= "), (" // ", " / "), ("max(", "min("), (" - ", " + "), (" >= ", " > "), (" <= ", " < "))
 """Folk wisdom, the most suspicious first: comparisons miss the equal case, divisions lose what is left, signs are wrong."""
 
@@ -22,4 +24,5 @@ def baseline(documents: Mapping[str, str]) -> Mapping[str, Json]:
             edits.append({"file": file, "find": hits[0][0], "replace": hits[0][1]})
     if not edits:
         return {}
-    return {"diagnosis": {"bugs": bugs}, "fix": {"edits": edits}, "review": {"problems": [], "approved": True}}
+    fix = {"edits": edits, **whole_files(documents, edits)}  # each form reads its part
+    return {"diagnosis": {"bugs": bugs}, "fix": fix, "review": {"problems": [], "approved": True}}

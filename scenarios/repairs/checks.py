@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.scenario import Context, Finding
+from bench.scenario import Check, Context, Finding
 
 from .edits import Unfit, patched, stands_in
 from .names import VISIBLE
@@ -24,6 +24,11 @@ def lines_stand_there(output: Diagnosis, context: Context) -> str | None:
 
 def visible_tests_pass(output: Fix, context: Context) -> str | None:
     return first_problem(output, context, written(context.documents[VISIBLE]))
+
+
+def all_pass(tests: Sequence[ProgramTest]) -> Check:
+    """Return the check that a fix passes these tests."""
+    return lambda fix, context: first_problem(fix, context, tests)
 
 
 def first_problem(output: Fix | FileFix, context: Context, tests: Sequence[ProgramTest]) -> str | None:

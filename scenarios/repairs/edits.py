@@ -7,7 +7,7 @@ as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import dedent, indent
 
 from .schemas import Edit, FileFix, Fix, WholeFile
@@ -54,6 +54,12 @@ def with_files(files: Mapping[str, str], written: Iterable[WholeFile]) -> dict[s
     if result == dict(files):
         raise Unfit("files: each is as it was, so that nothing changes")
     return result
+
+
+def whole_files(files: Mapping[str, str], edits: Sequence[Mapping[str, str]]) -> dict[str, list[dict[str, str]]]:
+    """Return, as JSON, the fix in whole files that these edits make."""
+    changed = apply_edits(files, [Edit(**edit) for edit in edits])
+    return {"files": [{"file": file, "text": changed[file]} for file in sorted({edit["file"] for edit in edits})]}
 
 
 def stands_in(text: str, find: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
@@ -9,13 +11,13 @@ from . import checks
 from .answers import made_of
 from .baseline import baseline
 from .grader import grade
-from .names import DEVELOPMENT, FRESH, MANY
-from .patching import FORMS, patching
-from .schemas import Diagnosis, Fix, Review
+from .names import DEVELOPMENT, FRESH, MANY, PATCH_ALONE
+from .running import ProgramTest
+from .schemas import Diagnosis, FileFix, Fix, Review
 
 VARIANTS = ("repair", "repair_dev", "repair_many", "patch", "rewrite")
 """Whoever tunes a prompt looks at the variant for development, whose instances no reference run takes. The third is for
-simulations that need many instances. The last two ask for nothing but a patch, as edits or as whole files (`patching.py`)."""
+simulations that need many instances. The last two ask for nothing but a patch, as edits or as whole files."""
 
 
 def instances(folder: PackFolder) -> tuple[str, ...]:
@@ -23,11 +25,36 @@ def instances(folder: PackFolder) -> tuple[str, ...]:
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:
-    if folder.variant in FORMS:
-        return patching(folder, instance)
-    made = made_of(instance)
-    sources = tuple(made.documents)
-    subtasks = (
+    made = made_of(instance, folder.variant)
+    sources, tests = tuple(made.documents), [ProgramTest(*test) for test in made.truth["tests"]]
+    return folder.scenario(
+        _patch_alone(folder, sources, tests) if folder.variant in PATCH_ALONE else _repair(folder, sources),
+        grade=grade,
+        baseline=baseline,
+        secrets=made.secrets,
+        answer=("fix",),
+        documents=made.documents,
+        reference=made.reference,
+        wrong=made.wrong,
+        truth=made.truth,
+        made_by=made_of,
+    )
+
+
+def _patch_alone(folder: PackFolder, sources: tuple[str, ...], tests: Sequence[ProgramTest]) -> tuple[Subtask, ...]:
+    fix = Subtask(
+        name="fix",
+        instructions=folder.prompt(folder.variant),
+        reads=sources,
+        output=Fix if folder.variant == "patch" else FileFix,
+        checks=(checks.all_pass(tests),),
+        checkpoint=True,
+    )
+    return (fix,)
+
+
+def _repair(folder: PackFolder, sources: tuple[str, ...]) -> tuple[Subtask, ...]:
+    return (
         Subtask(
             name="diagnosis",
             instructions=folder.prompt("diagnosis"),
@@ -51,16 +78,4 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
             checks=(checks.approval_agrees_with_problems,),
             finds=checks.fix_found_wrong,
         ),
-    )
-    return folder.scenario(
-        subtasks,
-        grade=grade,
-        baseline=baseline,
-        secrets=made.secrets,
-        answer=("fix",),
-        documents=made.documents,
-        reference=made.reference,
-        wrong=made.wrong,
-        truth=made.truth,
-        made_by=made_of,
     )

@@ -22,10 +22,10 @@ from bench.packs.code import code_of
 from bench.runtime.events import Called
 from bench.runtime.verification import Rejected, judge
 from bench.scenario import Json, Scenario
+from scenarios.repairs.answers import TOLD
 from scenarios.repairs.calls import seen
 from scenarios.repairs.edits import Unfit, apply_edits, with_files
 from scenarios.repairs.generate import EVERY, Repair, repair, with_bugs
-from scenarios.repairs.patching import TOLD
 from scenarios.repairs.running import ProgramTest, failures
 from scenarios.repairs.schemas import Edit, WholeFile
 
