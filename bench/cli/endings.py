@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bench.analysis.repeated_call import repeated_call
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
-from bench.experiment.trial import TrialResult
 from bench.runtime.events import Judged, of_kind
 
 ENOUGH = 20
@@ -57,31 +55,23 @@ class Endings:
     def __init__(self) -> None:
         self._arms: dict[str, _Arm] = {}
         self._told: set[str] = set()
-        self._stuck: dict[str, str] = {}
 
     @property
     def alike(self) -> bool:
         return any(arm.ends_alike for arm in self._arms.values())
 
-    def add(self, result: TrialResult) -> None:
-        """Count a trial, and look whether its agent went round in a circle."""
-        self.count(result.record)
-        if stuck := repeated_call(result.record, result.texts):
-            self._stuck.setdefault(result.record.architecture, stuck)
-
-    def count(self, record: TrialRecord) -> None:
+    def add(self, record: TrialRecord) -> None:
         """Count a trial, which may have ended before this invocation."""
         arm = self._arms.setdefault(f"{record.architecture} on {record.scenario}, plan {record.plan}", _Arm())
         arm.outcomes[record.outcome] += 1
         arm.reasons.update([_reason(record)])
 
     def news(self) -> Iterator[str]:
-        """Yield a line for each arm that ends alike and each agent that goes round in a circle, once."""
-        lines = {name: f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike}
-        for name, line in {**lines, **{name: f"{name}: {text}" for name, text in self._stuck.items()}}.items():
-            if name not in self._told:
+        """Yield a line for each arm that ends alike, once."""
+        for name, arm in self._arms.items():
+            if arm.ends_alike and name not in self._told:
                 self._told.add(name)
-                yield line
+                yield f"{name}: {arm.told}"
 
     def summary(self) -> Iterator[str]:
         """Yield a line for each arm whose trials all ended alike, as they stand at the end."""

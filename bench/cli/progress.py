@@ -52,7 +52,7 @@ class SoFar:
             if call.failure == UnknownFinish.kind:
                 self._unknown[call.detail] += 1
         self.outcomes[record.outcome] += 1
-        self.endings.add(result)
+        self.endings.add(record)
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
 

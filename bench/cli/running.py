@@ -87,7 +87,7 @@ def run_to_its_end(
 
 def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Terminal) -> None:
     for record in read_trials(writer.folder):
-        so_far.endings.count(record)
+        so_far.endings.add(record)
     if so_far.endings.alike:
         writer.close()
         err.print("\n".join(so_far.endings.news()))

@@ -189,9 +189,10 @@ async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Resu
 def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialResult], None], session: Session) -> None:
     """Keep a batch: of each trial its texts and responses before its record."""
     for trial in finished:
+        saw = session.watching(trial.record.architecture)
         writer.add_texts(trial.texts)
         for response in trial.responses:
             writer.respond(response, {})
-            session.saw(response_of(response, trial.texts, writer.folder))
+            saw(response_of(response, trial.texts, writer.folder))
         writer.add(trial.record, {})
         watch(TrialResult(trial.record, dict(trial.texts)))

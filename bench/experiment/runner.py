@@ -103,7 +103,8 @@ async def _run_all(
         nonlocal left
         while not session.why and (spec := next(queue, None)):
             slots = Slots(gate_for(models[spec.model]))
-            trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], session.saw)
+            saw = session.watching(spec.architecture)
+            trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
             result = await session.until_held(trial, slots)
             if result:
                 writer.add(result.record, result.texts)

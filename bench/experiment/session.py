@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from bench.errors import BenchError
 from bench.experiment.budget import Spending
+from bench.experiment.repeated_call import RepeatedCalls
 from bench.experiment.untrusted import Permission
-from bench.models.base import Response
+from bench.models.base import Reply, Response
 from bench.runtime.gate import Gate
 from bench.runtime.slots import Slots
 
@@ -40,6 +41,7 @@ class Session:
         self._spending = spending
         self._gates: list[Gate] = []
         self._trials: set[Slots] = set()
+        self._circling: set[str] = set()
 
     @property
     def ending(self) -> str:
@@ -80,6 +82,21 @@ class Session:
         if self._spending:
             self._spending.saw(response)
             self._check_budget()
+
+    def watching(self, architecture: str) -> Callable[[Response], None]:
+        """Return what is told of each response of one trial. Of an architecture it also says, once, that the model makes the
+        same tool call again and again."""
+        repeated = RepeatedCalls()
+
+        def saw(response: Response) -> None:
+            self.saw(response)
+            if architecture not in self._circling and isinstance(reply := response.outcome, Reply):
+                repeated.add((message.role for message in response.request.messages), reply.tool_calls)
+                if repeated.told:
+                    self._circling.add(architecture)
+                    self.say(f"{architecture}: {repeated.told}")
+
+        return saw
 
     async def until_held(self, trial: Coroutine[Any, Any, Result], slots: Slots) -> Result | None:
         """Await a trial in the current task; None where it asked for a call that is not made any more."""

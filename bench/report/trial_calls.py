@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bench.analysis.faults import ENDINGS, receipts
-from bench.analysis.repeated_call import repeated_call
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
+from bench.experiment.repeated_call import repeated_call
 from bench.runtime.events import Called, Committed, Event, Faulted, Judged, Refused, Waited, of_kind
 
 MOST_OF_A_REASON, MOST_OF_LAST_WORDS = 160, 600

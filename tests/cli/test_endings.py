@@ -1,4 +1,4 @@
-"""A run says while it goes on which arms end alike, why, and which agent asks the same thing again and again."""
+"""A run says while it goes on which arms end alike, and why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from records import called, rejected, trial
 
 from bench.cli.endings import ENOUGH, Endings
 from bench.experiment.record import TrialRecord
-from bench.experiment.trial import TrialResult
-from bench.models.base import StoredMessage
-from bench.models.tool_calls import ToolCall, text_of
-from bench.runtime.events import Called, Event
 
 
 def gave_up(number: int, detail: str = "quote: Field required") -> TrialRecord:
@@ -23,7 +19,7 @@ def gave_up(number: int, detail: str = "quote: Field required") -> TrialRecord:
 def lines_after(records: Sequence[TrialRecord]) -> list[str]:
     endings = Endings()
     for record in records:
-        endings.add(TrialResult(record, {}))
+        endings.add(record)
     return list(endings.news())
 
 
@@ -40,7 +36,7 @@ def test_an_arm_is_told_of_once_and_again_at_the_end() -> None:
     endings = Endings()
     lines = []
     for number in range(1, ENOUGH + 6):
-        endings.add(TrialResult(gave_up(number), {}))
+        endings.add(gave_up(number))
         lines += list(endings.news())
     assert len(lines) == 1 and "all 20 trials" in lines[0]
     assert [line.split(" so far")[0] for line in endings.summary()] == ["static on demo, plan none: all 25 trials"]
@@ -57,32 +53,3 @@ def test_the_most_frequent_reason_is_told_with_how_often_it_came() -> None:
     rare = [gave_up(number, "cause: Field required") for number in range(1, 4)]
     [line] = lines_after([*rare, *(gave_up(number) for number in range(4, ENOUGH + 1))])
     assert line.endswith("most often: evidence: schema, quote: Field required (17 of 20)")
-
-
-def news_of_circling(times: int, role: str, tools: Sequence[str] = ("wait",)) -> list[str]:
-    """What is told of a trial whose model calls these tools in turn, each call with an id, as a provider gives it."""
-
-    def call(number: int) -> Event:
-        made = called(number, "a", cause="step")
-        assert isinstance(made, Called)
-        return replace(made, tool_calls=f"d{number}", reply=None, messages=(StoredMessage(role, "m"),))  # type: ignore[arg-type]
-
-    numbers = range(1, times + 1)
-    texts = {f"d{number}": text_of([ToolCall(f"id{number}", tools[number % len(tools)], "{}")]) for number in numbers}
-    endings = Endings()
-    endings.add(TrialResult(trial("mine", "none", 1, "gave_up", [call(number) for number in numbers]), texts))
-    return list(endings.news())
-
-
-def test_an_agent_that_makes_one_tool_call_again_and_again_is_told_of_by_name() -> None:
-    assert news_of_circling(ENOUGH - 1, "tool") == []
-    assert news_of_circling(ENOUGH, "tool") == ["mine: the model made the same tool call 20 times in one trial"]
-    assert news_of_circling(2 * ENOUGH - 2, "tool", ("wait", "look")) == []
-
-
-def test_an_agent_that_returns_no_tool_results_is_told_what_to_do() -> None:
-    [line] = news_of_circling(61, "user")
-    assert line.startswith(
-        "mine: the model made the same tool call 61 times in one trial, and this agent sends the tools' results"
-    )
-    assert line.endswith("use a real model for it, or let it send messages of role 'tool'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -16,8 +17,11 @@ from bench.analysis.merge import merge
 from bench.analysis.pairing import asked, plan_texts
 from bench.analysis.statistics import exact_share
 from bench.digests import digest_of
-from bench.errors import ResultsError
+from bench.errors import ResultsError, one_line
 from bench.experiment.config import FAULT_FREE
+from bench.experiment.reading import read_texts, read_trials
+from bench.experiment.record import latest
+from bench.experiment.repeated_call import repeated_call
 from bench.worlds.analysis.beyond_control import beyond_control
 from bench.worlds.analysis.own_logs import logs_of
 from bench.worlds.scorecard.card import (
@@ -33,6 +37,9 @@ from bench.worlds.scorecard.card import (
 )
 from bench.worlds.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
 from bench.worlds.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
+
+MOST_SHOWN = 240
+"""Characters of a reason."""
 
 
 def scorecard_of(runs: Sequence[Run]) -> Scorecard:
@@ -72,13 +79,27 @@ def _worlds(run: Run) -> list[str]:
 def _of_world(runs: Sequence[Run], world: str) -> Run:
     """The runs that have this world as one, with that alone."""
     having = [run for run in runs if world in _worlds(run)]
-    return merge([_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world])) for run in having])
+    return merge(
+        [_with_reasons(_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world]))) for run in having]
+    )
 
 
 def _with_own_logs(run: Run) -> Run:
     """Its trials with the column `own_log`: whether the system's own log is that of our account; missing where it kept none."""
     agree = {kept.trial: not kept.differences for kept in logs_of(run.folder)} if run.folder else {}
     return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
+
+
+def _with_reasons(run: Run) -> Run:
+    """Its trials with the column `why`: what one without faults that was not solved ended with; "" for the others."""
+    unsolved = run.trials[(run.trials["plan"] == FAULT_FREE) & ~run.trials["outcome"].isin([*UNUSABLE, "solved"])]
+    columns = unsolved[["trial", "reason", "note"]].itertuples(index=False, name=None)
+    why = {trial: reason or note for trial, reason, note in columns}
+    if why and run.folder:
+        texts = read_texts(run.folder)
+        for record in latest(record for record in run.records or read_trials(run.folder) if record.id in why):
+            why[record.id] = repeated_call(record, texts) or why[record.id]
+    return replace(run, trials=run.trials.assign(why=[why.get(trial, "") for trial in run.trials["trial"]]))
 
 
 def _world(run: Run, world: str) -> ScorecardWorld:
@@ -138,8 +159,18 @@ def _row(
         errors=len(trials) - len(usable),
         two_counts_agree=exact_share(int(recounts.sum()), len(recounts)),
         own_log=exact_share(int(logs.sum()), len(logs)) if len(logs) else None,
+        reason=_reason(control),
         results=(*_results(control.assign(by=CONTROL, failures=0), paired), *_results(struck, paired)),
     )
+
+
+def _reason(control: pd.DataFrame) -> str:
+    """What most trials without faults ended with, where none of them finished right."""
+    reasons = Counter(why for why in control["why"].tolist() if why)
+    if not reasons or control["outcome"].eq("solved").any():
+        return ""
+    [(reason, times)] = reasons.most_common(1)
+    return f"{one_line(reason, MOST_SHOWN)} ({times} of {len(control)})"
 
 
 def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:

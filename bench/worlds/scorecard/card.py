@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from bench.analysis.statistics import PassHat, Share
 from bench.bounds import SPARSE, Lookup, Many, crowded, validated
@@ -21,6 +21,10 @@ Whose = Literal["simulated", "recorded", "live"]
 ALL_CRASHES = "process:*"
 CONTROL = "control"
 MOST_BYTES = 64 * 2**20
+
+
+def _is_empty(text: str) -> bool:
+    return not text
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ class ScorecardRow:
     two_counts_agree   the trials in which the damage counted from the journal is that counted from the world's tables alone
     own_log        of the trials whose system kept its own log of requests, tokens, tool calls and effects, those in which it is
                    that of our account; None where no system gave one
+    reason         why none of the trials without faults finished right, where none did: what most of them ended with, and how
+                   many of them; "" in earlier scorecards
     """
 
     world: str
@@ -145,6 +151,7 @@ class ScorecardRow:
     two_counts_agree: Share
     results: Many[ScoredTrial]
     own_log: Share | None = None
+    reason: Annotated[str, Field(exclude_if=_is_empty)] = ""
 
     def struck_by(self, by: str) -> Struck | None:
         return next((struck for struck in self.struck if struck.by == by), None)

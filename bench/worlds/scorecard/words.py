@@ -73,7 +73,8 @@ def findings(card: Scorecard) -> Iterator[str]:
 def _summary(row: ScorecardRow) -> str:
     sentences = [_of_failure(struck) for struck in row.struck if struck.by in (ALL_CRASHES, "tool:lost_ack") and struck.trials]
     control = f"Undisturbed: {_of(row.control.k, row.control.n)} right." if row.control.n else "Undisturbed: not measured."
-    return " ".join([*sentences, control])
+    reason = f" Why, most often: {row.reason}." if row.reason else ""
+    return " ".join([*sentences, control]) + reason
 
 
 def _distinct(failures: Struck) -> str:

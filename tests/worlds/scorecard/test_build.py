@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from records import config_in, edit_manifest, experiment, run_of, write_run
+from records import called, config_in, edit_manifest, experiment, run_of, write_run
 from scorecards import ACK, CRASH, crashed, lived, shop
 
 import bench
 from bench.analysis.statistics import exact_share
+from bench.digests import digest_of
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord
+from bench.models.tool_calls import ToolCall, text_of
+from bench.runtime.events import Called, of_kind
 from bench.worlds.environment.damage import DAMAGES
 from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck, as_json, read_scorecard, scorecard_of
 from bench.worlds.scorecard.card import SCORECARD
@@ -155,6 +158,39 @@ def test_the_chance_of_k_right_ones_is_of_tries_of_one_task_where_each_task_has_
 def test_a_count_of_damage_that_the_worlds_tables_deny_is_told(tmp_path: Path) -> None:
     row = only(card_of(tmp_path, [lived(), lived("crash", by=(CRASH,), agrees=False)]))
     assert (row.two_counts_agree.k, row.two_counts_agree.n) == (1, 2)
+
+
+def test_a_system_that_is_never_right_undisturbed_has_the_most_frequent_reason(tmp_path: Path) -> None:
+    endings = {"a": "no end within 60 s", "b": "a reply that breaks off", "c": "no end within 60 s"}
+    records = [
+        *(lived(instance=name, outcome="gave_up", reason=reason) for name, reason in endings.items()),
+        *(crashed(name, 0, "wrong") for name in endings),
+    ]
+    card = card_of(tmp_path, records)
+    assert only(card).reason == "no end within 60 s (2 of 3)"
+    assert "Undisturbed: none of 3 right. Why, most often: no end within 60 s (2 of 3)." in as_markdown(card)
+
+
+def test_a_system_that_was_right_undisturbed_needs_no_reason_and_its_file_has_none(tmp_path: Path) -> None:
+    records = [lived(instance="a"), lived(instance="b", outcome="gave_up", reason="late"), crashed("a", 0), crashed("b", 0)]
+    card = card_of(tmp_path, records)
+    assert only(card).reason == "" and '"reason"' not in as_json(card)
+
+
+def test_an_agent_that_went_round_in_a_circle_has_that_as_its_reason(tmp_path: Path) -> None:
+    texts = {digest_of(text): text for text in (text_of([ToolCall(f"id{n}", "wait", "{}")]) for n in range(30))}
+    stuck = lived(instance="a", outcome="wrong")
+    asked = [replace(called(n, "a", cause="step"), messages=(), reply=None, tool_calls=d) for n, d in enumerate(texts, 2)]
+    events = (*stuck.events, *asked)
+    tokens = sum(call.tokens_in + call.tokens_out for call in of_kind(events, Called))
+    circle = replace(stuck, tokens=tokens, events=events)
+    folder = write_run(tmp_path / "run", [circle, crashed("a", 0, "wrong")])
+    (folder / "texts.jsonl").write_text(
+        "".join(json.dumps({"digest": digest, "text": text}) + "\n" for digest, text in texts.items())
+    )
+    row = only(scorecard_of([bench.load_run(folder)]))
+    assert row.reason.startswith("the model made the same tool call 30 times in one trial")
+    assert row.reason.endswith("(1 of 1)")
 
 
 # Which runs
