@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 Strength = Literal["none", "schema", "policy", "business_rule"]
@@ -12,17 +12,21 @@ Commit = Literal["plain", "idempotent", "compare_and_swap"]
 """How an effect is made: as a call; under a key made from its business key; and only on the versions that it was decided on."""
 Signal = Literal["typed", "untyped", "as_success"]
 """What the proposer hears of a rejection: why; that; or that all went well."""
+Approval = Literal["never", "risky", "always"]
+"""Before which effects a person is asked: none; those for which the policy wants one; all. A denial by the policy holds."""
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 
 @dataclass(frozen=True)
 class Form:
-    """`remedies` are the author's: all of them or none. The boundary's three settings are theirs, unless they are set apart."""
+    """`remedies` are the author's: all of them or none. The boundary's three settings and `approval` are theirs, unless they
+    are set apart."""
 
     remedies: bool = False
     strength: Strength | None = None
     commit: Commit | None = None
     signal: Signal | None = None
+    approval: Approval | None = None
 
     def holds(self, strength: Strength) -> bool:
         """Whether the boundary is at least so strong."""
@@ -46,6 +50,12 @@ class Form:
     @property
     def tells(self) -> Signal:
         return self.signal or "typed"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What it sets, as it stands in a trial's id: a setting that came later stands there where it is given."""
+        settings = asdict(self)
+        return settings if self.approval else {name: value for name, value in settings.items() if name != "approval"}
 
     @property
     def _commit(self) -> Commit:

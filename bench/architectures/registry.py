@@ -107,7 +107,9 @@ def load_architecture(
         raise ConfigError(f"{problem}: {having} have one, and any function that takes `parallel`")
     if form and not part.forms:
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
-        problem = f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit` and `signal` out"
+        problem = (
+            f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit`, `signal` and `approval` out"
+        )
         raise ConfigError(f"{problem} of its variant: {having} have several, and any function that takes `form`")
     if policy and not part.learns:
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)

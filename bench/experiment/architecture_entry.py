@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bench.architectures.form import BARE, Commit, Form, Signal, Strength
+from bench.architectures.form import BARE, Approval, Commit, Form, Signal, Strength
 from bench.bounds import Lookup, Many
 from bench.experiment.entry import MOST, ConfigEntry
 from bench.runtime.prompt import Repair
@@ -65,6 +65,10 @@ class ArchitectureEntry(ConfigEntry):
     signal: Signal | None = Field(None, exclude_if=lambda signal: signal is None)
     """In a world: what the proposer hears of a rejection: `typed`, why; `untyped`, that; `as_success`, that all went well. If
     not given, `typed`."""
+    approval: Approval | None = Field(None, exclude_if=lambda approval: approval is None)
+    """In a world: before which effects a pattern asks a person: `never`, `risky` (those for which the policy wants one), or
+    `always`: of the others it asks a reviewer of the house. What the policy denies is denied in each. If not given, `risky`
+    with remedies, and what the pattern has of itself without."""
 
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
@@ -81,5 +85,5 @@ class ArchitectureEntry(ConfigEntry):
     @property
     def form(self) -> Form | None:
         """The form that it asks for; None where it asks for none."""
-        form = Form(self.remedies, self.strength, self.commit, self.signal)
+        form = Form(self.remedies, self.strength, self.commit, self.signal, self.approval)
         return None if form == BARE else form

@@ -138,7 +138,7 @@ class Matrix:
                 entry.part.name,
                 entry.digest,
                 entry.parallel,
-                entry.form and asdict(entry.form),
+                entry.form and entry.form.settings,
                 entry.versions,
             ],
             "model": [spec.model, arm.model.parameters, self.kinds[spec.model]],

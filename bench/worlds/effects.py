@@ -1,4 +1,7 @@
-"""What faults do in a world: to a call of a tool, to a notice, to the agent's process (`bench.worlds.runtime.effects`)."""
+"""What faults do in a world: to a call of a tool, to a notice, to a person's answer, to the agent's process.
+
+`bench.worlds.runtime.effects` has what the runtime knows of an effect.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Sequence
 
 from bench.worlds.environment import Acted, Moment
 from bench.worlds.environment.schedule import NoticeTime
-from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
+from bench.worlds.runtime.effects import AnswerEffect, NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
 
 DAY = 24 * 60
 
@@ -82,9 +85,14 @@ EFFECTS = (
     NoticeEffect("doubled", doubled),
     NoticeEffect("reordered", reordered),
     NoticeEffect("missed", missed),
+    AnswerEffect("says_yes", "says_yes"),
+    AnswerEffect("answers_late", "answers_late"),
+    AnswerEffect("contradicts", "contradicts"),
+    AnswerEffect("never_answers", "never_answers"),
     ProcessEffect("before", "before", on="write"),
     ProcessEffect("unacknowledged", "unacknowledged", on="write"),
     ProcessEffect("unrecorded", "unrecorded", on="write"),
     ProcessEffect("recorded", "recorded", on="write"),
+    ProcessEffect("approval_pending", "asked", on="ask"),
     ProcessEffect("mid_stream", "mid_reply"),
 )

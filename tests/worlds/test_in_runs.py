@@ -86,6 +86,11 @@ def test_worlds_are_graded_anew_from_what_was_kept_of_them(folder: Path, tmp_pat
         ({**CRASH, "tool": "read_order"}, "has no tool 'read_order' that unacknowledged can strike"),
         ({**CRASH, "tool": {"other": "x"}}, "names no tool for scenario 'refunds'; add refunds ="),
         ({"point": "event", "effect": "late", "event": "opend", "attempts": [1]}, "did you mean 'opened'"),
+        ({"point": "event", "effect": "says_yes", "event": "opened", "attempts": [1]}, "no event 'opened' that says_yes"),
+        (
+            {"point": "process", "effect": "approval_pending", "tool": "refund", "attempts": [1]},
+            "'refund' that approval_pending",
+        ),
     ],
 )
 def test_a_fault_that_can_strike_nothing_in_the_world_is_refused(fault: dict[str, Any], said: str) -> None:

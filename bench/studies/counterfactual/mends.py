@@ -77,7 +77,7 @@ def with_remedies(form: Form) -> Form:
     """Return the form with its author's remedies, but for the boundary, which stays as it is."""
     strength = form.strength or ("business_rule" if form.remedies else "schema")
     commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
-    return Form(True, strength, commit, form.tells)
+    return Form(True, strength, commit, form.tells, form.approval)
 
 
 @dataclass

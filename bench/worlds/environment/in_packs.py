@@ -10,7 +10,7 @@ from bench.scenario import Json, schema_of
 from bench.worlds.environment.declaration import Environment
 from bench.worlds.environment.final import FinalWorld, content_of, final_world
 from bench.worlds.environment.parts import Tool
-from bench.worlds.environment.people import ANSWER
+from bench.worlds.environment.people import ANSWER, REVIEWER
 from bench.worlds.environment.refusals import refuse_environment
 from bench.worlds.environment.world import World
 
@@ -38,7 +38,11 @@ def _tool(tool: Tool) -> Json:
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
-    """Return the kinds of events, people's answers among them, or the tools that read or write, as `on` says."""
+    """Return the kinds of events, people's answers among them, the people, or the tools that read or write, as `on` says."""
+    if on == "ask":
+        return [*environment.people, REVIEWER]
+    if on == "answer":
+        return [ANSWER]
     if point == "event":
         return [*(kind.name for kind in environment.kinds), *([ANSWER] if environment.people else [])]
     return [tool.name for tool in environment.tools if on in ("any", "write" if tool.writes else "read")]

@@ -29,7 +29,7 @@ class JournalEntry:
 
     seq, at, life   its number, its moment, and which process of the agent it was, from 1; the book says them
     what         a tool's call, an event, a question to a person, that person's answer, the agent's death
-    name, kind   the tool and its kind; the event's name and kind; the person's
+    name, kind   the tool and its kind; the event's name and kind; the person's, and of a question the manner of its answer
     arguments    JSON; of an event its payload
     effect       the business key
     key          the idempotency key, where one was given

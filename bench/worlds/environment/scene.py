@@ -6,7 +6,7 @@ Every call is one transaction: what it changed, and its entry in the journal, ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +17,15 @@ from pydantic import BaseModel
 from bench.errors import nearest
 from bench.worlds.environment import snapshot
 from bench.worlds.environment.calling import Acted, PackCaller, PackRun, RefusalCode, effect_of, read_arguments
+from bench.worlds.environment.damage import in_tables
 from bench.worlds.environment.database import TABLES, Connection, connect, tables_of
 from bench.worlds.environment.declaration import Environment
 from bench.worlds.environment.journal import JournalEntry
 from bench.worlds.environment.journal_writer import JournalWriter
 from bench.worlds.environment.moment import Moment
-from bench.worlds.environment.parts import Arrival, Payload, PolicyVerdict, Tool
-from bench.worlds.environment.people import People
+from bench.worlds.environment.parts import Arrival, Payload, PolicyVerdict, Standing, Tool
+from bench.worlds.environment.people import Manner, People
+from bench.worlds.environment.preview import tried
 from bench.worlds.environment.rules import Rules, moved
 from bench.worlds.environment.schedule import Pending, Schedule, Versions
 from bench.worlds.environment.snapshot import Past
@@ -40,6 +42,7 @@ class Scene:
     path         the file; in memory where none is given. One process at a time holds it.
     content      of a snapshot, from which this world goes on
     drawn_from   what the draws of its people begin with: a trial's key, never the architecture
+    manners      a question's ticket -> in which manner it is answered: faults of answers set it
     keeps_past   whether what things were like before their last change is kept, for stale reads
     """
 
@@ -62,7 +65,8 @@ class Scene:
         self._past = Past(self._connection, keeps_past)
         self._schedule = Schedule(self._connection, environment.ends)
         self._caller = PackCaller(self._connection, environment.patience, self._later)
-        self._people = People(environment.people, drawn_from, self._schedule, self._caller)
+        self._people = People(environment.people, drawn_from, self._schedule, self._caller, self._does_no_more_damage)
+        self.manners: Callable[[str], Manner] = lambda _: ""
         self._book = JournalWriter(self._connection, self._schedule)
         self._rules = Rules(environment, self._caller, self._book.taken)
         self._tables, self._digest = tables_of(self._connection), ""
@@ -127,18 +131,27 @@ class Scene:
         read = read_arguments(known, arguments) if known else ""
         return () if known is None or isinstance(read, str) else known.about(read)
 
-    def ask(self, kind: str, about: str, question: Payload, idempotency_key: str | None = None) -> str:
+    def ask(
+        self, kind: str, about: str, question: Payload, idempotency_key: str | None = None, *, manner: Manner | None = None
+    ) -> str:
         """Ask a person; the question's ticket, under which the answer arrives as an event of kind `answer`. A question under a
-        key that is known is not asked again. Raises KeyError where there is no such person."""
+        key that is known is not asked again. In which `manner` it is answered `manners` says by its ticket, unless it is given.
+        Raises KeyError where there is no such person."""
         with self._lock:
             if idempotency_key and (asked := self._book.done_under(idempotency_key)):
                 return str(asked.result)
             times = len(self._book.entries("what = 'ask' AND name = ? AND effect = ?", kind, about)) + 1
             ticket = f"{kind}: {about}" + (f" ({times})" if times > 1 else "")
+            manner = self.manners(ticket) if manner is None else manner
             with self._transaction():
-                self._people.ask(kind, about, question, ticket, times)
-                self._book.write(JournalEntry("ask", kind, "", dict(question), about, idempotency_key, result=ticket))
+                self._people.ask(kind, about, question, ticket, times, manner)
+                self._book.write(JournalEntry("ask", kind, manner, dict(question), about, idempotency_key, result=ticket))
             return ticket
+
+    def standings(self) -> list[Standing]:
+        """What the pack's audit says of its tables as they are."""
+        with self._lock:
+            return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
 
     def change_elsewhere(self, things: Sequence[str]) -> None:
         """Let somebody else save these things, as they are: their versions move, and the agent is told of nothing."""
@@ -223,6 +236,17 @@ class Scene:
     def _refuse(self, call: JournalEntry, reason: str, code: RefusalCode, again: Moment | None = None) -> Acted:
         entry = self._book.write(replace(call, outcome="refused", reason=reason))
         return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
+
+    def _does_no_more_damage(self, question: Payload, now: Moment) -> bool:
+        """Whether the call that a question names is done, and leaves no more damage in the pack's tables than there was."""
+        tool = self.environment.by_name.get(question.get("tool", ""))
+        arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
+        if tool is None or isinstance(arguments, str):
+            return False
+        before, run, after = tried(
+            self._connection, self._caller, tool, arguments, now, lambda: in_tables(self.standings()).total
+        )
+        return run.outcome == "done" and after <= before
 
     def _later(self, kind: str, at: Moment, payload: Payload, name: str) -> None:
         if kind not in self.environment.by_kind:

@@ -4,6 +4,7 @@ trial around the agent can do: look into it, keep it, fork it, and count what we
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from bench.worlds.environment import snapshot
 from bench.worlds.environment.calling import Acted, PackRun, effect_of, read_arguments
@@ -11,7 +12,7 @@ from bench.worlds.environment.changes import changes, rows_of
 from bench.worlds.environment.damage import Damage, Harm, harms, in_journal, in_tables, net_effects
 from bench.worlds.environment.database import digest_of_tables
 from bench.worlds.environment.journal import JournalEntry
-from bench.worlds.environment.parts import Standing
+from bench.worlds.environment.people import Manner
 from bench.worlds.environment.preview import Preview, risks_of, tried
 from bench.worlds.environment.scene import SECOND_WRITER, Scene, ToolArguments
 from bench.worlds.environment.schedule import Notices
@@ -117,11 +118,6 @@ class World(Scene):
             with self._lock:
                 self._schedule.pass_to(self.environment.ends, self._happen)
 
-    def standings(self) -> list[Standing]:
-        """What the pack's audit says of its tables as they are."""
-        with self._lock:
-            return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
-
     def damage(self) -> tuple[Damage, Damage]:
         """What went wrong, counted from the journal, and from the pack's tables alone."""
         with self._lock:
@@ -166,7 +162,7 @@ class World(Scene):
                     continue
                 self._schedule.jump(entry.at)
                 if entry.what == "ask":
-                    self.ask(entry.name, entry.effect, entry.arguments, entry.key)
+                    self.ask(entry.name, entry.effect, entry.arguments, entry.key, manner=cast(Manner, entry.kind))
                 elif entry.what == "crash":
                     self.died(entry.name)
                 elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:

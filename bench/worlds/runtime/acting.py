@@ -16,17 +16,17 @@ from bench.models.base import Reply
 from bench.runtime.clock import TrialClock, in_seconds
 from bench.runtime.effects import EFFECTS, effect_at
 from bench.runtime.events import Called
-from bench.runtime.faults import Due, FaultSchedule, OpenReceipt
+from bench.runtime.faults import Due, Fault, FaultSchedule, OpenReceipt
 from bench.runtime.log import TrialLog
 from bench.worlds.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
 from bench.worlds.environment.calling import RefusalCode
 from bench.worlds.environment.database import dump
-from bench.worlds.environment.people import ANSWER
+from bench.worlds.environment.people import ANSWER, Manner
 from bench.worlds.environment.procedure import AGENT, judgments_behind
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.environment.schedule import NoticeTime, at_once
 from bench.worlds.runtime.agent_session import AGENT as AGENT_ASKS
-from bench.worlds.runtime.effects import NoticeEffect, ProcessEffect, ToolEffect
+from bench.worlds.runtime.effects import AnswerEffect, NoticeEffect, ProcessEffect, ToolEffect
 from bench.worlds.runtime.events import (
     Arrived,
     PersonAsked,
@@ -80,6 +80,7 @@ class Acting:
         self._events_read = 0
         STEP_IN_HAND.set("")
         world.told_by(self._tell)
+        world.manners = self._manner_of
         policy = world.environment.policy
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
@@ -147,11 +148,28 @@ class Acting:
         return self._arrived((arrival,))[0] if arrival else None
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
-        """Ask a person; the ticket. Raises KeyError where there is no such person."""
+        """Ask a person; the ticket. Raises KeyError where there is no such person, Crashed where the agent dies once it has
+        asked."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
         self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown, **self._in_step()))
+        self._tries[kind, about] += 1
+        due = self._schedule.due_in_world(
+            ("process",), kind, about, self._tries[kind, about], lambda fault: EFFECTS[fault.effect, fault.point].on == "ask"
+        )
+        if due is not None:
+            self.process.die(self._schedule.plan(due, None))
         return ticket
+
+    def _manner_of(self, ticket: str) -> Manner:
+        """In which manner a question is answered, by the fault that is due."""
+        due = self._schedule.due_in_world(
+            ("event",), ANSWER, ticket, 1, lambda fault: EFFECTS[fault.effect, "event"].on == ANSWER
+        )
+        if due is None:
+            return ""
+        self._schedule.plan(due, None).enter("delivered", ticket)
+        return effect_at(due.fault.effect, "event", AnswerEffect).manner
 
     def decided(self, kind: str, ticket: str, answer: str) -> None:
         """Who asked a person no longer waits."""
@@ -275,9 +293,12 @@ class Acting:
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
         """When the agent hears of an event, by the fault that is due. A fault of every event strikes no answer of a person."""
-        due = self._schedule.due_in_world(
-            ("event",), event.kind, event.name, 1, lambda fault: event.kind != ANSWER or fault.subtask == ANSWER
-        )
+
+        def fits(fault: Fault) -> bool:
+            is_told = EFFECTS[fault.effect, "event"].on != ANSWER
+            return is_told and (event.kind != ANSWER or fault.subtask == ANSWER)
+
+        due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, fits)
         if due is None:
             return (NoticeTime(event.at),)
         receipt = self._schedule.plan(due, None)

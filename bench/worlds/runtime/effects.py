@@ -1,7 +1,8 @@
 """What a fault can do in a world, as the runtime knows it. The effects themselves are parts: `bench.worlds.effects` has ours.
 
 At `tool` an effect stands around a call: it makes the call, or not, or twice, and says what the agent is told of it; None where
-the call could not carry it. At `event` it says when the agent is told of what happened. At `process` the agent dies.
+the call could not carry it. At `event` it says when the agent is told of what happened, or in which manner a person answers. At
+`process` the agent dies.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bench.registry import module_of
 from bench.runtime.effects import Effect, Point
 from bench.worlds.environment import Acted, Moment
 from bench.worlds.environment.calling import RefusalCode
+from bench.worlds.environment.people import Manner
 from bench.worlds.environment.schedule import NoticeTime
 
 
@@ -82,8 +84,8 @@ class StruckToolCall(Protocol):
 ToolStrike = Callable[[StruckToolCall, int], Acted | None]
 NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | None]
 """(when an event happened, when the next does, minutes) -> when the agent is told; None where it cannot be carried."""
-Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "mid_reply"]
-"""At one of the four points of an effect, or when half of a reply of the model is there."""
+Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "asked", "mid_reply"]
+"""At one of the four points of an effect, when a person was asked, or when half of a reply of the model is there."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,20 @@ class NoticeEffect(Effect):
 
 
 @dataclass(frozen=True)
-class ProcessEffect(Effect):
-    """The agent's death. `on` is "" where no call of a tool is struck.
+class AnswerEffect(Effect):
+    """An effect on a person who is asked: in which manner the question is answered."""
 
-    dies   at which point of an effect, or in which half of a reply
+    possible: ClassVar[tuple[Point, ...]] = ("event",)
+    manner: Manner
+    points: tuple[Point, ...] = field(default=("event",), kw_only=True)
+    on: Literal["answer"] = field(default="answer", kw_only=True)
+
+
+@dataclass(frozen=True)
+class ProcessEffect(Effect):
+    """The agent's death. `on` is "" where neither a call of a tool nor a question is struck.
+
+    dies   at which point of an effect, behind a question, or in which half of a reply
     """
 
     possible: ClassVar[tuple[Point, ...]] = ("process",)

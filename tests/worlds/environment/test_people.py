@@ -8,6 +8,7 @@ import pytest
 from little_worlds import ENVIRONMENT, world
 
 from bench.worlds.environment import Arrival, World
+from bench.worlds.environment.people import REVIEWER, Manner
 
 MANAGER = ENVIRONMENT.people["manager"]
 
@@ -66,3 +67,55 @@ def test_draws_depend_on_the_trial_and_the_question_alone() -> None:
 
     assert answers((1, 2, 3), 1, busy=False) == answers((3, 2, 1), 1, busy=True)
     assert len({tuple(sorted(answers((1, 2, 3), repetition, busy=False).items())) for repetition in range(8)}) > 1
+
+
+def answered(manner: Manner, **changes: object) -> list[tuple[bool, int]]:
+    """What the manager says of a refund that is not right, and when."""
+    one = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
+    one.ask("manager", "order 3", {"order": 3}, manner=manner)
+    return [(arrival.payload["approved"], arrival.at.total) for arrival in one.wait(days=8) if arrival.kind == "answer"]
+
+
+def test_a_manner_takes_the_place_of_the_persons_chances() -> None:
+    assert answered("") == [(False, 60)]
+    assert answered("says_yes", wrong=1.0) == answered("says_yes", wrong=0.0) == [(True, 60)]
+    assert answered("answers_late", late_minutes=3000) == [(False, 3000)]
+    assert answered("contradicts") == [(False, 60), (True, 120)]
+    assert answered("never_answers") == []
+
+
+@pytest.mark.parametrize("manner", ["says_yes", "answers_late", "contradicts"])
+def test_a_world_that_is_made_again_of_its_journal_has_the_same_answers_still_to_come(manner: Manner) -> None:
+    one, again = world(), world()
+    one.manners = lambda _: manner
+    one.ask("manager", "order 3", {"order": 3})
+    again.replay(one.journal())
+    assert [arrival.payload for arrival in again.wait(days=8)] == [arrival.payload for arrival in one.wait(days=8)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "approved"),
+    [
+        ("refund", {"order": 1, "amount": 40}, True),
+        ("refund", {"order": 4, "amount": 40}, False),
+        ("refund", {"order": 99, "amount": 40}, False),
+        ("refund", {"amount": 40}, False),
+        ("refnd", {"order": 1}, False),
+    ],
+)
+def test_the_reviewer_of_the_house_approves_what_is_done_and_leaves_no_more_damage(
+    tool: str, arguments: dict[str, int], approved: bool
+) -> None:
+    one = world()
+    one.ask(REVIEWER, "a call", {"tool": tool, "arguments": arguments})
+    before = one.digest()
+    [answer] = [arrival for arrival in one.wait(minutes=60) if arrival.kind == "answer"]
+    assert answer.payload["approved"] is approved
+    assert one.digest() == before
+
+
+def test_the_reviewer_of_the_house_refuses_what_stands_already() -> None:
+    one = world()
+    one.call("refund", {"order": 1, "amount": 40})
+    one.ask(REVIEWER, "a call", {"tool": "refund", "arguments": {"order": 1, "amount": 40}})
+    assert not next(arrival for arrival in one.wait(minutes=60) if arrival.kind == "answer").payload["approved"]

@@ -129,3 +129,8 @@ def test_with_remedies_a_judgment_of_which_nothing_is_accepted_costs_its_step_an
     result = worked("bare_agent", Form(remedies=True), trips=[Trip(1, 300), Trip(2, 200)], model=model)
     assert result.record.outcome == "wrong"
     assert effects(result).count("pay") == 1
+
+
+def test_a_form_that_says_nothing_of_approval_has_the_settings_that_it_had_before_there_was_one() -> None:
+    assert Form(remedies=True).settings == {"remedies": True, "strength": None, "commit": None, "signal": None}
+    assert Form(approval="never").settings["approval"] == "never"

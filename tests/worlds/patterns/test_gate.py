@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from trips import BARE, REMEDIED, Trip, effects, worked
+from dataclasses import replace
 
-from bench.runtime.events import of_kind
-from bench.worlds.runtime.events import PersonAsked
+import pytest
+from trips import BARE, REMEDIED, Trip, effects, harm, waited, worked
+
+from bench.architectures.form import Approval
+from bench.experiment.trial import TrialResult
+from bench.runtime.events import Faulted, of_kind
+from bench.worlds.environment.people import REVIEWER
+from bench.worlds.runtime.events import PersonAsked, PersonDecided, ProcessDied
 
 DEAR = Trip(1, 900)
 
@@ -34,3 +40,44 @@ def test_behind_a_gate_that_is_throttled_a_remedied_pattern_waits_as_long_as_it_
     bare, remedied = (worked("human_in_the_loop", form, throttled, [DEAR]) for form in (BARE, REMEDIED))
     assert "pay" not in effects(bare)
     assert (effects(remedied).count("pay"), remedied.record.outcome) == (1, "solved")
+
+
+def asking(approval: Approval, *, says: str = "", trip: Trip = DEAR) -> TrialResult:
+    """A trial of the durable row that asks before these effects, of people who answer in this manner."""
+    faults = [{"point": "event", "effect": says, "event": "answer", "attempts": [1]}] if says else []
+    return worked("state_machine", replace(REMEDIED, approval=approval), faults, [trip])
+
+
+def people(result: TrialResult) -> list[str]:
+    return [asked.person for asked in of_kind(result.record.events, PersonAsked)]
+
+
+def test_a_person_is_asked_of_nothing_of_what_is_risky_or_of_every_effect() -> None:
+    never, risky, always = (asking(approval) for approval in ("never", "risky", "always"))
+    assert (people(never), harm(never)) == ([], {"unauthorised": 1})
+    assert (len(people(risky)), harm(risky)) == (1, {})
+    assert len(people(always)) == len(effects(always))
+    assert people(always).count(REVIEWER) == len(effects(always)) - 1
+    assert waited(always) > waited(risky) > waited(never) == 0
+
+
+def test_a_person_who_says_yes_to_all_takes_the_wrong_away_from_no_effect() -> None:
+    private = Trip(1, 900, reason="private")
+    assert "pay" not in effects(asking("risky", trip=private))
+    assert "pay" in effects(asking("risky", says="says_yes", trip=private))
+
+
+@pytest.mark.parametrize(("says", "answers"), [("never_answers", {"late"}), ("contradicts", {"approved"})])
+def test_who_never_answers_has_not_agreed_and_who_contradicts_is_heard_at_the_first_word(says: str, answers: set[str]) -> None:
+    result = asking("risky", says=says)
+    assert {decided.said for decided in of_kind(result.record.events, PersonDecided)} == answers
+    assert [fault.effect for fault in of_kind(result.record.events, Faulted) if fault.stage == "delivered"] == [says]
+
+
+def test_a_question_outlives_a_death_while_it_is_pending_with_remedies_and_is_asked_anew_without() -> None:
+    dies = [{"point": "process", "effect": "approval_pending", "attempts": [1]}]
+    bare, remedied = (worked("human_in_the_loop", form, dies, [DEAR]) for form in (BARE, REMEDIED))
+    for result, tickets in ((remedied, 1), (bare, 2)):
+        assert next(died.point for died in of_kind(result.record.events, ProcessDied)) == "approval_pending"
+        assert len({asked.ticket for asked in of_kind(result.record.events, PersonAsked)}) == tickets
+    assert (harm(remedied), effects(remedied).count("pay")) == ({}, 1)

@@ -43,6 +43,9 @@ class ProcedureRunner:
         self._gate: GateRule = "asks" if gate == "open" and form.holds("policy") else gate
         if form.remedies:
             self._gate = "keeps_asking"
+        if form.approval:
+            asks: GateRule = "keeps_asking" if form.remedies else "asks"
+            self._gate = {"never": "stamps", "risky": asks, "always": "asks_of_all"}[form.approval]
         self._compensates = form.remedies or compensates
         self.memory = Memory(self._world.store, "work" if form.remedies else keeps, self._world.undoes)
         self._boundary: Boundary = self._world.exchanged(Boundary.of(workbench, form))
