@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-from bench.engine.relay import CountWaiting, FlownOutcome, LeaveSlot, SendRequest, TakeSlot, WorkerMessage
+from bench.engine.relay import CountWaiting, FlownOutcome, LeaveSlot, SendRequest, TakeSlot, WorkerMessage, carried
 from bench.errors import CallFailed
 from bench.models.base import Model, Reply, Request, Response
 from bench.models.counting import texts_written
@@ -56,7 +56,7 @@ class Conducted:
     async def _listen(self, group: asyncio.TaskGroup) -> None:
         while True:
             heard = asyncio.wrap_future(self._relay.heard.remote(self._trial).future())
-            for number, message in await asyncio.shield(heard):  # Ray's client stumbles over a future that was cancelled
+            for number, message in await carried(asyncio.shield(heard)):  # Ray stumbles over a cancelled future
                 self._hear(number, message, group)
 
     def _hear(self, number: int, message: WorkerMessage, group: asyncio.TaskGroup) -> None:

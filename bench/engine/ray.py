@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.engine.live import Conducted
-from bench.engine.relay import Relay
+from bench.engine.relay import GOES_ON, Relay
 from bench.engine.worker import Experiment, Finished, run_live, run_trials
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.grading import Graders
@@ -183,7 +183,7 @@ async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Resu
     except ray.exceptions.RayError as error:
         what = f"{trials} trials" if trials > 1 else "a trial"
         problem = f"a worker ended with {what}: {' '.join(str(error).split())[:100]}"
-        raise ResultsError(f"{problem}; what came back is kept, and the same command goes on") from error
+        raise ResultsError(f"{problem}; {GOES_ON}") from error
 
 
 def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialResult], None], session: Session) -> None:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import defaultdict
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
 from typing import Any
 
-from bench.errors import CallFailed
+from bench.errors import CallFailed, ResultsError
 from bench.models.base import Model, Reply, Request, Sleep
 from bench.runtime.slots import Slot, Slots
+
+GOES_ON = "what came back is kept, and the same command goes on"
+"""What a run says that lost a worker or the relay."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,14 @@ class Relay:
         self._messages.pop(trial, asyncio.Queue()).put_nowait(None)
 
 
+async def carried(message: Awaitable[Any]) -> Any:
+    """Await what the relay returns. Raises ResultsError where the relay is lost, with its process or its node."""
+    try:
+        return await message
+    except Exception as error:  # Ray's: the relay itself raises nothing
+        raise ResultsError(f"the relay to the workers is lost ({type(error).__name__}); {GOES_ON}") from error
+
+
 class Line:
     """A worker's line to the relay, for one trial. It lets go of no message before the relay has it."""
 
@@ -106,7 +117,7 @@ class Line:
         self._told = set[asyncio.Future[object]]()
 
     async def ask(self, message: WorkerMessage) -> Any:
-        answer = await asyncio.wrap_future(self._relay.ask.remote(self._trial, message).future())
+        answer = await carried(asyncio.wrap_future(self._relay.ask.remote(self._trial, message).future()))
         if isinstance(answer, Exception):
             raise answer
         return answer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
@@ -10,26 +9,25 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from equal_runs import assert_equal, lines_of
 from experiment_runs import config, copied, run, run_matrix_in, without
 from trials import ROOTS
 
 from bench.analysis.frames import load_run
 from bench.engine.merging import merge_parts
 from bench.errors import ConfigError, ResultsError
-from bench.experiment.chain import unsealed
 from bench.experiment.config import Config
-from bench.experiment.files import RESPONSES, TRIALS
+from bench.experiment.files import TRIALS
 from bench.experiment.matrix import Matrix, build_matrix
 from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
 from bench.experiment.provenance import CodeVersion
-from bench.experiment.reading import read_manifest, read_texts
+from bench.experiment.reading import read_manifest
 from bench.experiment.regrade import regrade
 from bench.experiment.store import write_manifest
 from bench.experiment.verify import verify
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
 SPOILT = {"spoilt": {"faults": [{"point": "output", "effect": "missing_field", "attempts": [1]}]}}
-FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
 
 
 def settings(**changed: Any) -> Config:
@@ -54,23 +52,6 @@ def shards(whole: Path) -> Sequence[Path]:
     for number, folder in enumerate(folders, 1):
         run_matrix_in(matrix_of(Portion((number, 3))), folder)
     return folders
-
-
-def lines_of(folder: Path, name: str) -> list[bytes]:
-    """The lines of trials or responses without links and framework seconds, sorted."""
-    lines, link = [], ""
-    for line in (folder / name).read_bytes().splitlines(keepends=True):
-        content, link = unsealed(line, link)
-        if not content.endswith(b'"kind":"session"}'):
-            lines.append(FRAMEWORK.sub(b"", content))
-    return sorted(lines)
-
-
-def assert_equal(left: Path, right: Path) -> None:
-    for name in (TRIALS, RESPONSES):
-        assert lines_of(left, name) == lines_of(right, name) != []
-    assert read_texts(left) == read_texts(right)
-    assert not verify(right).defects
 
 
 def test_shards_merged_in_any_order_are_byte_for_byte_what_one_process_records(whole: Path, shards: Sequence[Path]) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from commands import Ended, bench_anew, workplace
+from equal_runs import assert_equal
 
-from bench.experiment.chain import unsealed
-from bench.experiment.files import RESPONSES, TRIALS
-from bench.experiment.reading import read_texts
-
-FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
 DYING = """
 import os, signal
 from pathlib import Path
@@ -25,22 +20,6 @@ async def dying(task, workbench):
         os.kill(os.getpid(), signal.SIGKILL)
     await static(task, workbench)
 """
-
-
-def lines_of(folder: Path, name: str) -> list[bytes]:
-    """The lines of trials or responses without links and framework seconds, sorted."""
-    lines, link = [], ""
-    for line in (folder / name).read_bytes().splitlines(keepends=True):
-        content, link = unsealed(line, link)
-        if json.loads(content).get("kind") != "session":
-            lines.append(FRAMEWORK.sub(b"", content))
-    return sorted(lines)
-
-
-def assert_equal(left: Path, right: Path) -> None:
-    for name in (TRIALS, RESPONSES):
-        assert lines_of(left, name) == lines_of(right, name) != []
-    assert read_texts(left) == read_texts(right)
 
 
 def on_ray(folder: Path, *words: str) -> Ended:

@@ -63,6 +63,30 @@ class Killing(Killer):
         return step
 
 
+class Cutting(Killer):
+    """Kills the relay in mid-call, once so many requests are answered."""
+
+    def __call__(self, body: Any) -> Step:
+        step = super().__call__(body)
+        if self.left == 0:
+            self.left = None
+            os.kill(process_called("ray::Relay"), signal.SIGKILL)
+        return step
+
+
+def process_called(title: str) -> int:
+    """The number of the process with this title that began last."""
+    numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal() and _title(folder) == title]
+    return max(numbers)
+
+
+def _title(process: Path) -> str:
+    try:
+        return process.joinpath("cmdline").read_text(encoding="utf-8").strip("\0 ")
+    except OSError:  # it has ended
+        return ""
+
+
 class Place:
     """A workplace at an endpoint, in which the run `whole` is what one process makes of it."""
 
@@ -147,6 +171,16 @@ def test_a_worker_killed_before_it_has_its_reply_at_each_of_twenty_points_costs_
     place.killer.left = None
     place.here("killed")
     place.assert_each_answer_was_paid_once("killed")
+
+
+def test_a_relay_that_is_killed_ends_the_run_in_a_line_and_costs_no_answer(tmp_path: Path, places: list[Place]) -> None:
+    places.append(place := Place(tmp_path, Cutting, repetitions=6))
+    place.killer.left = 3
+    code, _, err = place.on_ray("cut")
+    assert code == 2 and "bench: the relay to the workers is lost (" in err and "Traceback" not in err, err
+    assert err.count("the same command goes on") == 1
+    place.here("cut")
+    place.assert_each_answer_was_paid_once("cut")
 
 
 def test_when_the_run_s_own_process_is_killed_nothing_that_it_was_answered_is_asked_again(
