@@ -75,8 +75,10 @@ class Cutting(Killer):
 
 
 def process_called(title: str) -> int:
-    """The number of the process with this title that began last."""
-    numbers = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal() and _title(folder) == title]
+    """The number of the process that began last of those whose title begins so."""
+    numbers = [
+        int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal() and _title(folder).startswith(title)
+    ]
     return max(numbers)
 
 
