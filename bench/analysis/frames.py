@@ -110,6 +110,11 @@ class Run:
         return {name: frame for name, frame in fields_of_run.items() if isinstance(frame, pd.DataFrame)} | dict(self.more)
 
     @property
+    def recorded(self) -> tuple[Run, ...]:
+        """Return the runs as they were recorded: those that it was put together from, or itself."""
+        return self.parts or (self,)
+
+    @property
     def name(self) -> str:
         """Return the name of the run's folder."""
         return self.manifest.name

@@ -10,7 +10,7 @@ from bench.experiment.history import LiveSeconds
 
 def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
     """(model, its live seconds by arm), in the config's order; none of a model whose seconds nobody lived through."""
-    lived = [arm for part in run.parts or (run,) for arm in (*_live_rows(part), *_recorded(part))]
+    lived = [arm for part in run.recorded for arm in (*_live_rows(part), *_recorded(part))]
     orders = [run.names(column) for column in ("scenario", "model", "plan", "architecture")]
 
     def place(of: tuple[str, LiveSeconds]) -> list[int]:

@@ -79,7 +79,7 @@ def merge(runs: Sequence[Run]) -> Run:
 def records_of(run: Run) -> Iterator[TrialRecord] | None:
     """The records of the run's trials, under the names that they have in it, superseded ones before their successors; None
     where they cannot be read again. Raises ResultsError where a folder is gone."""
-    parts = labelled(run.parts or (run,))
+    parts = labelled(run.recorded)
     return None if any(part.folder is None for part in parts.values()) else _records(run, parts)
 
 

@@ -156,9 +156,12 @@ def _settle(figure: Figure) -> None:
         axes.set_position((left, bottom, width, height))
 
 
-def tick_labels(names: Sequence[str]) -> list[str]:
-    """Architectures' names, broken so that they stand beside each other."""
-    return ["\n".join(textwrap.wrap(escape_terminal(name).replace("_", " "), 12)) for name in names]
+def names_below(ax: Axes, names: Sequence[str]) -> None:
+    """Architectures' names, broken so that they stand beside each other, at 0, 1, 2 on the x axis; lines across for y."""
+    labels = ["\n".join(textwrap.wrap(escape_terminal(name).replace("_", " "), 12)) for name in names]
+    ax.set_xticks(range(len(names)), labels)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.grid(axis="y", color=PALE, lw=0.6)
 
 
 def panel_title(ax: Axes, *lines: str) -> None:

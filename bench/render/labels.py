@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.answers.formats import DEFAULT
+from bench.experiment.config import FAULT_FREE
 from bench.render.table import TableColumn
 
 
@@ -58,6 +59,10 @@ def each_arm(arms: Arms) -> Iterator[Arm]:
 
 def condition_label(run: Run, condition: Condition) -> str:
     return f"{condition.scenario}, {model_label(run, condition.model)}, fault plan {condition.plan}"
+
+
+def under(plan: str) -> str:
+    return "without faults" if plan == FAULT_FREE else f"under {plan}"
 
 
 def trials_in(arms: Iterable[Arm]) -> str:

@@ -15,8 +15,7 @@ from bench.render.labels import model_label
 
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
     """A line for each recording that the run's models answer from, and one of framework time where it was lived through."""
-    parts = run.parts or (run,)
-    yield from (("Recording", line) for line in dict.fromkeys(line for part in parts for line in _recordings(part)))
+    yield from (("Recording", line) for line in dict.fromkeys(line for part in run.recorded for line in _recordings(part)))
     shares = shares_by(live_seconds_of(run))
     if shares:
         named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())

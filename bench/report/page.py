@@ -87,8 +87,8 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 
 def _warnings(run: Run) -> list[str]:
     lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
-    lines += [*run.notes, *_different_code(_parts(run))]
-    missing = sum(missing_trials(part) for part in _parts(run))
+    lines += [*run.notes, *_different_code(run.recorded)]
+    missing = sum(map(missing_trials, run.recorded))
     if missing:
         lines.append(
             f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
@@ -121,7 +121,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Code", _of_each(run, lambda part: _code(part.manifest))),
         ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),
         ("Machine", _of_each(run, lambda part: listed(part.manifest.machine.shown))),
-        *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in _parts(run)) else []),
+        *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in run.recorded) else []),
         ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
         *history_facts(run),
     ]
@@ -137,16 +137,12 @@ def _formats(run: Run) -> list[str]:
 
 def _graded_anew(run: Run) -> list[tuple[str, str]]:
     """Grades that are not those of the run itself."""
-    text = (
-        f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}, "
-        f"by the grader {regrade.graded_by[:12]}{_without(regrade.unguarded)}"
-        for regrade in run.regrades
-    )
-    return [("Graded anew", "; ".join(text))] if run.regrades else []
-
-
-def _without(guards: Sequence[str]) -> str:
-    return f", whose sandbox lacked {', '.join(guards)} (--unguarded)" if guards else ""
+    texts = []
+    for regrade in run.regrades:
+        changed = f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}"
+        lacked = f", whose sandbox lacked {', '.join(regrade.unguarded)} (--unguarded)" if regrade.unguarded else ""
+        texts.append(f"{changed}, by the grader {regrade.graded_by[:12]}{lacked}")
+    return [("Graded anew", "; ".join(texts))] if texts else []
 
 
 def _reused(run: Run) -> list[tuple[str, str]]:
@@ -159,17 +155,12 @@ def _reused(run: Run) -> list[tuple[str, str]]:
     return [("Response cache", f"{text}{took_over}")] if reused else []
 
 
-def _parts(run: Run) -> tuple[Run, ...]:
-    """The runs that a report is of."""
-    return run.parts or (run,)
-
-
 def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
     """What is so of all runs of the report, or of each by its name where they differ."""
-    texts = [text_of(part) for part in _parts(run)]
+    texts = [text_of(part) for part in run.recorded]
     if len(set(texts)) == 1:
         return texts[0]
-    return "; ".join(f"{part.name}: {text}" for part, text in zip(_parts(run), texts, strict=True))
+    return "; ".join(f"{part.name}: {text}" for part, text in zip(run.recorded, texts, strict=True))
 
 
 def _different_code(parts: Sequence[Run]) -> list[str]:
@@ -204,12 +195,9 @@ def _architecture(run: Run, name: str) -> str:
 
 
 def _plan(run: Run, plan: str) -> str:
-    return f"{plan}: {' + '.join(map(_fault, run.config.faults_of(plan))) or 'no fault'}"
-
-
-def _fault(fault: FaultEntry) -> str:
-    """A fault of a plan, as the config has it."""
-    return f"{fault.effect} at {fault.point} of {_where(fault)}, {_when(fault)}"
+    """A plan and its faults, as the config has them."""
+    faults = [f"{fault.effect} at {fault.point} of {_where(fault)}, {_when(fault)}" for fault in run.config.faults_of(plan)]
+    return f"{plan}: {' + '.join(faults) or 'no fault'}"
 
 
 def _where(fault: FaultEntry) -> str:

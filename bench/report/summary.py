@@ -16,7 +16,7 @@ from bench.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE,
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
-from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural
+from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
 from bench.report.headline import harmed_trials, headline_of, paid
 
 WIDTH, MOST_LINES = 100, 8
@@ -102,9 +102,9 @@ def _ran(run: Run) -> str:
     models = listed([model_label(run, model) for model in run.names("model")])
     architectures, scenarios = (listed(run.names(column)) for column in ("architecture", "scenario"))
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    under = f"under {plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
+    faults = f"under {plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
     beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
-    return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {under}{beside}."
+    return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {faults}{beside}."
 
 
 # Findings
@@ -112,31 +112,27 @@ def _ran(run: Run) -> str:
 
 def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
     struck = [condition for condition in arms if condition.plan != FAULT_FREE]
-    lines = [
-        f"{_where(run, condition)}, the first repair of a failure took {means}"
-        for condition, means in _means(arms, struck, FIRST_ROUND.tokens)
-    ]
+    lines = _means(run, arms, struck, "the first repair of a failure", FIRST_ROUND.tokens)
     return _finding(lines, "first_round")
 
 
 def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
-    lines = [
-        f"{_where(run, condition)}, a trial without any failure took {means}"
-        for condition, means in _means(arms, undisturbed, FIRST_PASS.tokens)
-    ]
-    return _finding(lines, "first_pass")
+    return _finding(_means(run, arms, undisturbed, "a trial without any failure", FIRST_PASS.tokens), "first_pass")
 
 
-def _means(arms: Arms, conditions: Iterable[Condition], measure: Metric) -> Iterator[tuple[Condition, str]]:
-    """Yield the tokens of each architecture, the cheapest first, for each condition that has any."""
+def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
+    """Say what it took by architecture, the cheapest first, for each condition that has any such tokens."""
+    lines = []
     for condition in conditions:
-        means = {name: arm.mean(measure.name) for name, arm in arms[condition].items()}
+        means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}
         known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
         if known:
             (_, first, mean), *others = known
             texts = [f"{_told(mean)} tokens with {first}", *(f"{_told(mean)} with {name}" for _, name, mean in others)]
-            yield condition, f"{_ranked(texts)} ({_numbers([mean.n for *_, mean in known])})"
+            of_trials = _numbers([mean.n for *_, mean in known])
+            lines.append(f"{_where(run, condition)}, {what} took {_ranked(texts)} ({of_trials})")
+    return lines
 
 
 def _numbers(numbers: Sequence[int]) -> str:
@@ -152,8 +148,8 @@ def _numbers(numbers: Sequence[int]) -> str:
 def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
     """Name the scenario and what differs in this run; the fault plan where the run has at least so many."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
-    under = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
-    return f"on {condition.scenario}{_with_model(run, condition.model)}{under}"
+    plan = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
+    return f"on {condition.scenario}{_with_model(run, condition.model)}{plan}"
 
 
 def _with_model(run: Run, model: str) -> str:
@@ -211,15 +207,11 @@ def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _again(rates: Sequence[RecoveryRate], n: int) -> str:
-    if len(rates) == 1:
-        name, again = rates[0].arm.architecture, rates[0].recovered.k
-        return f"{name} solved {again} of the {plural(n, 'trial')} that it solves without faults"
-    return f"of {plural(n, 'trial')} that every architecture solves without faults, {_solved_of(rates)}"
-
-
-def _solved_of(rates: Iterable[RecoveryRate]) -> str:
     (first, k), *others = sorted(((rate.arm.architecture, rate.recovered.k) for rate in rates), key=lambda pair: -pair[1])
-    return _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
+    if not others:
+        return f"{first} solved {k} of the {plural(n, 'trial')} that it solves without faults"
+    solved = _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
+    return f"of {plural(n, 'trial')} that every architecture solves without faults, {solved}"
 
 
 def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
@@ -235,9 +227,8 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     for condition in undisturbed or arms:
         shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
         counts = [f"{share.k} of {share.n} with {name}{paid(run, arms[condition][name])}" for share, name in shares if share.n]
-        under = "without faults" if condition.plan == FAULT_FREE else f"under {condition.plan}"
         if counts:
-            lines.append(f"{_where(run, condition)}, trials solved {under}: {_ranked(counts)}")
+            lines.append(f"{_where(run, condition)}, trials solved {under(condition.plan)}: {_ranked(counts)}")
     return _finding(lines, "outcomes")
 
 
@@ -301,5 +292,5 @@ def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
     several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
     for arm in each_arm(arms):
         if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
-            under = f" under {arm.condition.plan}" if several else ""
-            yield f"{arm.architecture} on {arm.condition.scenario}{under}{_with_model(run, arm.condition.model)}"
+            plan = f" {under(arm.condition.plan)}" if several else ""
+            yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

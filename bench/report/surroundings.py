@@ -41,10 +41,10 @@ class SurroundingViews:
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
         self._shows = [(part.name, showing(part.shown).shows(run, texts, packs)) for part in ENVIRONMENTS]
 
-    def of(self, record: TrialRecord) -> tuple[str, Shown] | None:
-        """Return the kind of a trial's environment, and what is shown of it; None where it stood in none."""
-        views = ((kind, shows.of(record)) for kind, shows in self._shows)
-        return next(((kind, shown) for kind, shown in views if shown is not None), None)
+    def of(self, record: TrialRecord) -> dict[str, Shown]:
+        """Return what is shown of a trial's environment, by the environment's kind; nothing where it stood in none."""
+        views = {kind: shows.of(record) for kind, shows in self._shows}
+        return {kind: shown for kind, shown in views.items() if shown is not None}
 
 
 def showing(path: str) -> Showing:

@@ -25,7 +25,7 @@ from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
 from bench.render.labels import model_label
-from bench.report.surroundings import Shown, SurroundingViews, showing
+from bench.report.surroundings import SurroundingViews, showing
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 
 PIECE = 1 << 18
@@ -87,23 +87,22 @@ def trace_of(run: Run) -> Trace | None:
     records = records_of(run)
     if records is None:
         return None
-    folders = [part.folder for part in run.parts or (run,) if part.folder is not None]
+    folders = [part.folder for part in run.recorded if part.folder is not None]
     kept: dict[str, str] = {}
     for part in ENVIRONMENTS:
         kept |= showing(part.shown).texts_of(run, folders)
     texts, numbers, left_out = _packed_texts(folders, kept)
     around = SurroundingViews(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    shown = {record.id: _json({**_trial(record, numbers), **_around(around.of(record))}) for record in records}
+    shown = {
+        record.id: _json({**_trial(record, numbers), **{kind: view.json for kind, view in around.of(record).items()}})
+        for record in records
+    }
     trials = Packer()
     for trial in run.trials["trial"]:
         trials.add(shown[trial])
     packed = trials.pieces()
     return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
-
-
-def _around(step: tuple[str, Shown] | None) -> JsonObject:
-    return {step[0]: step[1].json} if step else {}
 
 
 def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
@@ -188,10 +187,12 @@ def _told(event: Event) -> str:
 
 def _version(event: Committed) -> JsonObject:
     """Without the digests: the outputs themselves are in the replies."""
-    made_from = [(name, version) for name, version, _ in event.made_from]
-    return {"subtask": event.subtask, "version": event.version, "calls": event.calls} | {
+    return {
+        "subtask": event.subtask,
+        "version": event.version,
+        "calls": event.calls,
         "verified": event.verified,
-        "made_from": made_from,
+        "made_from": [(name, version) for name, version, _ in event.made_from],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from bench.analysis.frames import Run
@@ -31,11 +32,11 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     trial = _trial_of(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
     *_, record = [record for record in records_of(run) or () if record.id == trial]
-    around = SurroundingViews(run, texts, packs).of(record)
+    views = SurroundingViews(run, texts, packs).of(record).values()
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
     note = [record.grade.note] if record.grade and record.grade.note else []
-    middle = calls_told(record) if around is None else around[1].lines()
+    middle = chain.from_iterable(view.lines() for view in views) if views else calls_told(record)
     return "\n".join([f"trial {trial}", head, *note, *middle, *end_told(record, texts)])
 
 

@@ -21,11 +21,15 @@ from bench.tables.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
     """What an arm spent in all, by what it solved."""
+
+    def spent(metric: Metric) -> TableColumn[Arm]:
+        return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
+
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.graded)),
         TableColumn("Solved", lambda arm: arm.count("solved")),
-        *map(_by_solved, SPENT),
+        *map(spent, SPENT),
     )
     notes = (
         "all that the arm's trials spent, errors and failures among them, by those solved, with the 95% interval of "
@@ -34,10 +38,6 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
         "a reply that several arms were given is charged to each of them",
     )
     return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
-
-
-def _by_solved(metric: Metric) -> TableColumn[Arm]:
-    return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
 
 
 FINISHES = {

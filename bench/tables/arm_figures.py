@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Arms
+from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, PUBLISHED_ROUND, Metric
 from bench.analysis.published import PublishedFigures
@@ -19,18 +19,17 @@ from bench.render.drawing import (
     BLACK,
     BLUE,
     LATENCY_LOOKS,
-    PALE,
     VERMILION,
     Look,
     Picture,
     finish,
     legend_below,
     legend_of,
+    names_below,
     panel_title,
     panels,
-    tick_labels,
 )
-from bench.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in
+from bench.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
 from bench.report.figure_part import FigurePart
 from bench.tables.model_figures import model_figures
 from bench.tables.recovery_rates import recovery_figures
@@ -45,8 +44,10 @@ def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[P
         drawn = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
         for plan in [plan for plan in plans if plan != FAULT_FREE] or plans:
-            chosen = {condition: arms_by_name for condition, arms_by_name in drawn.items() if condition.plan == plan}
-            if noticed := {condition: arms_by_name for condition, arms_by_name in chosen.items() if _has_rounds(arms_by_name)}:
+            chosen = {condition: named for condition, named in drawn.items() if condition.plan == plan}
+            rounds = FIRST_ROUND.tokens.name
+            noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
+            if noticed:
                 yield first_round(run, noticed, published)
             yield latency(run, chosen)
         if drawn:
@@ -56,10 +57,6 @@ def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[P
 
 def _in_world(run: Run) -> bool:
     return bool(run.trials["lives"].notna().any())
-
-
-def _has_rounds(arms: Mapping[str, Arm]) -> bool:
-    return any(arm.mean(FIRST_ROUND.tokens.name).n for arm in arms.values())
 
 
 def _drawable(arms: Arms, model: str) -> Arms:
@@ -80,17 +77,17 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
         for place, arm in enumerate(named.values()):
             _points(ax, place, arm)
             _published_point(ax, place, arm, published)
-        _architectures_below(ax, named)
+        names_below(ax, list(named))
         panel_title(
             ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
         )
         ax.set_ylabel("tokens of the first repair")
         ax.set_ylim(bottom=0.0)
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
-    model, plan = _model_and_plan(arms)
-    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {_of_whom(run, model, plan)}"
+    condition = next(iter(arms))
+    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {_of_whom(run, condition)}"
     caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
-    return finish(figure, slug("first_round", model, plan), title, caption)
+    return finish(figure, slug("first_round", condition.model, condition.plan), title, caption)
 
 
 def _extremes(arms: Arms, metric: Metric) -> str:
@@ -103,8 +100,8 @@ def _extremes(arms: Arms, metric: Metric) -> str:
     return "what the panels show"
 
 
-def _of_whom(run: Run, model: str, plan: str) -> str:
-    return bracketed(f"{model_label(run, model)}, {_under(plan)}")
+def _of_whom(run: Run, condition: Condition) -> str:
+    return bracketed(f"{model_label(run, condition.model)}, {under(condition.plan)}")
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
@@ -123,13 +120,9 @@ def _points(ax: Axes, place: int, arm: Arm) -> None:
             look: dict[str, Any] = {"ms": 3.5, "mfc": fill, "mec": "#777777", "mew": 0.9, "clip_on": False}
             ax.plot(spread[chosen], values, "o", label=label if new else None, **look)
     mean = arm.mean(FIRST_ROUND.tokens.name)
-    _with_interval(ax, place, mean, "s", BLUE, "mean and 95% interval" if place == 0 else None)
-
-
-def _with_interval(ax: Axes, x: float, mean: Mean, marker: str, colour: str, label: str | None) -> None:
-    if mean.mean is None:
-        return
-    ax.errorbar([x], [mean.mean], yerr=_errors(mean), fmt=marker, ms=5, color=colour, capsize=4, label=label)
+    if mean.mean is not None:
+        new_label = "mean and 95% interval" if place == 0 else None
+        ax.errorbar([place], [mean.mean], yerr=_errors(mean), fmt="s", ms=5, color=BLUE, capsize=4, label=new_label)
 
 
 def _errors(mean: Mean) -> list[list[float]] | None:
@@ -169,17 +162,13 @@ def accounts(run: Run, arms: Arms) -> Picture:
 def _in_answer(arms: Arms) -> str:
     """Which share of the tokens stands in an answer, of the arms in which it is least and most."""
     shares = sorted(
-        (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {_under(arm.condition.plan)}")
+        (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {under(arm.condition.plan)}")
         for arm in each_arm(arms)
         for tokens in [arm.trials["tokens"].sum()]
         if tokens
     )
     least, most = (f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
     return f"From {least} to {most} of a trial's tokens stand in its answer"
-
-
-def _under(plan: str) -> str:
-    return "without faults" if plan == FAULT_FREE else f"under {plan}"
 
 
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
@@ -198,22 +187,17 @@ def latency(run: Run, arms: Arms) -> Picture:
         tops = _stack(ax, named, LATENCY_LOOKS, "latency_seconds")
         for place, (arm, top) in enumerate(zip(named.values(), tops, strict=True)):
             ours = arm.mean("framework_seconds").mean or 0.0
-            ax.annotate(
-                f"framework:\n{_duration(ours)}", (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5
-            )
+            text = f"framework:\n{ours * 1000:.1f} ms" if ours < 1 else f"framework:\n{ours:.2f} s"
+            ax.annotate(text, (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
         ax.margins(y=0.2)
         panel_title(ax, condition.scenario, trials_in(named.values()))
         ax.set_ylabel("seconds a trial")
     looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
     legend_of(figure, looks)
-    model, plan = _model_and_plan(arms)
-    title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, model, plan)}"
+    condition = next(iter(arms))
+    title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, condition)}"
     caption = f"{title}. Bars are means, the whisker is the 95% interval of the total; above each bar is the framework's part."
-    return finish(figure, slug("latency", model, plan), title, caption)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    return finish(figure, slug("latency", condition.model, condition.plan), title, caption)
 
 
 def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
@@ -234,24 +218,13 @@ def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: 
         mean = arm.mean(total)
         ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
         tops.append(max(bottoms[place], mean.high or 0.0))
-    _architectures_below(ax, arms)
+    names_below(ax, list(arms))
     return tops
-
-
-def _architectures_below(ax: Axes, arms: Mapping[str, Arm]) -> None:
-    ax.set_xticks(range(len(arms)), tick_labels(list(arms)))
-    ax.set_xlim(-0.6, len(arms) - 0.4)
-    ax.grid(axis="y", color=PALE, lw=0.6)
 
 
 def _width(arms: Arms, least: float) -> float:
     """Inches for a panel in which every architecture's name has room."""
     return max(least, 0.85 * max(len(named) for named in arms.values()))
-
-
-def _model_and_plan(arms: Arms) -> tuple[str, str]:
-    condition = next(iter(arms))
-    return condition.model, condition.plan
 
 
 PARTS = (

@@ -13,7 +13,7 @@ from bench.analysis.metrics import COMPARED, COST, SOLVED, Metric
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import PairedMean
 from bench.render.cells import Cell, Estimate, Number, Rate, RateGap, Spent
-from bench.render.labels import arm_columns, each_arm, model_label
+from bench.render.labels import arm_columns, condition_columns, each_arm, model_label
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 from bench.tables.noise import SPLITS, Halves, halves_of
@@ -32,9 +32,7 @@ def differences(run: Run, arms: Arms) -> Table:
         return TableColumn(measure.title, lambda pair: Estimate(less(pair, measure.name).difference, measure.digits))
 
     columns = (
-        TableColumn[ArmPair]("Scenario", lambda pair: pair[0].condition.scenario),
-        TableColumn[ArmPair]("Model", lambda pair: model_label(run, pair[0].condition.model)),
-        TableColumn[ArmPair]("Fault plan", lambda pair: pair[0].condition.plan),
+        *(column.of(lambda pair: pair[0].condition) for column in condition_columns(run)),
         TableColumn[ArmPair]("Difference", lambda pair: f"{pair[1].architecture} − {pair[0].architecture}"),
         TableColumn[ArmPair]("Pairs", lambda pair: less(pair, COMPARED[0].name).pairs),
         TableColumn[ArmPair]("Unpaired", lambda pair: less(pair, COMPARED[0].name).unpaired),
@@ -49,11 +47,6 @@ def differences(run: Run, arms: Arms) -> Table:
     return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
 
 
-def models(run: Run, arms: Arms) -> list[Table]:
-    """Each model against each other: every measure of both, and the difference, pair by pair; none of a sole model."""
-    return [_models(run, arms)] if len(run.names("model")) > 1 else []
-
-
 class MeasureOfModels(NamedTuple):
     """A measure of two arms that differ in their model alone: both values, the second less the first, and of how many pairs."""
 
@@ -66,7 +59,10 @@ class MeasureOfModels(NamedTuple):
     unpaired: int
 
 
-def _models(run: Run, arms: Arms) -> Table:
+def models(run: Run, arms: Arms) -> list[Table]:
+    """Each model against each other: every measure of both, and the difference, pair by pair; none of a sole model."""
+    if len(run.names("model")) == 1:
+        return []
     columns = (
         TableColumn[MeasureOfModels]("Scenario", lambda row: row.first.condition.scenario),
         TableColumn[MeasureOfModels]("Fault plan", lambda row: row.first.condition.plan),
@@ -90,7 +86,7 @@ def _models(run: Run, arms: Arms) -> Table:
         *_taken_over(run),
     )
     measures = (measure for pair in _pairs(arms) for measure in _compared(*pair))
-    return table_of("models", "Models compared", columns, measures, notes)
+    return [table_of("models", "Models compared", columns, measures, notes)]
 
 
 def _taken_over(run: Run) -> Iterator[str]:

@@ -91,6 +91,9 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
         return lambda arm: _priced(_only(arm, _accepted_again(run, arm).eq(accepted_again)), PRICE.tokens)
 
+    def priced(metric: Metric) -> TableColumn[Arm]:
+        return TableColumn(metric.title, lambda arm: _priced(arm, metric))
+
     def excess(arm: Arm) -> Estimate:
         return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
 
@@ -98,7 +101,7 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     columns = (
         *arm_columns(run),
         TableColumn(FIRST_ROUND.tokens.title, effective),
-        *map(_price_of, PRICE.shown),
+        *map(priced, PRICE.shown),
         TableColumn("Accepted again, tokens", apart(True)),
         TableColumn("Not accepted again, tokens", apart(False)),
         *([TableColumn("Paired excess tokens, both answered", excess)] if has_controls else []),
@@ -114,10 +117,6 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
     )
     return table_of("price", "The price of a failure that mattered", columns, struck, notes)
-
-
-def _price_of(metric: Metric) -> TableColumn[Arm]:
-    return TableColumn(metric.title, lambda arm: _priced(arm, metric))
 
 
 EXCESS = "paired excess: a trial's tokens less its control's, where both answered; it holds what failed anyway as well"

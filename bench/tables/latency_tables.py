@@ -56,7 +56,10 @@ def client_time(run: Run) -> Table:
         TableColumn[pd.DataFrame]("Model", lambda calls: model_label(run, str(calls["model"].iloc[0]))),
         TableColumn[pd.DataFrame]("Calls", len),
         TableColumn[pd.DataFrame]("In flight s", lambda calls: Number(float(calls["seconds"].sum()), 1)),
-        TableColumn[pd.DataFrame]("Client's share of that", _clients_share),
+        TableColumn[pd.DataFrame](
+            "Client's share of that",
+            lambda calls: Number(float(calls["client_seconds"].sum() / calls["seconds"].sum()), 1, percent=True),
+        ),
         TableColumn[pd.DataFrame]("Client s a call, median", lambda calls: Number(float(calls["client_seconds"].median()), 4)),
         TableColumn[pd.DataFrame]("95th percentile", lambda calls: Number(float(calls["client_seconds"].quantile(0.95)), 4)),
     )
@@ -69,10 +72,6 @@ def client_time(run: Run) -> Table:
     told_apart = run.calls[run.calls["client_seconds"].gt(0)]
     by_model = (calls for _, calls in told_apart.groupby("model", sort=False))
     return table_of("client_time", "What the client took beside its calls", columns, by_model, notes)
-
-
-def _clients_share(calls: pd.DataFrame) -> Number:
-    return Number(float(calls["client_seconds"].sum() / calls["seconds"].sum()), 1, percent=True)
 
 
 def _at_a_time(run: Run) -> Iterator[str]:

@@ -12,17 +12,16 @@ from bench.analysis.metrics import COST
 from bench.analysis.per_solved import per_solved
 from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
-    PALE,
     WIDEST,
     Picture,
     finish,
     legend_of_points,
+    names_below,
     panel_title,
     panels,
-    tick_labels,
 )
 from bench.render.labels import each_arm, model_label, slug, trials_in
-from bench.render.marks import ValueInterval, bounded, signs_of
+from bench.render.marks import Sign, ValueInterval, bounded, signs_of
 
 TITLES = {
     "solved": "share solved",
@@ -38,13 +37,13 @@ SPREAD = 0.5
 def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
     """One figure for each fault plan under which two models or more have trials that did not end in an error."""
     for plan in run.names("plan"):
-        drawn = {condition: named for condition, named in arms.items() if condition.plan == plan and _usable(named)}
+        drawn = {
+            condition: named
+            for condition, named in arms.items()
+            if condition.plan == plan and any(len(arm.usable) for arm in named.values())
+        }
         if len({condition.model for condition in drawn}) > 1:
             yield _figure(run, plan, drawn)
-
-
-def _usable(named: Mapping[str, Arm]) -> bool:
-    return any(len(arm.usable) for arm in named.values())
 
 
 def _figure(run: Run, plan: str, arms: Arms) -> Picture:
@@ -80,20 +79,17 @@ def _solved(run: Run, model: str, arms: Arms) -> str:
     return f"{' to '.join(counts)} with {model_label(run, model)}"
 
 
-def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mapping[str, tuple[str, str]]) -> None:
+def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mapping[str, Sign]) -> None:
     architectures = [name for name in order if any(name in named for named in arms.values())]
     step = SPREAD / len(signs)
-    for place, (model, (marker, colour)) in enumerate(signs.items()):
+    for place, (model, sign) in enumerate(signs.items()):
         named = next((named for condition, named in arms.items() if condition.model == model), {})
         for at, architecture in enumerate(architectures):
             point = _point(named[architecture], column) if architecture in named else None
             if point:
-                x = at + step * (place - (len(signs) - 1) / 2)
-                bounded(ax, x, point, (marker, colour))
-    ax.set_xticks(range(len(architectures)), tick_labels(architectures))
-    ax.set_xlim(-0.6, len(architectures) - 0.4)
+                bounded(ax, at + step * (place - (len(signs) - 1) / 2), point, sign)
+    names_below(ax, architectures)
     ax.set_ylim(*((-0.03, 1.03) if column == "solved" else (min(0.0, ax.get_ylim()[0]), None)))
-    ax.grid(axis="y", color=PALE, lw=0.6)
 
 
 def _point(arm: Arm, column: str) -> ValueInterval | None:

@@ -43,19 +43,16 @@ def outcomes(run: Run, arms: Arms) -> Table:
             lambda arm: Rate(share_in(arm.usable, arm.usable["undetected_failure"])),
         ),
     )
+    ungraded = any(arm.count("ungraded") for arm in each_arm(arms))
     notes = (
         "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
         "wrong though every check passed: all that the answer stands on was judged and accepted; without faults that is an "
         "undetected failure, and what an undetected fault made of a right answer is told as silent corruption",
         *ranking_warnings(run, arms),
         *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
-        *(["trials whose calls were only counted are ungraded, and none of these"] if _any_ungraded(arms) else []),
+        *(["trials whose calls were only counted are ungraded, and none of these"] if ungraded else []),
     )
     return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)
-
-
-def _any_ungraded(arms: Arms) -> bool:
-    return any(arm.count("ungraded") for arm in each_arm(arms))
 
 
 def denominators_of(arm: Arm) -> Denominators:
@@ -104,7 +101,8 @@ def reruns(run: Run, arms: Arms) -> list[Table]:
         "p: Mann-Whitney's by permutation, Fisher's for solved, each by itself; delta: the chance that a trial run "
         "again lies above one of the rest, less the chance that it lies below",
     )
-    both = [row for row in (_run_again(run, arm) for arm in each_arm(arms)) if len(row.again) and len(row.rest)]
+    parted = [(arm, arm.usable["trial"].isin(run.rerun)) for arm in each_arm(arms)]
+    both = [RunAgain(arm, arm.usable[again], arm.usable[~again]) for arm, again in parted if again.any() and not again.all()]
     return [table_of("reruns", "Trials run again after an error, against the rest", columns, both, notes)]
 
 
@@ -115,11 +113,6 @@ class RunAgain:
     arm: Arm
     again: pd.DataFrame
     rest: pd.DataFrame
-
-
-def _run_again(run: Run, arm: Arm) -> RunAgain:
-    again = arm.usable["trial"].isin(run.rerun)
-    return RunAgain(arm, arm.usable[again], arm.usable[~again])
 
 
 def _tested(measure: Metric) -> Iterator[TableColumn[RunAgain]]:

@@ -13,8 +13,8 @@ from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.cells import BoundedNumber, Rate
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels, tick_labels
-from bench.render.labels import arm_columns, bracketed, model_label, numbers_said, slug
+from bench.render.drawing import Picture, finish, legend_of_points, names_below, panel_title, panels
+from bench.render.labels import arm_columns, bracketed, model_label, numbers_said, slug, under
 from bench.render.marks import Sign, bounded, signs_of
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
@@ -35,16 +35,15 @@ def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
         TableColumn("By the control alone", lambda rate: rate.outcomes.first),
         TableColumn("Under faults alone", lambda rate: rate.outcomes.second),
         TableColumn("By neither", lambda rate: rate.outcomes.neither),
-        TableColumn("Net change", _net_change),
+        TableColumn(
+            "Net change",
+            lambda rate: BoundedNumber(rate.change.difference, rate.change.low, rate.change.high, 1, percent=True),
+        ),
         TableColumn("Recovered, of what all controls solve", lambda rate: Rate(rate.recovered)),
         TableColumn("Struck of these", lambda rate: rate.struck),
         TableColumn("Silent corruption", lambda rate: Rate(rate.corrupted)),
         TableColumn("Silently wrong after repair", lambda rate: Rate(rate.repaired)),
     )
-
-
-def _net_change(rate: RecoveryRate) -> BoundedNumber:
-    return BoundedNumber(rate.change.difference, rate.change.low, rate.change.high, 1, percent=True)
 
 
 _NOTES = (
@@ -125,11 +124,7 @@ def _solved_by_plan(arms: Arms) -> str:
     texts = {
         plan: " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (few[0], few[-1]))) for plan, few in by_plan.items()
     }
-    return ", ".join(
-        f"{texts[plan]} {'without faults' if plan == FAULT_FREE else f'under {plan}'}"
-        for plan in dict.fromkeys((FAULT_FREE, worst))
-        if plan in texts
-    )
+    return ", ".join(f"{texts[plan]} {under(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts)
 
 
 def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
@@ -137,18 +132,12 @@ def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[
     for plan, by_name in shares.items():
         place = list(signs).index(plan) - (len(signs) - 1) / 2
         for name, share in by_name.items():
-            _point(ax, names.index(name) + step * place, share, signs[plan])
-    ax.set_xticks(range(len(names)), tick_labels(names))
-    ax.set_xlim(-0.6, len(names) - 0.4)
+            if share.rate is not None:
+                bounded(ax, names.index(name) + step * place, (share.rate, share.low, share.high), signs[plan])
+    names_below(ax, names)
     ax.set_ylim(-0.03, 1.03)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_ylabel("share of trials solved")
-    ax.grid(axis="y", color=PALE, lw=0.6)
-
-
-def _point(ax: Axes, x: float, share: Share, sign: Sign) -> None:
-    if share.rate is not None:
-        bounded(ax, x, (share.rate, share.low, share.high), sign)
 
 
 PARTS = (TablePart("recovery", lambda of: recovery_tables(of.run, of.arms), "recovery"),)

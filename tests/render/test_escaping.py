@@ -17,7 +17,7 @@ from records import experiment, run_of
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.paths import named
-from bench.render.drawing import blank, finish, style, tick_labels
+from bench.render.drawing import blank, finish, names_below, style
 from bench.render.escaping import escape_csv, escape_latex, escape_markdown, escape_terminal
 from bench.render.labels import slug
 from bench.render.latex import latex
@@ -111,7 +111,7 @@ def test_a_figure_shows_them_all_and_is_an_image() -> None:
         figure = blank(6.0, 3.0)
         figure.set_layout_engine("none")
         axes = figure.subplots()
-        axes.set_xticks(range(len(short)), labels=tick_labels(short))
+        names_below(axes, short)
         axes.plot([0, 1], label=" ".join(short))
         axes.legend()
         picture = finish(figure, "hostile", " ".join(short), "")

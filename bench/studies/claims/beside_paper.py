@@ -23,14 +23,13 @@ from bench.render.cells import NOTHING, BoundedNumber, Cell, Estimate, Published
 from bench.render.drawing import (
     BLACK,
     BLUE,
-    PALE,
     VERMILION,
     Picture,
     finish,
     legend_of_points,
+    names_below,
     panel_title,
     panels,
-    tick_labels,
 )
 from bench.render.labels import bracketed, condition_label, model_label, numbers_said, slug
 from bench.render.marks import Sign, bounded
@@ -262,12 +261,10 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
         if theirs is not None:
             bounded(ax, place + 0.1, (theirs, None, None), SIGNS[PAPERS])
     ax.axhline(1.0, color=BLACK, lw=0.8)
-    ax.set_xticks(range(len(names)), tick_labels(names))
-    ax.set_xlim(-0.6, len(names) - 0.4)
+    names_below(ax, names)
     ax.set_ylim(bottom=0.0)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_ylabel("share of monolithic's retry tokens")
-    ax.grid(axis="y", color=PALE, lw=0.6)
     pairs = [ratio.pairs if (ratio := cell.by_monolithic(name)) else 0 for name in names]
     panel_title(
         ax,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.render.drawing import Picture, finish, panels, tick_labels
+from bench.render.drawing import Picture, finish, names_below, panels
 from bench.render.labels import each_arm
 from bench.report.figure_part import FigurePart
 from bench.report.results import Results
@@ -14,7 +14,7 @@ def heard(of: Results) -> Iterator[Picture]:
     arms = list(each_arm(of.arms))
     figure, [ax] = panels(1, 1, 6.0, 2.5)
     ax.bar(range(len(arms)), [int(arm.trials["calls"].sum()) for arm in arms])
-    ax.set_xticks(range(len(arms)), tick_labels([arm.architecture for arm in arms]))
+    names_below(ax, [arm.architecture for arm in arms])
     yield finish(figure, "heard", "A parrot heard every reply", "A parrot heard every reply. Bars are replies.")
 
 
