@@ -53,7 +53,10 @@ def made_anew(config: str) -> float:
         if config in EVIDENCE:
             write_files(REPORTS / name, evidence_of(folder))
         else:
-            report = "boundary_studies" if config in CONFIGS else f"{config}-simulated"
+            folder_name = (
+                config if all(model.timing == "recorded" for model in matrix.models.values()) else f"{config}-simulated"
+            )
+            report = "boundary_studies" if config in CONFIGS else folder_name
             write_files(REPORTS / report, files_of(bench.load_run(folder)))
     return monotonic() - began
 

@@ -1,26 +1,80 @@
 """Patching: a model repairs generated repositories patch by patch, in edits of lines or in whole files.
 
-Each patch is held against all tests, and a patch that fails one is asked for again with its first failure.
+Each patch is held against all tests, and a patch that fails one is asked for again with its first failure. On a recorded model
+the arms of `retesting` are followed over the patches that it wrote: which tests each would have run again, and what it would
+have believed. That runs a model's code, in the sandbox, when the run begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import share_of
-from bench.errors import ResultsError
-from bench.render.cells import Estimate, Rate
+from bench.analysis.statistics import amount_of, mean_of, share_of
+from bench.bounds import BoundedTable, Listed
+from bench.errors import ResultsError, Unguarded
+from bench.experiment.matrix import Matrix
+from bench.experiment.untrusted import missing_guards, refusal
+from bench.render.cells import Cell, Estimate, Rate
 from bench.render.drawing import Picture
 from bench.render.labels import model_label
 from bench.render.table import Table
+from bench.studies.patch_loop.recorded import FORMS, PatchedCase, recorded_cases
+from bench.wording import first_violation
 
-NOTES = ("a case is a repository; means have their 95% interval over cases, shares Wilson's",)
+_KEPT = TypeAdapter(BoundedTable[str, BoundedTable[str, Listed[PatchedCase]]])
+"""Form of the patches -> arm -> what each case came to."""
+
+
+def prepare(matrix: Matrix) -> dict[str, Any]:
+    """Follow all arms over the patches of the run that is replayed: when the run begins. Nothing of a live model.
+
+    Raises Unguarded where a guard of the sandbox is missing.
+    """
+    entries = {name: matrix.config.model.get(name) for name in matrix.config.models}
+    folders = {name: entry.replays for name, entry in entries.items() if entry and entry.replays}
+    if folders and (lacking := missing_guards()):
+        raise Unguarded(refusal("repairs:patch", lacking))
+    cases: dict[str, dict[str, list[PatchedCase]]] = {}
+    for name, folder in folders.items():
+        for form, arm, results in recorded_cases(folder, matrix.scenarios, matrix.config.format_of(name)):
+            cases.setdefault(form, {}).setdefault(arm, []).extend(results)
+    return {"patching": _KEPT.dump_python(cases, mode="json")} if cases else {}
+
+
+def followed(run: Run) -> Mapping[str, Mapping[str, list[PatchedCase]]]:
+    """Return what each case came to, by form and arm, as the run's manifest has it; empty where no recording was replayed.
+
+    Raises ResultsError where the manifest is damaged.
+    """
+    try:
+        return _KEPT.validate_python(run.manifest.prepared.get("patching", {}))
+    except ValidationError as error:
+        raise ResultsError(f"its manifest holds no patches: {first_violation(error).line}; restore it from a copy") from error
+
+
+# What a report shows of it
+
+NOTES = (
+    "a case is a repository; means have their 95% interval over cases, shares Wilson's",
+    "all tests verify each patch, which the model is told of by the first that fails",
+)
+ARM_NOTES = (
+    "a model wrote the patches; the tests ran in the sandbox. Each arm is followed over the same patches until it believes "
+    "that all tests pass. Wrong: it hands in then, while a test fails",
+    "regenerate and rerun_everything believe no earlier result. Executions: runs of a test, those of the broken repository "
+    "among them. Saved: theirs less this arm's, on the same cases",
+    "wrong beliefs: of all kept passes that were believed, those of tests which would have failed. Several stand in one "
+    "case, so that no interval is told",
+)
 
 
 def tables(run: Run) -> Iterator[Table]:
-    if not {"repairs:patch", "repairs:rewrite"} & set(run.names("scenario")):
+    if not FORMS.keys() & set(run.names("scenario")):
         raise ResultsError("needs trials of repairs:patch or repairs:rewrite")
     rows = [
         (
@@ -39,8 +93,40 @@ def tables(run: Run) -> Iterator[Table]:
         rows=tuple(rows),
         notes=NOTES,
     )
+    if kept := followed(run):
+        yield _arms_table(kept)
+
+
+def _arms_table(kept: Mapping[str, Mapping[str, list[PatchedCase]]]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for form, arms in kept.items():
+        everything = next(iter(arms.values()))  # the arm that believes nothing stands first
+        for arm, cases in arms.items():
+            saved = [other.executions - case.executions for case, other in zip(cases, everything, strict=True)]
+            outcomes = [case.outcome for case in cases]
+            rows.append(
+                (
+                    *(form, arm, Rate(share_of(outcomes.count("solved"), len(cases)))),
+                    *(outcomes.count("wrong"), outcomes.count("gave_up")),
+                    f"{sum(case.fitting for case in cases)} of {sum(case.patches for case in cases)}",
+                    Estimate(amount_of([case.tokens for case in cases])),
+                    Estimate(amount_of([case.executions for case in cases]), 1),
+                    Estimate(mean_of([float(number) for number in saved]), 1),
+                    f"{sum(case.wrong for case in cases):,} of {sum(case.believed for case in cases):,}",
+                )
+            )
+    return Table(
+        name="study-patching-arms",
+        title="Patching: what each arm runs again and believes after the patches of a recorded model",
+        columns=(
+            *("Patches as", "Arm", "Solved", "Wrong", "Gave up", "Patches that fit", "Tokens"),
+            *("Executions", "Executions saved", "Wrong beliefs"),
+        ),
+        rows=tuple(rows),
+        notes=ARM_NOTES,
+    )
 
 
 def pictures(_: Run) -> Iterator[Picture]:
-    """None."""
+    """None: twelve cases are a table."""
     return iter(())

@@ -13,7 +13,9 @@ from bench.packs import load_pack
 from bench.studies.patch_loop.arms import ARMS, RetestArm
 from bench.studies.patch_loop.case import LineChange, RepairCase, case_of
 from bench.studies.patch_loop.loop import DISRUPTIONS, run_loop
-from bench.studies.patch_loop.suite import CallTest, FilesVersion, Suite, imported_by
+from bench.studies.patch_loop.program import imported_by
+from bench.studies.patch_loop.recorded import RecordedPatch, replayed
+from bench.studies.patch_loop.suite import CallTest, Suite
 
 FILES = {
     "shop/rates.py": "RATE = 2\n\n\ndef price(count):\n    return count + RATE\n\n\ndef unused():\n    return 0\n",
@@ -38,17 +40,17 @@ def case(*slips: LineChange) -> RepairCase:
 def trusted(arm: RetestArm, change: LineChange) -> list[str]:
     """The tests that an arm believes to pass after a change of the right files, each of which passed before."""
     made = case()
-    before = made.suite.results(made.right)
+    before = made.suite.run(made.right).results
     assert all(result.passed for result in before.values())
     after = dict(made.right)
     assert after[change.file].count(change.find) == 1
     after[change.file] = after[change.file].replace(change.find, change.replace)
-    return [name for name, result in before.items() if arm.trusts([result], FilesVersion(after))]
+    return [name for name, result in before.items() if arm.trusts([result], made.suite.run(after).version)]
 
 
 def test_a_result_depends_on_the_bodies_that_ran_and_on_the_skeletons_of_what_is_imported() -> None:
     made = case()
-    recorded = made.suite.results(made.broken)["report"].recorded
+    recorded = made.suite.run(made.broken).results["report"].recorded
     assert {(fact.kind, fact.name) for fact in recorded} == {
         *(("body", name) for name in ("shop/report.py::report", "shop/bill.py::bill", "shop/rates.py::price")),
         *(("skeleton", path) for path in FILES),
@@ -91,7 +93,7 @@ def test_a_version_runs_once_whichever_arm_comes_to_it() -> None:
 
 def test_code_that_cannot_be_imported_fails_every_test_and_depends_on_all_files() -> None:
     files = {**FILES, "shop/rates.py": "raise ValueError\n"}
-    results = Suite(TESTS).results(files)
+    results = Suite(TESTS).run(files).results
     assert not any(result.passed for result in results.values())
     assert {fact.name for fact in results["title"].recorded if fact.kind == "file"} == set(FILES)
 
@@ -125,7 +127,7 @@ def test_regenerating_differs_from_rerunning_in_tokens_alone() -> None:
 @pytest.mark.parametrize("instance", ["many_003", "many_009"])
 def test_what_was_recorded_is_never_wrong_where_no_result_was(instance: str) -> None:
     made = case_of(load_pack("repairs:repair_many", [Path(ROOTS[0])], instance), 1)
-    assert all(result.passed for result in made.suite.results(made.right).values())
+    assert all(result.passed for result in made.suite.run(made.right).results.values())
     for disruption in ("none", "lost_result", "stale_cache", "half_patch"):
         selective = run_loop(made, ARM["selective"], disruption, 1)
         everything = run_loop(made, ARM["rerun_everything"], disruption, 1)
@@ -148,3 +150,32 @@ def test_bench_code_runs_again_what_the_arm_runs_again(tmp_path: Path) -> None:
         again = {name.rpartition("::test_")[2] for name in ExecutionState.open(root).invalid()}
         assert again == {test.name for test in TESTS} - set(trusted(ARM["selective"], change))
         write(root, right)
+
+
+# Patches that a model wrote
+
+MENDED = {**FILES, "shop/rates.py": FILES["shop/rates.py"].replace("count + RATE", "count * RATE")}
+WORSE = {**FILES, "shop/report.py": FILES["shop/report.py"].replace("return name", "return name * 2")}
+ENDLESS = {**FILES, "shop/rates.py": "while True:\n    pass\n"}
+UNREADABLE = {**FILES, "shop/rates.py": "def price(:\n"}
+
+
+def follow(arm: str, *patches: dict[str, str] | None) -> tuple[str, int, int, int, int, int]:
+    case = replayed("small", Suite(TESTS), FILES, [RecordedPatch(files, 10) for files in patches], ARM[arm])
+    return case.outcome, case.patches, case.fitting, case.executions, case.believed, case.wrong
+
+
+def test_after_each_patch_that_fits_an_arm_runs_what_it_does_not_believe_and_hands_in_once_all_seem_to_pass() -> None:
+    assert follow("rerun_everything", None, WORSE, MENDED, WORSE) == ("solved", 3, 2, 9, 0, 0)
+    # title passed in the broken repository: its code is another in WORSE alone
+    assert follow("selective", None, WORSE, MENDED, WORSE) == ("solved", 3, 2, 8, 1, 0)
+    assert follow("notebook", None, WORSE, MENDED) == ("solved", 3, 2, 7, 2, 1)
+
+
+def test_a_model_that_writes_no_patch_that_fits_costs_the_tests_of_the_broken_repository() -> None:
+    assert follow("selective", None, None) == ("gave_up", 2, 0, 3, 0, 0)
+
+
+def test_code_that_never_ends_or_cannot_be_read_fails_all_tests_and_no_result_of_before_is_believed() -> None:
+    for files in (ENDLESS, UNREADABLE):
+        assert follow("selective", files) == ("gave_up", 1, 1, 6, 0, 0)

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from bench.seeding import draw_for
 from bench.studies.patch_loop.arms import RetestArm
 from bench.studies.patch_loop.case import LineChange, RepairCase, patch_text
-from bench.studies.patch_loop.suite import CallResult, FilesVersion
+from bench.studies.patch_loop.suite import CallResult
 from bench.tokens import count_tokens
 
 Disruption = Literal["none", "flaky", "lost_result", "stale_cache", "half_patch"]
@@ -88,7 +88,7 @@ class _Loop:
     def run(self) -> LoopResult:
         if self.disruption == "stale_cache":
             self.struck = True
-            for name, result in self.case.suite.results(self.case.right).items():
+            for name, result in self.case.suite.run(self.case.right).results.items():
                 self.kept[name].append(result)
         passing, patches = self._look(), 0
         while patches < MOST_PATCHES and len(passing) < len(self.case.suite.tests):
@@ -100,7 +100,7 @@ class _Loop:
                 self.changes = before
                 after = self._look()
             passing = after
-        truth = all(result.passed for result in self.case.suite.results(self.case.files(self.changes)).values())
+        truth = self.case.suite.run(self.case.files(self.changes)).passes
         handed_in = len(passing) == len(self.case.suite.tests)
         read = self.tokens - self.written
         seconds = self.executions * SECONDS_A_TEST + read / TOKENS_A_SECOND_READ + self.written / TOKENS_A_SECOND_WRITTEN
@@ -119,16 +119,15 @@ class _Loop:
     def _look(self) -> frozenset[str]:
         """Return the tests that are believed to pass now, after those ran again that are not trusted."""
         self.looks += 1
-        files = self.case.files(self.changes)
-        version, truth = FilesVersion(files), self.case.suite.results(files)
+        run = self.case.suite.run(self.case.files(self.changes))
         passing = set()
         for test in self.case.suite.tests:
             kept = self.kept[test.name]
-            if self.arm.trusts(kept, version):
+            if self.arm.trusts(kept, run.version):
                 self.believed += 1
-                self.wrong += not truth[test.name].passed
+                self.wrong += not run.results[test.name].passed
                 passing.add(test.name)
-            elif self._executed(test.name, truth[test.name]).passed:
+            elif self._executed(test.name, run.results[test.name]).passed:
                 passing.add(test.name)
         return frozenset(passing)
 

@@ -5,22 +5,27 @@ A result is kept by the digest of the files, so that a version runs once, whiche
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from bench.bounds import Lookup, Many
+from bench.codebase import units
 from bench.codebase.record import ABSENT, Fact
-from bench.codebase.units import Function, Module, digest, parse
+from bench.codebase.units import digest
 from bench.sandbox import Limits, run_python
 from bench.sandbox.cases import same
 from bench.scenario import Json
 from bench.studies.patch_loop import program
 
-PROGRAM = Path(program.__file__).read_text(encoding="utf-8")
+SENT_ALONG = {"units.py": Path(units.__file__).read_text(encoding="utf-8")}
+PROGRAM = Path(program.__file__).read_text(encoding="utf-8").replace(f"from {units.__name__} import", "from units import")
+"""The program as it stands in the sandbox, where what is sent along lies beside it."""
 LIMITS = Limits(cpu_seconds=2)
 FileTexts = Mapping[str, str]
 
@@ -34,17 +39,32 @@ class CallTest:
     value: Json
 
 
+class ModuleVersion(BaseModel):
+    """A module's skeleton and the bodies of its functions, as digests."""
+
+    model_config = ConfigDict(frozen=True)
+
+    skeleton: str
+    bodies: Lookup[str, str]
+
+
+class _SuiteSeen(BaseModel):
+    """What came out of the sandbox, which may be anything."""
+
+    modules: Lookup[str, ModuleVersion]
+    imports: Lookup[str, Many[str]]
+    runs: Many[Lookup[str, Any]]
+
+
+_SUITE_SEEN = TypeAdapter(_SuiteSeen)
+
+
 @dataclass(frozen=True)
 class FilesVersion:
     """The files at one moment, parsed."""
 
     files: FileTexts
-
-    def __post_init__(self) -> None:
-        modules = {path: parse(text.encode()) for path, text in self.files.items()}
-        object.__setattr__(self, "modules", modules)
-
-    modules: Mapping[str, Module] = field(init=False)
+    modules: Mapping[str, ModuleVersion]
 
     def value(self, fact: Fact) -> str:
         """Return what a fact of this kind and name says at this version."""
@@ -76,6 +96,19 @@ class CallResult:
     declared: frozenset[Fact]
 
 
+@dataclass(frozen=True)
+class SuiteRun:
+    """A version of the files, and the result of each test there, by the test's name."""
+
+    version: FilesVersion
+    results: Mapping[str, CallResult]
+
+    @property
+    def passes(self) -> bool:
+        """Tell whether all tests pass."""
+        return all(result.passed for result in self.results.values())
+
+
 class Suite:
     """The tests of a case.
 
@@ -87,37 +120,50 @@ class Suite:
     def __init__(self, tests: Sequence[CallTest]):
         self.tests = tests
         self.runs = 0
-        self._kept: dict[str, Mapping[str, CallResult]] = {}
+        self._kept: dict[str, SuiteRun] = {}
 
-    def results(self, files: FileTexts) -> Mapping[str, CallResult]:
-        """Return the result of each test at a version, by the test's name."""
+    def run(self, files: FileTexts) -> SuiteRun:
+        """Return what the tests come to at a version."""
         key = digest(json.dumps(sorted(files.items())))
         if key not in self._kept:
             self.runs += 1
             self._kept[key] = self._ran(files)
         return self._kept[key]
 
-    def _ran(self, files: FileTexts) -> Mapping[str, CallResult]:
-        version, imports = FilesVersion(files), {path: imported_by(path, text, files) for path, text in files.items()}
-        order = TopologicalSorter(imports).static_order()
-        modules = [[_dotted(path), instrumented(path, files[path])] for path in order]
-        job = {"modules": modules, "calls": [test.call for test in self.tests]}
-        result = run_python({}, PROGRAM, job, LIMITS)
-        seen = result.value if result.ok and isinstance(result.value, list) else [{"ran": []}] * len(self.tests)
-        return {test.name: _result(test, run, version, imports) for test, run in zip(self.tests, seen, strict=True)}
+    def _ran(self, files: FileTexts) -> SuiteRun:
+        job = {"files": dict(files), "calls": [test.call for test in self.tests]}
+        result = run_python(SENT_ALONG, PROGRAM, job, LIMITS)
+        seen = _seen(result.value if result.ok else None, files, len(self.tests))
+        version = FilesVersion(files, seen.modules)
+        imports = {path: frozenset(seen.imports[path]) & frozenset(files) for path in files}
+        results = {test.name: _result(test, run, version, imports) for test, run in zip(self.tests, seen.runs, strict=True)}
+        return SuiteRun(version, results)
+
+
+def _seen(value: Json, files: FileTexts, tests: int) -> _SuiteSeen:
+    """What the sandbox says of these files. Where it says nothing, each file is one skeleton, and nothing ran."""
+    try:
+        seen = _SUITE_SEEN.validate_python(value)
+        if set(seen.modules) == set(seen.imports) == set(files) and len(seen.runs) == tests:
+            return seen
+    except ValidationError:
+        pass
+    modules = {path: ModuleVersion(skeleton=digest(text), bodies={}) for path, text in files.items()}
+    return _SuiteSeen(modules=modules, imports=dict.fromkeys(files, ()), runs=({"ran": []},) * tests)
 
 
 def _result(test: CallTest, seen: Json, version: FilesVersion, imports: Mapping[str, frozenset[str]]) -> CallResult:
     """Where nothing ran, it may have been for anything: then the result depends on all files."""
-    ran = [name for name in seen["ran"] if name.partition("::")[0] in version.files]
+    listed = seen["ran"] if isinstance(seen.get("ran"), list) else []
+    ran = [name for name in map(str, listed) if name.partition("::")[0] in version.files]
     used = _closure({name.partition("::")[0] for name in ran} or set(version.files), imports)
     called = {path for path in version.files if re.search(rf"\b{Path(path).stem}\.", test.call)}
-    listed = called.union(*(imports[path] for path in called))
+    declared = called.union(*(imports[path] for path in called))
     recorded = {version.fact("body", name) for name in ran} | {version.fact("skeleton", path) for path in used}
     if not ran:
         recorded |= {version.fact("file", path) for path in version.files}
     passed = "value" in seen and same(seen["value"], json.loads(json.dumps(test.value)))
-    return CallResult(passed, frozenset(recorded), frozenset(version.fact("file", path) for path in listed))
+    return CallResult(passed, frozenset(recorded), frozenset(version.fact("file", path) for path in declared))
 
 
 def _closure(paths: set[str], imports: Mapping[str, frozenset[str]]) -> set[str]:
@@ -127,32 +173,3 @@ def _closure(paths: set[str], imports: Mapping[str, frozenset[str]]) -> set[str]
         reached |= more
         waiting.extend(more)
     return reached
-
-
-def _dotted(path: str) -> str:
-    return path.removesuffix(".py").replace("/", ".")
-
-
-def imported_by(path: str, text: str, files: FileTexts) -> frozenset[str]:
-    """Return the files among these that a file's import statements name."""
-    dotted = {_dotted(other): other for other in files if other != path}
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = ".".join(filter(None, (_dotted(path).rpartition(".")[0], base)))
-            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return frozenset(dotted[name] for name in names if name in dotted)
-
-
-def instrumented(path: str, text: str) -> str:
-    """Return a module's text whose functions say that they ran."""
-    module = parse(text.encode())
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, Function) and (unit := module.function_at(node.lineno)):
-            node.body.insert(0, ast.parse(f"ran_({f'{path}::{unit.name}'!r})").body[0])
-    return ast.unparse(ast.fix_missing_locations(tree))
