@@ -72,9 +72,9 @@ def test_a_paired_difference_counts_each_instance_once(tmp_path: Path) -> None:
 def test_what_a_solved_task_costs_is_bounded_by_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000] * 20, "b": [2000] * 20, "c": [1500] * 20}})
     few = run_with(tmp_path / "few", {"static": {"a": [1000], "b": [2000], "c": [1500]}})
-    one, other = (per_solved(found.trials, "tokens") for found in (run, few))
-    assert one.value == other.value == 1500
-    assert (one.low, one.high) == pytest.approx((other.low, other.high))
+    first, other = (per_solved(found.trials, "tokens") for found in (run, few))
+    assert first.value == other.value == 1500
+    assert (first.low, first.high) == pytest.approx((other.low, other.high))
 
 
 def test_a_missing_repetition_of_any_instance_is_missing(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_instance_that_the_config_names_is_not_missing_once_it_is_recorded(tm
 def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     several = run_with(tmp_path / "several", {"static": {"a": [1000, 1100], "b": [3000, 3100]}})
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
-    said = [page_of(Results(run), [], []) for run in (several, sole)]
-    assert any("intervals cluster by instance" in limit for limit in said[0].summary.limits)
-    assert any("intervals speak of repetitions of that task alone" in limit for limit in said[1].summary.limits)
-    assert dict(said[0].facts)["Trials"].startswith("4; N = 4")
+    pages = [page_of(Results(run), [], []) for run in (several, sole)]
+    assert any("intervals cluster by instance" in limit for limit in pages[0].summary.limits)
+    assert any("intervals speak of repetitions of that task alone" in limit for limit in pages[1].summary.limits)
+    assert dict(pages[0].facts)["Trials"].startswith("4; N = 4")

@@ -55,6 +55,6 @@ def test_silence_is_counted_among_trials_that_could_have_been_silent_alone(tmp_p
     fault = {"point": "output", "effect": "missing_field", "subtask": "b", "attempts": "every"}
     edit_manifest(folder, config={**config_in(folder), "plan": {"none": {}, "paper": {"faults": [fault]}}})
     after = bench.load_run(folder)
-    assert [one.repaired.n for one in recovery_rates(before, arms_of(before))] == [3, 3]
-    counted = [(one.corrupted.n, one.repaired.n, one.decided) for one in recovery_rates(after, arms_of(after))]
+    assert [rate.repaired.n for rate in recovery_rates(before, arms_of(before))] == [3, 3]
+    counted = [(rate.corrupted.n, rate.repaired.n, rate.decided) for rate in recovery_rates(after, arms_of(after))]
     assert counted == [(0, 0, NO_ANSWER)] * 2

@@ -30,8 +30,8 @@ from bench.tables.usage import usage_ratios
 
 
 def test_importing_bench_loads_neither_pandas_nor_matplotlib() -> None:
-    said = "import sys, bench; sys.exit(any(name in sys.modules for name in ('pandas', 'scipy', 'matplotlib', 'pydantic')))"
-    assert subprocess.run([sys.executable, "-c", said], check=False).returncode == 0
+    text = "import sys, bench; sys.exit(any(name in sys.modules for name in ('pandas', 'scipy', 'matplotlib', 'pydantic')))"
+    assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
     assert not hasattr(bench, "no_such_thing")
 
 
@@ -177,7 +177,9 @@ def test_an_undetected_failure_is_a_wrong_answer_of_which_every_part_was_accepte
     answer = Answered((("b", 1), ("c", 1)))
     events: list[Event] = [*made, *verdicts, committed(2, "b", made_from=[("a", 1)]), answer]
     outcomes: list[Outcome] = ["wrong", "solved"]
-    run = run_of(tmp_path / "run", [trial(repetition=at, outcome=one, events=events) for at, one in enumerate(outcomes, 1)])
+    run = run_of(
+        tmp_path / "run", [trial(repetition=at, outcome=outcome, events=events) for at, outcome in enumerate(outcomes, 1)]
+    )
     assert run.trials["undetected_failure"].tolist() == [undetected, False]
 
 

@@ -159,8 +159,8 @@ def test_a_verdict_on_a_reply_as_it_was_before_its_fault_books_nothing() -> None
 
 
 def test_a_ledger_that_does_not_add_up_says_so() -> None:
-    said = ledger.imbalance(ledger.book(smooth()), 241)
-    assert said == "the ledger adds up to 240 tokens, but 241 were counted"
+    imbalance = ledger.imbalance(ledger.book(smooth()), 241)
+    assert imbalance == "the ledger adds up to 240 tokens, but 241 were counted"
 
 
 def test_the_ledgers_of_real_trials_add_up_to_what_their_callers_counted() -> None:

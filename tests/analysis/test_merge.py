@@ -27,9 +27,9 @@ from bench.report.tables import all_tables
 
 def of_model(model: str, repetitions: int = 3) -> list[TrialRecord]:
     return [
-        trial(one.architecture, one.plan, one.repetition, model=model, scenario=scenario)
+        trial(record.architecture, record.plan, record.repetition, model=model, scenario=scenario)
         for scenario in ("demo", "apart")
-        for one in experiment(repetitions=repetitions)
+        for record in experiment(repetitions=repetitions)
     ]
 
 
@@ -82,10 +82,10 @@ def test_runs_that_share_nothing_are_refused_by_what_differs(tmp_path: Path, cha
 def test_runs_of_other_packs_or_plans_are_refused_by_their_names(tmp_path: Path) -> None:
     one = run_of(tmp_path / "one", [trial(plan="paper")])
     packs = run_of(tmp_path / "two", [trial(plan="paper", scenario="other")])
-    said = "by-hand and by-hand 2 share no trial: the "
-    assert refusal(one, packs) == f"{said}pack demo (only in by-hand); the pack other (only in by-hand 2)"
+    text = "by-hand and by-hand 2 share no trial: the "
+    assert refusal(one, packs) == f"{text}pack demo (only in by-hand); the pack other (only in by-hand 2)"
     plans = run_of(tmp_path / "three", [trial(plan="storm")])
-    assert refusal(one, plans) == f"{said}fault plan paper (only in by-hand); the fault plan storm (only in by-hand 2)"
+    assert refusal(one, plans) == f"{text}fault plan paper (only in by-hand); the fault plan storm (only in by-hand 2)"
 
 
 def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
@@ -106,19 +106,25 @@ def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_does_another_thing_and_instances_of_which_only_one_run_has_some_are_left_out(tmp_path: Path) -> None:
-    one, two = (
+    first, two = (
         run(tmp_path, "small"),
         run(tmp_path, "big", config={"plan": {"paper": {"faults": [{"point": "output", "effect": "another"}]}}}),
     )
     assert (
-        merge([one, two]).names("plan") == ["none"]
-        and "the fault plan paper (its versions differ)" in merge([one, two]).notes[0]
+        merge([first, two]).names("plan") == ["none"]
+        and "the fault plan paper (its versions differ)" in merge([first, two]).notes[0]
     )
     digests = {"a": "1", "b": "2", "c": "3"}
     runs = []
     for name, architecture, instances in (("many", "static", "abc"), ("few", "mine", "ab")):
-        folder = write_run(tmp_path / name, [trial(architecture, instance=one, id=f"{name}{one}") for one in instances])
-        pack = {"asked": name, "asked_by_instance": {one: digests[one] for one in instances}, "instances": list(instances)}
+        folder = write_run(
+            tmp_path / name, [trial(architecture, instance=instance, id=f"{name}{instance}") for instance in instances]
+        )
+        pack = {
+            "asked": name,
+            "asked_by_instance": {instance: digests[instance] for instance in instances},
+            "instances": list(instances),
+        }
         edit_manifest(folder, scenarios={"demo": {**pack, "variant": "small"}})
         runs.append(bench.load_run(folder))
     both = merge(runs)
@@ -142,7 +148,9 @@ def test_a_model_whose_replies_were_taken_over_from_an_earlier_run_is_the_same_m
     taken = [{"name": "earlier", "digest": "d"}]
     first = run(tmp_path, "small", models={"small": {"kind": "openai", "cache": True}})
     settings = {"small": {"kind": "openai", "cache": True, "cache_from": taken}}
-    second = run_of(tmp_path / "two", [replace(one, architecture=f"my_{one.architecture}") for one in of_model("small")])
+    second = run_of(
+        tmp_path / "two", [replace(record, architecture=f"my_{record.architecture}") for record in of_model("small")]
+    )
     both = merge([first, with_manifest(second, models=settings)])
     assert both.names("model") == ["small"] and both.parameters_of("small").shown == settings["small"]
 
@@ -172,7 +180,7 @@ def test_what_one_run_holds_twice_over_counts_once(tmp_path: Path) -> None:
 def test_an_architecture_that_went_otherwise_in_a_second_run_stands_there_under_a_name_of_its_own(tmp_path: Path) -> None:
     """Also where the trials' ids are the same: those of a system of somebody's own say nothing of its code."""
     before = run_of(tmp_path / "before", experiment())
-    changed = [replace(one, framework_seconds=9.0) if one.architecture == "static" else one for one in experiment()]
+    changed = [replace(record, framework_seconds=9.0) if record.architecture == "static" else record for record in experiment()]
     edit_manifest(write_run(tmp_path / "after", changed), name="after")
     both = merge([before, bench.load_run(tmp_path / "after")])
     assert both.names("architecture") == ["monolithic", "static", "static (after)"]
@@ -190,7 +198,7 @@ def test_an_architecture_that_went_otherwise_in_a_second_run_stands_there_under_
 
 def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) -> None:
     """What `bench serve` records has one architecture, and may have one scenario and plan of the config."""
-    theirs = run_of(tmp_path / "theirs", [one for one in of_model("m") if one.scenario == "demo"])
+    theirs = run_of(tmp_path / "theirs", [record for record in of_model("m") if record.scenario == "demo"])
     mine = run_of(tmp_path / "mine", [trial("mine", "paper", n, id=f"mine{n}") for n in (1, 2, 3)])
     both = merge([theirs, mine])
     assert both.names("architecture") == ["monolithic", "static", "mine"]
@@ -205,7 +213,8 @@ def test_my_system_stands_beside_theirs_paired_trial_by_trial(tmp_path: Path) ->
 def test_merged_rows_stand_in_the_order_of_one_run(tmp_path: Path) -> None:
     records = of_model("m")
     parted = [
-        run_of(tmp_path / name, [one for one in records if one.architecture == name]) for name in ("monolithic", "static")
+        run_of(tmp_path / name, [record for record in records if record.architecture == name])
+        for name in ("monolithic", "static")
     ]
     whole = run_of(tmp_path / "whole", records)
     assert merge(parted).trials.equals(whole.trials) and merge(parted).calls.equals(whole.calls)

@@ -173,10 +173,10 @@ def test_whatever_the_fault_no_call_stands_in_two_first_rounds_and_none_that_is_
     plans = {str(fault["point"]): [fault] for fault in faults}
     matrix = matrix_of("tiny", plans, architectures=[architecture], repetitions=6)
     for result in run_all(matrix):
-        found = TrialFailures(result.record.events).recoveries(receipts(result.record))
-        first = [number for recovery in found for number in numbers(recovery.first)]
+        recoveries = TrialFailures(result.record.events).recoveries(receipts(result.record))
+        first = [number for recovery in recoveries for number in numbers(recovery.first)]
         assert len(first) == len(set(first))
-        for recovery in found:
+        for recovery in recoveries:
             assert set(numbers(recovery.first)) <= set(numbers(recovery.calls))
             assert all(is_retry(call) for call in recovery.calls)
             assert tokens_of(recovery.first) <= tokens_of(recovery.calls)
@@ -200,7 +200,7 @@ def test_several_effective_faults_share_the_price_of_a_trial(tmp_path: Path) -> 
     events = recovered()
     events[5:5] = fault("planned", "delivered", number=2)
     events[8:9] = [undamaged(2, "b"), undamaged(2, "b", fault=2), rejected(2, "b"), *fault("detected", number=2)]
-    events = [replace(one, caused_by=10) if isinstance(one, Called) and one.caused_by else one for one in events]
+    events = [replace(event, caused_by=10) if isinstance(event, Called) and event.caused_by else event for event in events]
     run = run_of(tmp_path / "run", [trial("static", "paper", events=events)])
     [row] = run.trials.to_dict("records")
     assert (row["first_round_tokens"], row["price_tokens"]) == (150, 75)
@@ -247,8 +247,8 @@ def test_the_committed_run_has_the_first_rounds_that_outsiders_counted(
     scenario: str, architecture: str, n: int, first: int, masked: int, effective: int | None
 ) -> None:
     """By two independent recounts of the raw events."""
-    found = load_run(PAPER).recoveries
-    own = found[(found["scenario"] == scenario) & (found["architecture"] == architecture)]
+    recoveries = load_run(PAPER).recoveries
+    own = recoveries[(recoveries["scenario"] == scenario) & (recoveries["architecture"] == architecture)]
     assert len(own) == n
     assert round(own["first_tokens"].mean()) == first
     assert own["masked"].sum() == masked

@@ -44,15 +44,15 @@ def records(
 
 def rates(folder: Path, *some: list[TrialRecord]) -> dict[str, RecoveryRate]:
     run = run_of(folder / "run", [record for records in some for record in records])
-    return {one.arm.architecture: one for one in recovery_rates(run, arms_of(run))}
+    return {rate.arm.architecture: rate for rate in recovery_rates(run, arms_of(run))}
 
 
 def test_each_pair_stands_in_one_cell_and_the_net_change_is_what_is_gained_less_what_is_lost(tmp_path: Path) -> None:
-    [one] = rates(
+    [rate] = rates(
         tmp_path, records("static", [SOLVED] * 3 + [WRONG] * 3, [SOLVED, SOLVED, GAVE_UP, SOLVED, WRONG, ERROR])
     ).values()
-    assert one.outcomes == TwoByTwo(both=2, first=1, second=1, neither=1)
-    assert (one.change.gained, one.change.lost, one.change.difference) == (1, 1, 0.0)
+    assert rate.outcomes == TwoByTwo(both=2, first=1, second=1, neither=1)
+    assert (rate.change.gained, rate.change.lost, rate.change.difference) == (1, 1, 0.0)
 
 
 def test_a_recovery_rate_is_of_the_pairs_that_every_architectures_control_solves(tmp_path: Path) -> None:
@@ -75,23 +75,23 @@ def test_a_pair_that_ended_in_an_error_in_one_arm_is_in_no_arms_rate(tmp_path: P
 
 
 def test_a_task_that_no_fault_struck_is_counted_and_told(tmp_path: Path) -> None:
-    [one] = rates(tmp_path, records("static", [SOLVED, SOLVED], [SOLVED, SOLVED], {1: smooth()})).values()
-    assert (one.recovered.n, one.struck) == (2, 1)
+    [rate] = rates(tmp_path, records("static", [SOLVED, SOLVED], [SOLVED, SOLVED], {1: smooth()})).values()
+    assert (rate.recovered.n, rate.struck) == (2, 1)
 
 
 def test_silent_corruption_is_a_right_answer_lost_to_an_effective_fault_that_passed(tmp_path: Path) -> None:
     under: Outcomes = [WRONG, SOLVED, WRONG, WRONG, WRONG]
     events = {0: passed(), 1: passed(), 2: passed(reason="check"), 3: passed()}
-    [one] = rates(tmp_path, records("static", [SOLVED, SOLVED, SOLVED, WRONG, SOLVED], under, events)).values()
+    [rate] = rates(tmp_path, records("static", [SOLVED, SOLVED, SOLVED, WRONG, SOLVED], under, events)).values()
     # The third was masked, the fourth wrong anyway, and the fifth's fault was noticed.
-    assert one.corrupted == share_of(1, 3)
+    assert rate.corrupted == share_of(1, 3)
 
 
 def test_silently_wrong_after_repair_is_a_right_answer_lost_behind_a_fault_that_was_noticed(tmp_path: Path) -> None:
     events = {2: passed()}
-    [one] = rates(tmp_path, records("static", [SOLVED] * 3 + [WRONG], [WRONG, SOLVED, WRONG, WRONG], events)).values()
+    [rate] = rates(tmp_path, records("static", [SOLVED] * 3 + [WRONG], [WRONG, SOLVED, WRONG, WRONG], events)).values()
     # The third's fault was never noticed, and the fourth was wrong without it.
-    assert one.repaired == share_of(1, 2) and one.corrupted.k == 1
+    assert rate.repaired == share_of(1, 2) and rate.corrupted.k == 1
 
 
 def test_where_no_control_solved_anything_there_is_nothing_to_recover_to(tmp_path: Path) -> None:

@@ -69,10 +69,10 @@ def nothing(pairs: int) -> dict[Pair, float]:
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
-    found = mean_of([4.0, 5.0, 6.0, 7.0])  # t(0.975, 3) = 3.182446, sd = 1.290994
-    assert (found.n, found.mean) == (4, 5.5)
-    assert found.sd == pytest.approx(1.290994, abs=1e-6)
-    assert [found.low, found.high] == pytest.approx([3.445740, 7.554260], abs=1e-5)
+    mean = mean_of([4.0, 5.0, 6.0, 7.0])  # t(0.975, 3) = 3.182446, sd = 1.290994
+    assert (mean.n, mean.mean) == (4, 5.5)
+    assert mean.sd == pytest.approx(1.290994, abs=1e-6)
+    assert [mean.low, mean.high] == pytest.approx([3.445740, 7.554260], abs=1e-5)
 
 
 def test_of_nothing_nothing_is_known() -> None:
@@ -103,38 +103,38 @@ def test_what_is_missing_is_left_out_only_when_asked() -> None:
 
 @given(st.lists(NUMBERS, min_size=2, max_size=30))
 def test_a_mean_lies_in_its_interval_and_among_its_values(values: list[float]) -> None:
-    found = mean_of(values)
-    assert found.mean is not None and found.low is not None and found.high is not None
-    assert found.low <= found.mean <= found.high
+    mean = mean_of(values)
+    assert mean.mean is not None and mean.low is not None and mean.high is not None
+    assert mean.low <= mean.mean <= mean.high
     slack = 1e-9 * max(map(abs, values))
-    assert min(values) - slack <= found.mean <= max(values) + slack
+    assert min(values) - slack <= mean.mean <= max(values) + slack
 
 
 def test_an_amounts_interval_is_students_on_the_logarithm() -> None:
-    found, plain = amount_of([4.0, 5.0, 6.0, 7.0]), mean_of([4.0, 5.0, 6.0, 7.0])
-    assert (found.n, found.mean, found.sd) == (plain.n, plain.mean, plain.sd)
+    amount, plain = amount_of([4.0, 5.0, 6.0, 7.0]), mean_of([4.0, 5.0, 6.0, 7.0])
+    assert (amount.n, amount.mean, amount.sd) == (plain.n, plain.mean, plain.sd)
     factor = math.exp(3.182446 * 1.290994 / 2 / 5.5)  # by t(3) sd / sqrt(n) / mean
-    assert [found.low, found.high] == pytest.approx([5.5 / factor, 5.5 * factor], abs=1e-4)
+    assert [amount.low, amount.high] == pytest.approx([5.5 / factor, 5.5 * factor], abs=1e-4)
 
 
 def test_a_scores_interval_is_students_on_the_logit() -> None:
-    found = amount_of([0.0, 0.5, 1.0, 0.5], "score")  # the mean's odds are 1, sd = 0.408248
+    amount = amount_of([0.0, 0.5, 1.0, 0.5], "score")  # the mean's odds are 1, sd = 0.408248
     factor = math.exp(3.182446 * 0.408248 / 2 / 0.25)
-    assert [found.low, found.high] == pytest.approx([1 / (1 + factor), factor / (1 + factor)], abs=1e-5)
+    assert [amount.low, amount.high] == pytest.approx([1 / (1 + factor), factor / (1 + factor)], abs=1e-5)
 
 
 @given(st.lists(WHOLE, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
 def test_no_amount_may_lie_below_nothing_nor_a_score_above_one(values: list[float]) -> None:
-    found, score = amount_of(values), amount_of([value / 10_000 for value in values], "score")
-    for one, least, most in ((found, 0.0, math.inf), (score, 0.0, 1.0)):
+    amount, score = amount_of(values), amount_of([value / 10_000 for value in values], "score")
+    for one, least, most in ((amount, 0.0, math.inf), (score, 0.0, 1.0)):
         assert one.low is not None and one.mean is not None and one.high is not None
         assert least <= one.low < one.mean < one.high <= most
 
 
 @given(st.lists(st.floats(1.0, 1.02), min_size=3, max_size=30))
 def test_where_values_lie_close_together_an_amounts_interval_is_that_of_a_difference(values: list[float]) -> None:
-    found, plain = amount_of(values), mean_of(values)
-    assert [found.low, found.high] == pytest.approx([plain.low, plain.high], abs=2e-3)
+    amount, plain = amount_of(values), mean_of(values)
+    assert [amount.low, amount.high] == pytest.approx([plain.low, plain.high], abs=2e-3)
 
 
 @pytest.mark.parametrize(("values", "measure"), [([1.0, -0.1], "retry"), ([1.0, 1.1], "score")])
@@ -172,21 +172,21 @@ def test_a_declared_generator_begins_anew_each_time() -> None:
 
 def test_pairing_takes_out_what_the_two_have_in_common() -> None:
     others = of({1: 100.0, 2: 900.0, 3: 500.0})
-    found = paired_difference({key: value + 10.0 for key, value in others.items()}, others)
-    assert found.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
+    difference = paired_difference({key: value + 10.0 for key, value in others.items()}, others)
+    assert difference.difference == Mean(3, 10.0, 0.0, 10.0, 10.0)
 
 
 def test_values_without_a_counterpart_are_left_out_and_counted() -> None:
-    found = paired_difference(of({1: 5.0, 2: 6.0, 3: 7.0}), of({1: 1.0, 4: 0.0}))
-    assert (found.difference.n, found.pairs, found.difference.mean, found.unpaired) == (1, 1, 4.0, 3)
+    difference = paired_difference(of({1: 5.0, 2: 6.0, 3: 7.0}), of({1: 1.0, 4: 0.0}))
+    assert (difference.difference.n, difference.pairs, difference.difference.mean, difference.unpaired) == (1, 1, 4.0, 3)
 
 
 def test_darwins_plants_give_fishers_own_p() -> None:
     # Eighths of an inch, crossed less self-fertilised: Fisher, The Design of Experiments (1935), sections 17 and 21.
     differences = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-    found = paired_test(by_number([*map(float, differences)]), nothing(15), resamples=2**15)
-    assert found.p == pytest.approx(1726 / 32768, abs=1e-12)
-    assert found.least == 2 / 2**15
+    test = paired_test(by_number([*map(float, differences)]), nothing(15), resamples=2**15)
+    assert test.p == pytest.approx(1726 / 32768, abs=1e-12)
+    assert test.least == 2 / 2**15
 
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=10, max_size=12))
@@ -204,9 +204,9 @@ def test_many_pairs_without_a_difference_are_no_finding() -> None:
 
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=6))
 def test_the_flips_are_all_counted(differences: list[float]) -> None:
-    found = paired_test(by_number(differences), nothing(len(differences)))
+    test = paired_test(by_number(differences), nothing(len(differences)))
     sums = [sum(map(lambda d, s: d * s, differences, signs)) for signs in itertools.product((1, -1), repeat=len(differences))]
-    assert found.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
+    assert test.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
 
 
 def test_flips_are_those_of_scipy() -> None:
@@ -224,8 +224,8 @@ def test_sums_that_differ_by_rounding_alone_are_equal() -> None:
 
 
 def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
-    found = paired_test(of({1: 5.0, 2: 9.0, 3: 7.0}), of({1: 1.0, 2: 1.0, 3: 1.0}))
-    assert (found.p, found.least) == (0.25, 0.25)
+    test = paired_test(of({1: 5.0, 2: 9.0, 3: 7.0}), of({1: 1.0, 2: 1.0, 3: 1.0}))
+    assert (test.p, test.least) == (0.25, 0.25)
     assert paired_test(of({1: 1.0}), of({2: 1.0})) == PairedTest(0, None, None)
     assert paired_test(of({1: 1.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
     assert paired_test(of({1: 3.0}), of({1: 1.0})) == PairedTest(1, 1.0, 1.0)
@@ -234,17 +234,17 @@ def test_so_few_pairs_cannot_find_anything_and_say_so() -> None:
 def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
     values = by_number([float(n % 7) + 1 for n in range(30)])
     others = nothing(30)
-    found = paired_test(values, others, resamples=999)
-    assert found == paired_test(values, others, resamples=999)
-    assert found.p == found.least == 2 / 1000
+    test = paired_test(values, others, resamples=999)
+    assert test == paired_test(values, others, resamples=999)
+    assert test.p == test.least == 2 / 1000
 
 
 def test_a_ratios_interval_is_students_on_the_logarithm() -> None:
-    one = by_number([933.0, 1100.0, 870.0, 990.0, 1020.0])
+    values = by_number([933.0, 1100.0, 870.0, 990.0, 1020.0])
     other = by_number([703.0, 760.0, 640.0, 720.0, 650.0])
-    found = ratio_of_means(one, other)
+    found = ratio_of_means(values, other)
     ratio = 4913 / 3473
-    rest = np.array([*one.values()]) - ratio * np.array([*other.values()])
+    rest = np.array([*values.values()]) - ratio * np.array([*other.values()])
     factor = math.exp(2.776445 * float(rest.std(ddof=1)) / math.sqrt(5) / (4913 / 5))
     assert [found.ratio, found.low, found.high] == pytest.approx([ratio, ratio / factor, ratio * factor], rel=1e-6)
 
@@ -260,27 +260,27 @@ def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
 def test_a_ratio_lies_in_its_interval(pairs: list[tuple[float, float]]) -> None:
-    found = ratio_of_means(by_number([one for one, _ in pairs]), by_number([other for _, other in pairs]))
-    assert found.ratio is not None
-    assert found.low is not None and found.high is not None
-    assert 0 < found.low <= found.ratio * (1 + 1e-6) and found.ratio <= found.high * (1 + 1e-6)
+    ratio = ratio_of_means(by_number([one for one, _ in pairs]), by_number([other for _, other in pairs]))
+    assert ratio.ratio is not None
+    assert ratio.low is not None and ratio.high is not None
+    assert 0 < ratio.low <= ratio.ratio * (1 + 1e-6) and ratio.ratio <= ratio.high * (1 + 1e-6)
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
 def test_a_ratio_upside_down_has_its_interval_upside_down(pairs: list[tuple[float, float]]) -> None:
     sides = by_number([one for one, _ in pairs]), by_number([other for _, other in pairs])
-    found, turned = ratio_of_means(*sides), ratio_of_means(*reversed(sides))
+    ratio, turned = ratio_of_means(*sides), ratio_of_means(*reversed(sides))
     assert turned.low is not None and turned.high is not None
-    assert [found.low, found.high] == pytest.approx([1 / turned.high, 1 / turned.low], rel=1e-6)
+    assert [ratio.low, ratio.high] == pytest.approx([1 / turned.high, 1 / turned.low], rel=1e-6)
 
 
 # Rates
 
 
 def test_a_share_has_wilsons_interval() -> None:
-    found = share_of(8, 10)
-    assert found.rate == 0.8
-    assert [found.low, found.high] == pytest.approx([0.490162, 0.943318], abs=1e-6)
+    share = share_of(8, 10)
+    assert share.rate == 0.8
+    assert [share.low, share.high] == pytest.approx([0.490162, 0.943318], abs=1e-6)
 
 
 def test_intervals_of_shares_are_those_of_scipy() -> None:
@@ -307,10 +307,16 @@ def test_what_is_no_share_is_refused(k: int, n: int) -> None:
 def test_the_paired_difference_of_rates_is_bonetts_and_prices() -> None:
     values = of({n: n < 8 for n in range(10)})  # of ten pairs five are gained and one is lost
     others = of({n: n < 3 or n == 9 for n in range(10)} | {10: True})
-    found = paired_rates(values, others)
-    assert (found.pairs, found.gained, found.lost, found.difference, found.unpaired) == (10, 5, 1, 0.4, 1)
+    difference = paired_rates(values, others)
+    assert (difference.pairs, difference.gained, difference.lost, difference.difference, difference.unpaired) == (
+        10,
+        5,
+        1,
+        0.4,
+        1,
+    )
     half = 1.959964 * math.sqrt((6 / 12 + 2 / 12 - (4 / 12) ** 2) / 12)
-    assert [found.low, found.high] == pytest.approx([4 / 12 - half, 4 / 12 + half], abs=1e-6)
+    assert [difference.low, difference.high] == pytest.approx([4 / 12 - half, 4 / 12 + half], abs=1e-6)
 
 
 def test_rates_without_a_pair_have_no_difference() -> None:
@@ -345,9 +351,9 @@ def counted(solved: int, unsolved: int, errors: int) -> Denominators:
 
 
 def test_two_groups_that_lie_apart_differ_as_much_as_they_can() -> None:
-    found = groups_differ([5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 4.0])
-    assert (found.n, found.others, found.delta) == (3, 4, 1.0)
-    assert found.p == pytest.approx(2 / math.comb(7, 3))
+    groups = groups_differ([5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 4.0])
+    assert (groups.n, groups.others, groups.delta) == (3, 4, 1.0)
+    assert groups.p == pytest.approx(2 / math.comb(7, 3))
 
 
 def test_cliffs_delta_counts_who_is_above_whom() -> None:
@@ -368,14 +374,14 @@ def test_cliffs_delta_counts_who_is_above_whom() -> None:
 def test_one_trial_alone_is_compared_with_the_rest_from_either_side(
     alone: float, rest: list[float], p: float, delta: float
 ) -> None:
-    one, other = groups_differ([alone], rest), groups_differ(rest, [alone])
-    assert (one.n, one.others, one.p, one.delta) == (1, len(rest), p, delta)
+    first, other = groups_differ([alone], rest), groups_differ(rest, [alone])
+    assert (first.n, first.others, first.p, first.delta) == (1, len(rest), p, delta)
     assert (other.n, other.others, other.p, other.delta) == (len(rest), 1, p, -delta)
 
 
 def test_an_empty_group_is_compared_with_nothing() -> None:
-    found = groups_differ([], [1.0])
-    assert (found.p, found.delta) == (None, None)
+    groups = groups_differ([], [1.0])
+    assert (groups.p, groups.delta) == (None, None)
     assert rates_differ(share_of(0, 0), share_of(1, 2)) is None
 
 
@@ -384,9 +390,9 @@ def test_the_lady_tasting_tea_gets_fishers_p() -> None:
 
 
 def test_holms_steps_are_those_of_a_worked_example() -> None:
-    found = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
-    assert found == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
-    assert list(found) == ["a", "b", "c", "d"]
+    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert adjusted == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+    assert list(adjusted) == ["a", "b", "c", "d"]
 
 
 def test_a_declared_test_that_could_not_be_made_still_counts() -> None:
@@ -415,8 +421,8 @@ def test_what_cannot_be_planned_is_none_and_a_small_difference_takes_many() -> N
     assert required_pairs(0.0, mean_of([1.0, 2.0])) is None
     assert required_pairs(1.0, mean_of([1.0, 1.0])) is None
     assert required_pairs(1.0, mean_of([1.0])) is None
-    found = required_pairs(0.01, Mean(50, 0.0, 1.0, None, None))
-    assert found is not None and found.plain == pytest.approx(78490, abs=2)
+    required = required_pairs(0.01, Mean(50, 0.0, 1.0, None, None))
+    assert required is not None and required.plain == pytest.approx(78490, abs=2)
     with pytest.raises(ValueError, match="power"):
         required_pairs(1.0, mean_of([1.0, 2.0]), power=1.0)
 
@@ -438,9 +444,9 @@ def test_of_several_instances_each_counts_once_however_often_it_was_run() -> Non
     values = of_instances({"a": [1.0, 3.0] * 50, "b": [4.0], "c": [6.0, 8.0]})
     assert by_unit(values) == {"a": 2.0, "b": 4.0, "c": 7.0}
     others = dict.fromkeys(values, 0.0)
-    found = paired_difference(values, others)
-    assert found.difference == mean_of([2.0, 4.0, 7.0])
-    assert (found.pairs, found.unpaired) == (103, 0)
+    difference = paired_difference(values, others)
+    assert difference.difference == mean_of([2.0, 4.0, 7.0])
+    assert (difference.pairs, difference.unpaired) == (103, 0)
     assert paired_test(values, others) == paired_test(by_number([2.0, 4.0, 7.0]), nothing(3))
 
 
@@ -461,33 +467,33 @@ def test_where_each_trial_is_an_instance_of_its_own_the_rates_interval_is_wilson
 
 
 def test_instances_that_never_differ_count_once_each() -> None:
-    found, three = share_by_instance(["a", "b", "c"] * 10, [False] * 30), share_of(0, 3)
-    assert (found.k, found.n, found.low) == (0, 30, 0.0)
-    assert found.high == pytest.approx(three.high)
+    share, three = share_by_instance(["a", "b", "c"] * 10, [False] * 30), share_of(0, 3)
+    assert (share.k, share.n, share.low) == (0, 30, 0.0)
+    assert share.high == pytest.approx(three.high)
 
 
 def test_the_paired_difference_of_rates_counts_by_instance() -> None:
     gained = {"a": [True] * 20, "b": [True] * 20, "c": [True] * 20}
-    found = paired_rates(of_instances(gained), dict.fromkeys(of_instances(gained), False))
+    difference = paired_rates(of_instances(gained), dict.fromkeys(of_instances(gained), False))
     three = paired_rates(of({1: True, 2: True, 3: True}), of({1: False, 2: False, 3: False}))
-    assert (found.pairs, found.gained, found.difference) == (60, 60, 1.0)
-    assert (found.low, found.high) == pytest.approx((three.low, three.high))
+    assert (difference.pairs, difference.gained, difference.difference) == (60, 60, 1.0)
+    assert (difference.low, difference.high) == pytest.approx((three.low, three.high))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=40))
 def test_a_rate_lies_in_its_interval_whatever_the_instances(trials: list[tuple[str, bool]]) -> None:
-    found = share_by_instance([instance for instance, _ in trials], [held for _, held in trials])
-    assert found.rate is not None and found.low is not None and found.high is not None
-    assert 0.0 <= found.low <= found.rate + 1e-12 and found.rate <= found.high + 1e-12 <= 1.0 + 1e-9
+    share = share_by_instance([instance for instance, _ in trials], [held for _, held in trials])
+    assert share.rate is not None and share.low is not None and share.high is not None
+    assert 0.0 <= share.low <= share.rate + 1e-12 and share.rate <= share.high + 1e-12 <= 1.0 + 1e-9
 
 
 # Limits
 
 
 def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
-    assert [one.code for one in limits_of(mean_of([1.0]))] == ["single"]
-    assert [one.code for one in limits_of(amount_of([1.0, 2.0, 4.0]))] == ["coverage"]
-    assert [one.code for one in limits_of(share_of(1, 5))] == ["coverage"]
+    assert [limit.code for limit in limits_of(mean_of([1.0]))] == ["single"]
+    assert [limit.code for limit in limits_of(amount_of([1.0, 2.0, 4.0]))] == ["coverage"]
+    assert [limit.code for limit in limits_of(share_of(1, 5))] == ["coverage"]
     assert limits_of(mean_of([])) == limits_of(share_of(0, 0)) == ()
     (ten, _, five) = (limits_of(amount_of([1.0, *[2.0] * n], "retry"))[0] for n in (11, 9, 4))
     assert ten.measured is not None and five.measured is not None and ten.measured > five.measured
@@ -497,9 +503,9 @@ def test_a_limit_is_that_of_the_measure_and_of_means_or_differences() -> None:
     values = [1.0, 2.0, 2.0, 4.0, 8.0]
     found = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
     limits = [limit for one in found for limit in limits_of(one)]
-    assert [one.about for one in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
+    assert [limit.about for limit in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
     assert "a mean of retry tokens" in limits[0].text and "a mean difference of retry tokens" in limits[2].text
-    assert len({one.measured for one in limits}) == 3
+    assert len({limit.measured for limit in limits}) == 3
 
 
 def test_a_difference_of_rates_is_as_sure_as_it_says() -> None:
@@ -509,11 +515,11 @@ def test_a_difference_of_rates_is_as_sure_as_it_says() -> None:
 
 def test_a_test_is_shown_with_what_it_cannot_find_and_what_it_finds_too_often() -> None:
     def of(pairs: int) -> list[str]:
-        return [one.code for one in limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs if pairs else None))]
+        return [limit.code for limit in limits_of(PairedTest(pairs, 1.0, 2 / 2**pairs if pairs else None))]
 
     assert (of(0), of(5), of(6), of(12)) == ([], ["too_few"], ["shape"], ["shape"])
-    assert [one.code for one in limits_of(Ratio(1, 2.0, None, None))] == ["single"]
-    assert [one.code for one in limits_of(Ratio(5, 2.0, 1.0, 3.0))] == ["coverage"]
+    assert [limit.code for limit in limits_of(Ratio(1, 2.0, None, None))] == ["single"]
+    assert [limit.code for limit in limits_of(Ratio(5, 2.0, 1.0, 3.0))] == ["coverage"]
 
 
 def test_between_two_sizes_that_were_calibrated_the_sign_flip_tests_worse_error_is_told() -> None:

@@ -58,5 +58,5 @@ def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices
 def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:
     records = undisturbed({("a", "m"): 0, ("a", "big"): 0})
     records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
-    said = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
-    assert headline(tmp_path / "run", records) == said
+    text = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
+    assert headline(tmp_path / "run", records) == text

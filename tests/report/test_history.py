@@ -32,7 +32,9 @@ KILLED = (
 
 
 def of_time(timing: Timing, repetitions: int = 3) -> list[TrialRecord]:
-    return [replace(one, timing=timing, framework_seconds=0.25) for one in experiment(("static",), ("none",), repetitions)]
+    return [
+        replace(record, timing=timing, framework_seconds=0.25) for record in experiment(("static",), ("none",), repetitions)
+    ]
 
 
 HISTORY = TypeAdapter(History)
@@ -44,7 +46,7 @@ def replay(tmp_path: Path, *models: History) -> bench.Run:
         folder,
         models={"m": {"kind": "openai", "recording": {"name": "live", "digest": "d1"}}},
         recordings={
-            f"m{number}" if number else "m": HISTORY.dump_python(one, mode="json") for number, one in enumerate(models)
+            f"m{number}" if number else "m": HISTORY.dump_python(model, mode="json") for number, model in enumerate(models)
         },
     )
     return bench.load_run(folder)
@@ -88,8 +90,8 @@ def test_the_report_itself_says_so_and_lists_the_replays_own_session(tmp_path: P
 
 def test_models_of_one_recording_share_its_line_and_their_own_counts_are_added(tmp_path: Path) -> None:
     facts = list(history_facts(replay(tmp_path, recording(), recording(superseded=1, calls=1, reused=1))))
-    [said] = [text for name, text in facts if name == "Recording"]
-    assert "4 records of errors" in said and "320 of 680 calls" in said
+    [text] = [text for name, text in facts if name == "Recording"]
+    assert "4 records of errors" in text and "320 of 680 calls" in text
 
 
 def test_a_replay_of_a_replay_names_both_and_keeps_the_live_seconds(tmp_path: Path) -> None:
@@ -150,20 +152,20 @@ def test_a_server_that_does_not_tell_its_cache_is_said_not_to(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("guards", "said"),
+    ("guards", "words"),
     [
         ({"one": "in force", "two": "in force"}, "all guards in force"),
         ({"one": "in force", "two": "missing: no kernel"}, "two missing: no kernel"),
         ({}, "not recorded"),
     ],
 )
-def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[str, str], said: str) -> None:
+def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[str, str], words: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(with_manifest(run, sandbox=guards)) == said
+    assert sandbox_said(with_manifest(run, sandbox=guards)) == words
 
 
 @pytest.mark.parametrize(
-    ("kept", "said"),
+    ("kept", "words"),
     [
         ({"unguarded": ["TCP"]}, "TCP missing: why; models' code was run all the same, as the user said (--unguarded)"),
         ({"unguarded": []}, "TCP missing: why"),
@@ -173,9 +175,9 @@ def test_the_guards_that_code_ran_under_are_said(tmp_path: Path, guards: dict[st
         ),
     ],
 )
-def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[str, Any], said: str) -> None:
+def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[str, Any], words: str) -> None:
     run = replay(tmp_path)
-    assert sandbox_said(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == said
+    assert sandbox_said(with_manifest(run, **{"sandbox": {"TCP": "missing: why"}, **kept})) == words
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -61,8 +61,8 @@ def struck() -> list[Event]:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = [*experiment(("monolithic", "static", "mine"), repetitions=12)]
-    records = [replace(one, events=tuple(struck())) if one.plan == "paper" else one for one in records]
-    records = [replace(one, tokens=390) if one.plan == "paper" else one for one in records]
+    records = [replace(record, events=tuple(struck())) if record.plan == "paper" else record for record in records]
+    records = [replace(record, tokens=390) if record.plan == "paper" else record for record in records]
     return write_page(tmp_path_factory.mktemp("page"), records)
 
 
@@ -132,8 +132,8 @@ def test_a_trial_opens_as_a_timeline_with_all_that_is_known_of_each_call(page: A
     call = pane.locator("details[open]")
     call.locator("mark").first.wait_for()
     content = call.text_content()
-    for said in ("rejected:schema", "Prompt, user", "the prompt", "as the model gave it", "100 in, 20 out", "delivered"):
-        assert said in content
+    for text in ("rejected:schema", "Prompt, user", "the prompt", "as the model gave it", "100 in, 20 out", "delivered"):
+        assert text in content
     assert call.locator("mark").all_text_contents() == ["end", "cut"]
 
 
@@ -263,7 +263,9 @@ def test_nothing_is_wider_than_a_narrow_screen_and_dark_mode_is_dark(page: Any, 
 
 
 def test_the_page_is_at_hand_with_5000_trials(page: Any, tmp_path: Path) -> None:
-    records = [trial(name, plan, one) for one in range(1, 1251) for plan in ("none", "paper") for name in ("static", "mine")]
+    records = [
+        trial(name, plan, number) for number in range(1, 1251) for plan in ("none", "paper") for name in ("static", "mine")
+    ]
     opened(page, write_page(tmp_path, records))
     assert page.locator("#list").get_by_role("status").text_content() == "5,000 of 5,000 trials; 1 to 25 shown"
     page.locator("#list").get_by_label("Repetition").select_option("1250")

@@ -75,12 +75,12 @@ def pictures_of(run: Run) -> list[str]:
 
 
 def real(records: list[TrialRecord]) -> list[TrialRecord]:
-    return [trial(one.architecture, one.plan, one.repetition, timing="live") for one in records]
+    return [trial(record.architecture, record.plan, record.repetition, timing="live") for record in records]
 
 
 def paper_run(folder: Path) -> Run:
     scenario = "k8s_oomkill"
-    return run_of(folder, [trial(one, "paper", 1, scenario=scenario) for one in ARCHITECTURES])
+    return run_of(folder, [trial(architecture, "paper", 1, scenario=scenario) for architecture in ARCHITECTURES])
 
 
 # The same bytes
@@ -203,8 +203,8 @@ def test_means_excess_and_outcomes_are_those_of_the_trials(tmp_path: Path) -> No
 
 
 def test_architectures_are_compared_repetition_by_repetition(tmp_path: Path) -> None:
-    dear = [trial("static", "paper", one, events=recovered(1000 + 10 * one)) for one in (1, 2, 3)]
-    run = run_of(tmp_path / "run", [*dear, *(trial("mine", "paper", one) for one in (1, 2, 3))])
+    dear = [trial("static", "paper", number, events=recovered(1000 + 10 * number)) for number in (1, 2, 3)]
+    run = run_of(tmp_path / "run", [*dear, *(trial("mine", "paper", number) for number in (1, 2, 3))])
     row = row_of(table_of(run, "differences"), "demo")
     assert row[2:6] == ["mine − static", "3", "0", "-900 ± 0 [-900, -900]"]
 
@@ -224,7 +224,7 @@ def test_how_often_faults_struck_is_told_by_call_and_by_task(tmp_path: Path) -> 
 def test_receipts_have_a_column_for_each_finish_that_came_and_recovered_is_not_said_of_a_wrong_answer(tmp_path: Path) -> None:
     events = recovered(100)
     outcomes: list[Outcome] = ["solved", "wrong", "wrong"]
-    run = run_of(tmp_path / "run", [trial("static", "paper", at, one, events) for at, one in enumerate(outcomes, 1)])
+    run = run_of(tmp_path / "run", [trial("static", "paper", at, outcome, events) for at, outcome in enumerate(outcomes, 1)])
     head, _, row = [line.split(" | ") for line in table_of(run, "receipts").splitlines() if line.startswith("|")][:3]
     cells = dict(zip(head, row, strict=True))
     assert (cells["Recovered"], cells["Answered wrong"]) == ("1", "2")
@@ -393,14 +393,14 @@ def test_every_figure_the_pages_name_is_written(plain: Mapping[str, bytes]) -> N
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_run_of_ones_own_pack_has_no_claims_but_one_line_that_says_so(tmp_path: Path) -> None:
-    found = report_of(run_of(tmp_path / "own", experiment(repetitions=1)))
-    assert not any(name.startswith("tables/claims") for name in found.files)
-    page = found.files["report.md"].decode()
+    report = report_of(run_of(tmp_path / "own", experiment(repetitions=1)))
+    assert not any(name.startswith("tables/claims") for name in report.files)
+    page = report.files["report.md"].decode()
     assert "## Verdicts" not in page and "| retry.rca." not in page
     [line] = [line for line in page.splitlines() if line.startswith("- Claims: ")]
     assert "k8s_oomkill and multi_file_debugging, which this run does not have" in line
     run = run_of(tmp_path / "theirs", [trial(scenario="k8s_oomkill")])
-    assert found.verdicts == (line.removeprefix("- "),)
+    assert report.verdicts == (line.removeprefix("- "),)
     theirs = report_of(run)
     assert len(theirs.verdicts) > 2 and "tables/claims.md" in theirs.files
     assert "- Claims: " not in theirs.files["report.md"].decode()

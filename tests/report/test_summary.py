@@ -22,7 +22,7 @@ def trials(retry: int = 100, masked: bool = False, outcome: str = "solved", n: i
             events[6] = undamaged(2, "b", reason="check")
         records += [trial("static", "none", repetition), trial("static", "paper", repetition, events=events)]
     if outcome == "wrong":
-        records = [trial(one.architecture, one.plan, one.repetition, "wrong", one.events) for one in records]
+        records = [trial(record.architecture, record.plan, record.repetition, "wrong", record.events) for record in records]
     return records
 
 
@@ -36,8 +36,8 @@ def finding(summary: Summary, table: str) -> str:
 
 
 def test_it_says_what_was_run(tmp_path: Path) -> None:
-    said = of(run_of(tmp_path / "run", trials())).ran
-    assert said == "12 trials: static on demo, answered by m (SIMULATED), under 1 fault plan (paper) and without faults."
+    ran = of(run_of(tmp_path / "run", trials())).ran
+    assert ran == "12 trials: static on demo, answered by m (SIMULATED), under 1 fault plan (paper) and without faults."
 
 
 def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(tmp_path: Path) -> None:
@@ -74,15 +74,15 @@ def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -
 
 def test_of_several_plans_the_one_is_named_whose_failures_have_no_price(tmp_path: Path) -> None:
     few = [trial("static", "late", 1, events=recovered(500))]
-    said = of(run_of(tmp_path / "run", [*trials(), *few])).limits
+    limits = of(run_of(tmp_path / "run", [*trials(), *few])).limits
     price = "The whole price of a failure for static on demo under late: fewer than 5 trials had an"
-    assert any(limit.startswith(price) for limit in said)
+    assert any(limit.startswith(price) for limit in limits)
 
 
 def test_where_nothing_is_solved_nothing_is_said_of_recovering_to_a_right_answer(tmp_path: Path) -> None:
     wrong, solved = (of(run_of(tmp_path / outcome, trials(outcome=outcome))) for outcome in ("wrong", "solved"))
-    said = "Whether a failure is recovered to a right answer: no trial was solved."
-    assert said in wrong.limits and said not in solved.limits
+    text = "Whether a failure is recovered to a right answer: no trial was solved."
+    assert text in wrong.limits and text not in solved.limits
     assert finding(wrong, "outcomes") == "No trial was solved, 0 of 12, so nothing is said about right answers."
     floor = "That a model is needed for demo: keyword rules without any model score 0.125, the best arm 0.000."
     assert floor in wrong.limits and floor not in solved.limits
@@ -140,10 +140,10 @@ def test_a_terminal_is_shown_eight_lines_of_a_hundred_characters(tmp_path: Path)
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
-    found = report_of(run_of(tmp_path / "run", trials()))
-    page, html = found.files["report.md"].decode(), found.files["report.html"].decode()
-    for one in found.summary.findings:
+    report = report_of(run_of(tmp_path / "run", trials()))
+    page, html = report.files["report.md"].decode(), report.files["report.html"].decode()
+    for one in report.summary.findings:
         assert f"- {one.text} ([table](#{one.table}))\n" in page
-        assert f"tables/{one.table}.md" in found.files
+        assert f"tables/{one.table}.md" in report.files
         assert f'<a href="#table-{one.table}">' in html and f'id="table-{one.table}"' in html
-    assert page.index(found.summary.ran) < page.index("![") < page.index(found.summary.findings[0].text) < page.index("## ")
+    assert page.index(report.summary.ran) < page.index("![") < page.index(report.summary.findings[0].text) < page.index("## ")

@@ -89,10 +89,10 @@ def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> N
     assert [(entry["fault"], entry["stage"], entry["call"]) for entry in shown["faults"]] == [
         *((1, "planned", 2), (1, "delivered", 2), (1, "detected", 2), (1, "recovered", 2))
     ]
-    assert [(*one["calls"], one["view"], one["accepted"], one["reason"]) for one in shown["verdicts"]] == [
+    assert [(*verdict["calls"], verdict["view"], verdict["accepted"], verdict["reason"]) for verdict in shown["verdicts"]] == [
         *((1, "told", True, ""), (2, "undamaged", True, ""), (2, "told", False, "schema"), (3, "told", True, ""))
     ]
-    assert [(one["subtask"], *one["calls"], one["made_from"]) for one in shown["versions"]] == [
+    assert [(version["subtask"], *version["calls"], version["made_from"]) for version in shown["versions"]] == [
         ("a", 1, []),
         ("b", 3, [["a", 1]]),
     ]
@@ -172,8 +172,8 @@ def test_a_folder_that_is_gone_is_said_in_one_line(tmp_path: Path) -> None:
 
 def test_the_same_results_give_the_same_page(tmp_path: Path) -> None:
     texts = {"d1": "prompt", "d2": EVIL}
-    one, two = (write_with_texts(tmp_path / name, experiment(), texts) for name in ("one", "two"))
-    assert page(one) == page(two)
+    first, two = (write_with_texts(tmp_path / name, experiment(), texts) for name in ("one", "two"))
+    assert page(first) == page(two)
 
 
 def test_nothing_that_anybody_said_is_markup(tmp_path: Path) -> None:

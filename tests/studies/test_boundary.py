@@ -31,9 +31,9 @@ PAIRS = ["instance", "verifier", "key"]
 
 
 def test_a_main_effect_is_the_mean_rise_over_all_cells_of_the_other_parts_by_instance(trials: pd.DataFrame) -> None:
-    found = main_effect(trials, "damage", "verifier", "weak", "strong", PAIRS)
-    assert (found.value, found.instances) == (((5 - 1 + 2 - 0) / 2 + (6 - 1 + 3 - 0) / 2) / 2, 2)
-    assert found.low is not None and found.high is not None and found.low <= 3.0 and found.high >= 4.0
+    effect = main_effect(trials, "damage", "verifier", "weak", "strong", PAIRS)
+    assert (effect.value, effect.instances) == (((5 - 1 + 2 - 0) / 2 + (6 - 1 + 3 - 0) / 2) / 2, 2)
+    assert effect.low is not None and effect.high is not None and effect.low <= 3.0 and effect.high >= 4.0
 
 
 def test_an_interaction_is_the_rise_beyond_the_sum(trials: pd.DataFrame) -> None:

@@ -70,8 +70,8 @@ def play_monolithic(struck: Pattern) -> tuple[float, bool]:
     return 11.0 * ATTEMPTS, False
 
 
-def close(one: Expectation, other: Expectation) -> bool:
-    return one.spent == pytest.approx(other.spent) and one.solved == pytest.approx(other.solved)
+def close(expectation: Expectation, other: Expectation) -> bool:
+    return expectation.spent == pytest.approx(other.spent) and expectation.solved == pytest.approx(other.solved)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.9])
@@ -95,15 +95,15 @@ def test_nothing_solved_has_no_finite_price() -> None:
 def test_simulated_trials_agree_with_the_closed_forms_within_their_intervals(tmp_path: Path) -> None:
     plans: dict[str, list[Fault]] = {"none": [], "often": [{"point": "output", "effect": "missing_field", "probability": 0.25}]}
     known = ["monolithic", "static", "runtime_structured"]
-    found = price_curves(run_of_matrix(tmp_path, matrix_of(architectures=known, plans=plans, repetitions=100)))
-    assert {one.measure.name for one in found} == {"tokens", "latency_seconds"}, "without prices there is no cost"
-    for one in found:
-        assert list(one.curves) == known
-        for name, (without, often) in one.curves.items():
+    curves = price_curves(run_of_matrix(tmp_path, matrix_of(architectures=known, plans=plans, repetitions=100)))
+    assert {one.measure.name for one in curves} == {"tokens", "latency_seconds"}, "without prices there is no cost"
+    for curve in curves:
+        assert list(curve.curves) == known
+        for name, (without, often) in curve.curves.items():
             assert (without.rate, often.rate) == (0.0, 0.25)
             assert without.expected == pytest.approx(without.spent.value), name
             assert often.expected is not None and often.spent.low is not None and often.spent.high is not None
-            assert often.spent.low < often.expected < often.spent.high, (one.measure.title, name)
+            assert often.spent.low < often.expected < often.spent.high, (curve.measure.title, name)
 
 
 # Where one overtakes another

@@ -55,25 +55,28 @@ def test_what_the_full_size_keeps_of_its_trials_is_all_that_the_study_reads(run:
 def test_a_crash_counts_what_its_control_did_not_do(run: Run) -> None:
     """Bare the flight is cancelled once, when it is struck; it dies there, and the step is done again: cancelled twice, then
     booked. What it never takes back it does not take back in the control either."""
-    found = {(one.architecture, one.point): one for one in exactly_once(run)}
-    bare = found["state_machine", "unacknowledged"]
+    by_architecture_and_point = {(row.architecture, row.point): row for row in exactly_once(run)}
+    bare = by_architecture_and_point["state_machine", "unacknowledged"]
     assert (bare.crashes, bare.left_out, bare.instances) == (1, 0, 1)
     assert bare.shares["uncompensated"].k == 0
     assert run.trials["damage_uncompensated"].max() > 0
 
 
 def test_trials_in_which_it_died_more_than_once_are_left_out_and_counted(run: Run) -> None:
-    found = {(one.architecture, one.point): one for one in exactly_once(run)}
-    assert [(found[name, "recorded"].crashes, found[name, "recorded"].left_out) for name in ARCHITECTURES] == [(0, 1), (0, 1)]
+    by_architecture_and_point = {(row.architecture, row.point): row for row in exactly_once(run)}
+    assert [
+        (by_architecture_and_point[name, "recorded"].crashes, by_architecture_and_point[name, "recorded"].left_out)
+        for name in ARCHITECTURES
+    ] == [(0, 1), (0, 1)]
 
 
 def test_the_counts_are_those_of_the_trials(run: Run) -> None:
-    own = run.trials[run.trials["architecture"] == "state_machine"]
-    crash, control = (own[own["plan"] == plan] for plan in ("once", "none"))
-    [one] = [one for one in exactly_once(run) if (one.architecture, one.point) == ("state_machine", "unacknowledged")]
-    for kind, effects in one.effects.items():
+    trials = run.trials[run.trials["architecture"] == "state_machine"]
+    crash, control = (trials[trials["plan"] == plan] for plan in ("once", "none"))
+    [row] = [one for one in exactly_once(run) if (one.architecture, one.point) == ("state_machine", "unacknowledged")]
+    for kind, effects in row.effects.items():
         assert effects == max(0, crash[f"damage_{kind}"].sum() - control[f"damage_{kind}"].sum())
-        assert one.shares[kind] == exact_share(int(effects > 0), 1)
+        assert row.shares[kind] == exact_share(int(effects > 0), 1)
 
 
 def test_repetitions_that_came_to_the_same_count_once(run: Run) -> None:
@@ -81,8 +84,8 @@ def test_repetitions_that_came_to_the_same_count_once(run: Run) -> None:
     assert exactly_once(copies) == exactly_once(run)
     struck = copies.trials["repetition"].eq(2) & copies.trials["plan"].eq("once")
     apart = copies.trials.assign(damage_orphaned=copies.trials["damage_orphaned"].where(~struck, 9))
-    found = {(one.architecture, one.point): one for one in exactly_once(replace(run, trials=apart))}
-    one = found["state_machine", "unacknowledged"]
+    by_architecture_and_point = {(row.architecture, row.point): row for row in exactly_once(replace(run, trials=apart))}
+    one = by_architecture_and_point["state_machine", "unacknowledged"]
     assert one.crashes == 2, "a repetition that came to something else is another trial"
 
 

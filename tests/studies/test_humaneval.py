@@ -87,8 +87,8 @@ def test_the_published_share_stands_beside_a_real_model_in_one_call_without_faul
 def test_a_share_of_the_same_fixed_problems_is_compared_by_how_many_differ_and_not_by_an_interval(tmp_path: Path) -> None:
     records = [one(number, *(SOLVED if number < 106 else ("wrong", "syntax: x"))) for number in range(164)]
     counted, _ = tables(run_of(tmp_path / "run", records))
-    said = dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"]
-    assert said == "70.7%, 116 of the same 164: at least 10 differ"
+    published = dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"]
+    assert published == "70.7%, 116 of the same 164: at least 10 differ"
 
 
 @pytest.mark.parametrize("category", WAYS)

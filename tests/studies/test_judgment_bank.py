@@ -63,10 +63,10 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_each_judgment_is_asked_once_in_each_state_for_each_seed(bank: Run) -> None:
     assert bank.folder
     replies = [reply for _, reply in banked(bank.folder)]
-    places = [(one.instance, one.judgment, one.state, one.repetition) for one in replies]
+    places = [(reply.instance, reply.judgment, reply.state, reply.repetition) for reply in replies]
     assert len(set(places)) == len(places) == len(bank.calls)
-    assert {one.judgment for one in replies} == {"risk", "offer", "after_change", "close"}
-    assert sum(one.repetition == 1 for one in replies) == sum(one.repetition == 2 for one in replies)
+    assert {reply.judgment for reply in replies} == {"risk", "offer", "after_change", "close"}
+    assert sum(reply.repetition == 1 for reply in replies) == sum(reply.repetition == 2 for reply in replies)
 
 
 @pytest.mark.parametrize("text", ["[" * 2000, "[]", '{"notes": 3}', '{"notes": [], "more": 1}'])
@@ -90,13 +90,13 @@ def test_a_judgment_that_cannot_be_read_is_one_line(bank: Run, text: str, tmp_pa
 def test_the_table_counts_each_reply_once(bank: Run) -> None:
     assert bank.folder
     replies = [reply for _, reply in banked(bank.folder)]
-    found = {one.name: one for one in judgments(bank)}
-    assert sum(one.right.n for one in found.values()) == len(replies)
-    for name, one in found.items():
+    by_name = {one.name: one for one in judgments(bank)}
+    assert sum(one.right.n for one in by_name.values()) == len(replies)
+    for name, one in by_name.items():
         own = [reply for reply in replies if reply.judgment == name]
         assert one.right.k == sum(reply.is_right for reply in own)
         assert one.right.k + one.misformed + one.caught + one.passed == len(own)
-    assert sum(one.misformed for one in found.values()) > 0
+    assert sum(one.misformed for one in by_name.values()) > 0
     assert "after_change" in markdown(next(iter(tables(bank))))
 
 

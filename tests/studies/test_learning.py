@@ -86,15 +86,15 @@ def test_a_run_that_stopped_is_refused_and_once_gone_on_with_teaches_what_one_at
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "words"),
     [
         ({"architecture": "statics"}, "run 'taught' has no architecture 'statics'"),
         ({"plan": "seldom"}, "run 'taught' has no fault plan 'seldom'"),
         ({"model": "large"}, "run 'taught' has no model 'large'"),
     ],
 )
-def test_what_the_run_does_not_have_is_refused(folder: Path, changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_the_run_does_not_have_is_refused(folder: Path, changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
         learn(folder, ROOTS, **dict[str, Any](architecture="runtime_structured", plan="often") | changed)
 
 

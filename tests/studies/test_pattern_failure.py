@@ -39,9 +39,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_lost_answer_doubles_what_has_no_key_and_the_remedy_mends_it(run: Run) -> None:
-    found = {weakness.pattern: weakness for weakness in weaknesses(run)}
-    assert {weakness.verdict for weakness in found.values()} == {MENDED}
-    assert (found["state_machine"].bare.k, found["state_machine"].remedied.k) == (2, 0)
+    by_pattern = {weakness.pattern: weakness for weakness in weaknesses(run)}
+    assert {weakness.verdict for weakness in by_pattern.values()} == {MENDED}
+    assert (by_pattern["state_machine"].bare.k, by_pattern["state_machine"].remedied.k) == (2, 0)
 
 
 def test_patterns_with_the_same_damage_in_every_pair_are_not_told_apart(run: Run) -> None:

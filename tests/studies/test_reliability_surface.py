@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     ]
     write_run(folder, records)
     written = {
-        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
+        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **fault} for fault in faults]}
         for name, faults in PLANS.items()
     }
     edit_manifest(folder, config={**config_in(folder), "plan": written})
@@ -60,8 +60,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def at(run: Run, kind: str, epsilon: int = 0) -> SurfacePoint:
-    [found] = [one for one in surface(run) if (one.kind, one.epsilon) == (kind, epsilon)]
-    return found
+    [point] = [one for one in surface(run) if (one.kind, one.epsilon) == (kind, epsilon)]
+    return point
 
 
 ROOT = Path(__file__).parents[2]
@@ -88,13 +88,13 @@ def test_a_fault_that_stands_for_each_try_has_the_chance_of_one_and_kinds_togeth
 
 
 def test_a_plan_without_a_chance_is_no_point_of_the_surface(run: Run) -> None:
-    assert {(one.kind, one.intensity) for one in surface(run)} == {
+    assert {(point.kind, point.intensity) for point in surface(run)} == {
         *(("", 0.0), ("rate limit", 0.1), ("tool error", 0.2), ("mixed", 0.3))
     }
 
 
 def test_an_equivalent_is_a_point_of_the_same_task_at_its_epsilon(run: Run) -> None:
-    assert {(one.task, one.epsilon) for one in surface(run)} == {("pack", 0), ("pack", 2)}
+    assert {(point.task, point.epsilon) for point in surface(run)} == {("pack", 0), ("pack", 2)}
     assert at(run, "tool error", 2).passes == at(run, "tool error").passes
 
 

@@ -56,13 +56,13 @@ def test_the_paper_s_own_two_points_give_back_its_two_percentages() -> None:
 
 def test_in_trials_the_rounds_are_those_of_the_closed_form(tmp_path: Path) -> None:
     run = run_of(tmp_path, "k8s_oomkill", early=struck("log_triage"), middle=struck("root_cause_analysis"))
-    found = {one.plan: one for one in sizes(run)}
-    assert {name: len(one.again) for name, one in found.items()} == {"early": 5, "middle": 3}
-    for one in found.values():
+    by_plan = {row.plan: row for row in sizes(run)}
+    assert {name: len(one.again) for name, one in by_plan.items()} == {"early": 5, "middle": 3}
+    for one in by_plan.values():
         expected = (one.place.round_ratio - 1) * one.prices.monolithic
         assert one.measured.difference.mean == pytest.approx(expected, rel=0.02)
         assert one.verdict == "decided by sizes"
-    assert found["early"].place.round_ratio > 1 > found["middle"].place.round_ratio
+    assert by_plan["early"].place.round_ratio > 1 > by_plan["middle"].place.round_ratio
 
 
 def test_the_same_failure_of_the_same_task_turns_its_sign_with_the_sizes(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_same_failure_of_the_same_task_turns_its_sign_with_the_sizes(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("ratio", "differences", "said"),
+    ("ratio", "differences", "words"),
     [
         (1.3, [50, 60, 55, 52, 58], "decided by sizes"),
         (0.7, [-50, -60, -55, -52, -58], "decided by sizes"),
@@ -86,10 +86,10 @@ def test_the_same_failure_of_the_same_task_turns_its_sign_with_the_sizes(tmp_pat
     ],
 )
 def test_a_direction_is_decided_by_sizes_only_where_the_closed_form_has_its_sign(
-    ratio: float, differences: list[float], said: str
+    ratio: float, differences: list[float], words: str
 ) -> None:
-    pairs = {("", number): float(one) for number, one in enumerate(differences, 1)}
-    assert verdict(ratio, paired_difference(pairs, dict.fromkeys(pairs, 0.0), "retry")) == said
+    pairs = {("", number): float(difference) for number, difference in enumerate(differences, 1)}
+    assert verdict(ratio, paired_difference(pairs, dict.fromkeys(pairs, 0.0), "retry")) == words
 
 
 def test_the_table_shows_the_paper_s_points_beside_those_of_the_run(tmp_path: Path) -> None:

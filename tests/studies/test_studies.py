@@ -251,16 +251,23 @@ def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_pla
 
 def test_structural_mutants_never_survive_and_plausible_ones_are_graded() -> None:
     tiny = load_pack("tiny", ROOTS)
-    found = {(one.subtask, one.effect): one for one in mutants_of([tiny], seed=1, draws=12)}
-    assert {effect for _, effect in found} >= {"missing_field", "wrong_value", "stale", "truncated", "empty", "refusal"}
-    for (_, effect), one in found.items():
+    by_subtask_and_effect = {(mutant.subtask, mutant.effect): mutant for mutant in mutants_of([tiny], seed=1, draws=12)}
+    assert {effect for _, effect in by_subtask_and_effect} >= {
+        "missing_field",
+        "wrong_value",
+        "stale",
+        "truncated",
+        "empty",
+        "refusal",
+    }
+    for (_, effect), one in by_subtask_and_effect.items():
         assert sum(one.caught.values()) + sum(survivor.times for survivor in one.survivors) == one.made <= 12
         if effect in ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"):
             assert one.survivors == (), effect
-    survivors = found["total", "wrong_value"].survivors
+    survivors = by_subtask_and_effect["total", "wrong_value"].survivors
     assert survivors and not any(survivor.harmless for survivor in survivors)
     assert all("total: " in survivor.change or "unit: " in survivor.change for survivor in survivors)
-    assert mutants_of([tiny], seed=1, draws=12) == list(found.values()), "the same seed makes the same mutants"
+    assert mutants_of([tiny], seed=1, draws=12) == list(by_subtask_and_effect.values()), "the same seed makes the same mutants"
 
 
 def test_a_mutation_score_counts_what_was_drawn(tmp_path: Path) -> None:
@@ -337,11 +344,11 @@ def test_a_trial_in_which_nothing_was_rejected_has_no_failure() -> None:
 
 def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:
     run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}, repetitions=3))
-    found = {one.architecture: one for one in policies(run)}
-    there = next(one.mean.mean for one in found["static"].priced if one.policy == "rerun from there")
-    assert there == pytest.approx(found["static"].paid.mean, rel=0.05)
-    alone = next(one for one in found["runtime_structured"].priced if one.policy == "retry alone")
-    assert alone.to_least.ratio == 1.0 and (found["static"].paid.n, found["static"].trials) == (3, 3)
+    by_architecture = {one.architecture: one for one in policies(run)}
+    there = next(one.mean.mean for one in by_architecture["static"].priced if one.policy == "rerun from there")
+    assert there == pytest.approx(by_architecture["static"].paid.mean, rel=0.05)
+    alone = next(one for one in by_architecture["runtime_structured"].priced if one.policy == "retry alone")
+    assert alone.to_least.ratio == 1.0 and (by_architecture["static"].paid.n, by_architecture["static"].trials) == (3, 3)
 
 
 class Word(Output):
@@ -382,11 +389,15 @@ def test_depth_counts_a_subtask_that_two_plans_strike_once(tmp_path: Path) -> No
         name: [{**MISSING, "subtask": {"tiny": subtask}}]
         for name, subtask in (("p1", "gather"), ("p2", "total"), ("p3", "review"), ("p4", "review"))
     }
-    found = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2))).positions
-    static = [(one.subtask, one.position, one.length, one.ahead) for one in found if one.architecture == "static"]
-    assert [one.arm.condition.plan for one in found if one.architecture == "static"] == ["p1", "p2", "p3"]
+    positions = depth(run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=2))).positions
+    static = [
+        (position.subtask, position.position, position.length, position.ahead)
+        for position in positions
+        if position.architecture == "static"
+    ]
+    assert [position.arm.condition.plan for position in positions if position.architecture == "static"] == ["p1", "p2", "p3"]
     assert static == [("gather", 1, 3, 1), ("total", 2, 3, 2), ("review", 3, 3, 1)]
-    assert all(one.retry_tokens.n == 2 and one.retry_tokens.mean for one in found)
+    assert all(position.retry_tokens.n == 2 and position.retry_tokens.mean for position in positions)
 
 
 def retried(scenario: str, repetition: int, tokens: int, plan: str = "none") -> TrialRecord:
@@ -415,14 +426,14 @@ def test_the_slope_by_length_is_of_the_sizes_that_differ_in_it_at_either_end(tmp
         for repetition, tokens in enumerate(both, 1)
     ]
     subtasks = {"demo": "abz", "demo:longer": "abcdz", "demo:same": "abz", "other": "abcz"}
-    found = {one.end: one for one in depth(of_lengths(tmp_path / "run", records, subtasks)).lengths}
-    assert list(found) == ["first", "last"]
-    for one in found.values():
+    by_end = {length.end: length for length in depth(of_lengths(tmp_path / "run", records, subtasks)).lengths}
+    assert list(by_end) == ["first", "last"]
+    for one in by_end.values():
         assert (one.pack, one.model, one.architecture) == ("demo", "m", "static")
         assert [(length, arm.condition.scenario) for length, arm in one.lengths] == [(3, "demo"), (5, "demo:longer")]
         assert one.slope.n == 2
-    assert found["first"].slope.mean == pytest.approx((200 / 2 + 240 / 2) / 2)
-    assert found["last"].slope.mean == pytest.approx((4 / 2 + 0 / 2) / 2)
+    assert by_end["first"].slope.mean == pytest.approx((200 / 2 + 240 / 2) / 2)
+    assert by_end["last"].slope.mean == pytest.approx((4 / 2 + 0 / 2) / 2)
 
 
 def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_where_no_length_does(tmp_path: Path) -> None:
@@ -431,7 +442,7 @@ def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_wher
     assert (depth(lengths).positions, len(depth(lengths).lengths)) == ((), 1)
     records = [retried("demo", 1, 100, plan) for plan in ("a", "z")]
     positions = of_lengths(tmp_path / "positions", records, {"demo": "abz"})
-    assert ([one.position for one in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
+    assert ([position.position for position in depth(positions).positions], depth(positions).lengths) == ([1, 3], ())
     for run, kind in ((lengths, "-length"), (positions, "")):
         edit_manifest(run.folder or tmp_path, config={**config_in(run.folder or tmp_path), "study": "depth"})
         shown = bench.load_run(run.folder or tmp_path)
@@ -443,10 +454,12 @@ def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_wher
 def test_static_pays_for_each_subtask_of_a_chain_when_the_first_is_struck_and_for_one_when_the_last_is(tmp_path: Path) -> None:
     plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in ("step_1", "closing")}
     matrix = matrix_of(plans=plans, model={"wrapping": False}, scenarios=["chain", "chain:8"])
-    found = {(one.end, one.architecture): one for one in depth(run_of_matrix(tmp_path, matrix)).lengths}
+    by_end_and_architecture = {
+        (length.end, length.architecture): length for length in depth(run_of_matrix(tmp_path, matrix)).lengths
+    }
 
     def tokens(end: End, architecture: str) -> list[float]:
-        return [arm.mean("retry_tokens").mean or 0.0 for _, arm in found[end, architecture].lengths]
+        return [arm.mean("retry_tokens").mean or 0.0 for _, arm in by_end_and_architecture[end, architecture].lengths]
 
     last = tokens("last", "static")
     assert tokens("first", "static") == pytest.approx([4 * last[0], 8 * last[1]], rel=0.02), "all calls are of one price"

@@ -98,7 +98,9 @@ def test_on_the_page_the_table_by_instance_is_folded_and_no_other(tmp_path: Path
 
 
 def test_of_packs_with_one_task_and_with_several_it_is_said_of_which_tasks_the_intervals_speak(tmp_path: Path) -> None:
-    sole = [trial("static", "paper", one, "solved", recovered(), scenario="alone", id=f"alone-{one}") for one in (1, 2)]
+    sole = [
+        trial("static", "paper", number, "solved", recovered(), scenario="alone", id=f"alone-{number}") for number in (1, 2)
+    ]
     run = run_of(tmp_path / "run", [*records(), *sole])
     assert (
         "Other tasks: of alone there is one, so intervals speak of repetitions of that task alone; those of demo cluster by "

@@ -56,7 +56,7 @@ def spent(folder: Path, records: Sequence[TrialRecord], models: Mapping[str, Any
 
 
 def two_models() -> list[TrialRecord]:
-    dear = [trial("static", "paper", one, model="dear", events=recovered(1000 + 10 * one)) for one in (1, 2, 3)]
+    dear = [trial("static", "paper", number, model="dear", events=recovered(1000 + 10 * number)) for number in (1, 2, 3)]
     cheap = [trial("static", "paper", 1, "wrong", model="cheap"), *(trial("static", "paper", n, model="cheap") for n in (2, 4))]
     return [*dear, *cheap]
 
@@ -93,12 +93,12 @@ def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and
     with style():
         [picture] = model_figures(run, arms_of(run))
     assert picture.caption.endswith("trials that ended in an error are left out, but paid for.")
-    said = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
-    assert "3 of 3 with static at 12.20000 [" in said and "2 of 3 with static at 0.4" in said
+    text = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
+    assert "3 of 3 with static at 12.20000 [" in text and "2 of 3 with static at 0.4" in text
 
 
 def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", [trial(model=model, repetition=one) for one in (1, 2) for model in ("s", "m", "l")])
+    run = run_of(tmp_path / "run", [trial(model=model, repetition=number) for number in (1, 2) for model in ("s", "m", "l")])
     pairs = list(dict.fromkeys(tuple(row[3:5]) for row in rows_of(run, "models")))
     assert pairs == [(f"{a} (SIMULATED)", f"{b} (SIMULATED)") for a, b in (("s", "m"), ("s", "l"), ("m", "l"))]
 
@@ -106,9 +106,9 @@ def test_every_pair_of_three_models_is_compared_in_the_configs_order(tmp_path: P
 def test_a_model_that_took_over_replies_says_whose_seconds_they_are(tmp_path: Path) -> None:
     run = priced(tmp_path / "run", two_models(), {"dear": {"cache_from": [{"name": "before", "digest": "d"}]}, "cheap": {}})
     [table] = [table for table in all_tables(Results(run)) if table.name == "models"]
-    [said] = [note for note in table.notes if "took over" in note]
+    [note] = [note for note in table.notes if "took over" in note]
     assert (
-        said
+        note
         == "dear (SIMULATED): the seconds of replies that it took over are those of before, at the pace of its machine then"
     )
 
@@ -155,9 +155,9 @@ def test_a_routed_models_own_models_are_told_once(tmp_path: Path) -> None:
     beside, behind = {"kind": "openai", "model": "beside"}, {"kind": "openai", "model": "behind"}
     routed = {"kind": "routed", "default": "a", "subtasks": {"x": "b"}, "models": {"a": beside, "b": behind}}
     run = priced(tmp_path / "run", [trial(model=model) for model in ("a", "m")], {"a": beside, "m": routed})
-    told = dict(page_of(Results(run), [], []).facts)["Models"]
-    assert told.count("behind") == told.count("beside") == 1
-    assert told.endswith('kind routed, default a, subtasks {"x": "b"}, models {"b": {"model": "behind", "kind": "openai"}}')
+    models = dict(page_of(Results(run), [], []).facts)["Models"]
+    assert models.count("behind") == models.count("beside") == 1
+    assert models.endswith('kind routed, default a, subtasks {"x": "b"}, models {"b": {"model": "behind", "kind": "openai"}}')
 
 
 # What a solved task costs
@@ -168,7 +168,7 @@ PRICED = {"m": {"kind": "simulated", "price_in": 1000.0, "price_out": 10_000.0}}
 
 def test_the_cost_of_a_solved_task_is_all_that_was_spent_by_what_was_solved(tmp_path: Path) -> None:
     outcomes: tuple[Outcome, ...] = ("solved", "wrong", "gave_up", "error", "solved")
-    records = [trial(repetition=n, outcome=one, events=smooth()) for n, one in enumerate(outcomes, 1)]
+    records = [trial(repetition=n, outcome=outcome, events=smooth()) for n, outcome in enumerate(outcomes, 1)]
     cost, tokens, seconds = spent(tmp_path / "run", records, PRICED)
     # exp(t(4) sd / sqrt(5) / mean): 0.6 in each trial less 1.5 in the two that were solved has an sd of 0.82158.
     assert cost == "3.00000/2 = 1.50000 [0.27397, 8.21271]"

@@ -10,14 +10,14 @@ from bench.tables.noise import halves_of
 
 def test_every_split_of_a_few_values_is_compared_once() -> None:
     """By hand, 1 2 4 8: 12|48, 14|28, 18|24 lie 4.5, 2.5 and 1.5 apart."""
-    found = halves_of(4)
-    assert (found.n, found.half, found.splits, found.floor([1.0, 2.0, 4.0, 8.0])) == (4, 2, 3, 4.5)
+    halves = halves_of(4)
+    assert (halves.n, halves.half, halves.splits, halves.floor([1.0, 2.0, 4.0, 8.0])) == (4, 2, 3, 4.5)
 
 
 def test_where_the_number_is_odd_each_value_is_left_out_in_turn() -> None:
     """By hand, 1 2 4: 1|2, 1|4, 2|4."""
-    found = halves_of(3)
-    assert (found.half, found.splits, found.floor([1.0, 2.0, 4.0])) == (1, 3, 3.0)
+    halves = halves_of(3)
+    assert (halves.half, halves.splits, halves.floor([1.0, 2.0, 4.0])) == (1, 3, 3.0)
 
 
 def test_the_order_of_the_repetitions_does_not_matter() -> None:
@@ -34,11 +34,11 @@ def test_equal_values_have_no_noise_and_a_single_one_none_that_is_known() -> Non
 
 def test_of_many_values_random_splits_are_drawn_the_same_each_time() -> None:
     values = np.random.default_rng(1).normal(1000, 100, 101).tolist()
-    found = halves_of(101)
-    assert (found.half, found.splits) == (50, 1999)
-    assert found.floor(values) == halves_of(101).floor(values)
+    halves = halves_of(101)
+    assert (halves.half, halves.splits) == (50, 1999)
+    assert halves.floor(values) == halves_of(101).floor(values)
     # of independent values with this sd, 95% of such differences lie within 1.96 x 100 sqrt(2/50) = 39
-    assert found.floor(values) == pytest.approx(39.2, rel=0.2)
+    assert halves.floor(values) == pytest.approx(39.2, rel=0.2)
 
 
 def test_a_value_that_is_no_number_is_refused() -> None:

@@ -33,12 +33,12 @@ def tables_of(run: Run) -> dict[str, Table]:
 
 
 def test_a_ranking_that_depends_on_the_errors_is_warned_of_with_all_its_rates(tmp_path: Path) -> None:
-    [said] = warnings_of(
+    [warning] = warnings_of(
         tmp_path, ended("static", "solved", "solved", "error", "error"), ended("mine", "solved", "solved", "wrong", "solved")
     )
-    assert said.startswith("WARNING, demo, m (SIMULATED), fault plan none: whether ")
-    assert "static: left out 2/2, as failures 2/4, as solved 4/4" in said
-    assert "mine: left out 3/4, as failures 3/4, as solved 3/4" in said
+    assert warning.startswith("WARNING, demo, m (SIMULATED), fault plan none: whether ")
+    assert "static: left out 2/2, as failures 2/4, as solved 4/4" in warning
+    assert "mine: left out 3/4, as failures 3/4, as solved 3/4" in warning
 
 
 def test_a_ranking_that_stands_either_way_is_not_warned_of(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_the_warning_stands_below_the_outcomes(tmp_path: Path) -> None:
 
 
 def test_trials_run_again_after_an_error_are_tested_against_the_rest_of_their_arm(tmp_path: Path) -> None:
-    failed = [trial("static", "paper", one, "error") for one in (5, 6, 7)]
-    records = [trial("static", "paper", one) for one in range(1, 8)]
+    failed = [trial("static", "paper", number, "error") for number in (5, 6, 7)]
+    records = [trial("static", "paper", number) for number in range(1, 8)]
     run = bench.load_run(write_run(tmp_path / "run", [*failed, *records, trial("mine", "paper", 1)]))
     assert len(run.rerun) == run.errors_rerun == 3
     table = tables_of(run)["reruns"]
@@ -81,9 +81,9 @@ def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
 
 def test_how_often_intervals_hold_the_truth_is_said_once_for_all_tables(tmp_path: Path) -> None:
     assert coverage_said([mean_of([4.0]), share_of(500, 1000)]) == ""
-    said = coverage_said([mean_of([1.0, 2.0, 3.0]), mean_of([1.0, 2.0, 4.0, 5.0, 9.0]), share_of(1, 3)])
-    assert said.startswith("That every interval is wide enough: with so few trials some are too narrow.")
-    assert said == coverage_said([mean_of([1.0, 2.0, 3.0]), share_of(1, 3)]), "the worst decides"
+    text = coverage_said([mean_of([1.0, 2.0, 3.0]), mean_of([1.0, 2.0, 4.0, 5.0, 9.0]), share_of(1, 3)])
+    assert text.startswith("That every interval is wide enough: with so few trials some are too narrow.")
+    assert text == coverage_said([mean_of([1.0, 2.0, 3.0]), share_of(1, 3)]), "the worst decides"
     run = run_of(tmp_path / "run", experiment())
     tables = list(tables_of(run).values())
     assert not [note for table in tables for note in table.notes if "held the truth" in note]

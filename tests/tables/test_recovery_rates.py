@@ -48,14 +48,14 @@ def test_a_scenario_of_which_no_control_was_solved_is_not_in_it_and_where_none_w
     )
     shown = table(some)
     assert shown and {row[0] for row in shown.rows} == {"demo"} and table(none) is None
-    said = "Whether a failure is recovered to a right answer: no trial without faults was solved."
-    assert said in summary_of(none, arms_of(none)).limits and said not in summary_of(some, arms_of(some)).limits
+    text = "Whether a failure is recovered to a right answer: no trial without faults was solved."
+    assert text in summary_of(none, arms_of(none)).limits and text not in summary_of(some, arms_of(some)).limits
 
 
 def test_the_summary_tells_the_rate_of_each_architecture_the_highest_first(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records({"static": ("solved", "wrong"), "mine": ("solved", "solved")}))
-    [said] = [one.text for one in summary_of(run, arms_of(run)).findings if one.table == "recovery"]
-    assert said == "On demo under paper, of 4 trials that every architecture solves without faults, mine solved 4 and static 0."
+    [text] = [finding.text for finding in summary_of(run, arms_of(run)).findings if finding.table == "recovery"]
+    assert text == "On demo under paper, of 4 trials that every architecture solves without faults, mine solved 4 and static 0."
 
 
 def test_no_rate_of_it_stands_in_another_table(tmp_path: Path) -> None:

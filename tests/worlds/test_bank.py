@@ -41,21 +41,21 @@ def test_what_is_only_noted_is_neither_right_nor_wrong() -> None:
 
 
 def test_a_state_that_the_bank_knows_is_answered_by_its_own_replies() -> None:
-    found = drawn("s", RIGHT)
-    assert set(found) == {20, 90, "90%"}
-    assert found[20] == pytest.approx(150, abs=30)
+    replies = drawn("s", RIGHT)
+    assert set(replies) == {20, 90, "90%"}
+    assert replies[20] == pytest.approx(150, abs=30)
 
 
 def test_any_other_state_is_answered_by_all_replies_to_the_judgment_whose_errors_are_put_upon_what_is_right() -> None:
-    found = drawn("new", {"discount": 10, "reason": "r"})
-    assert set(found) == {10, 90, "90%", 45, 30}
-    assert found[10] == pytest.approx(100, abs=30)
+    replies = drawn("new", {"discount": 10, "reason": "r"})
+    assert set(replies) == {10, 90, "90%", 45, 30}
+    assert replies[10] == pytest.approx(100, abs=30)
 
 
 def test_an_error_that_is_right_here_gives_way_to_one_that_is_none() -> None:
     """Else a model would err less often in the one state than in the other."""
-    found = drawn("new", {"discount": 90, "reason": "r"})
-    assert found[90] == pytest.approx(100, abs=30)
+    replies = drawn("new", {"discount": 90, "reason": "r"})
+    assert replies[90] == pytest.approx(100, abs=30)
 
 
 def test_a_judgment_that_the_bank_does_not_know_is_answered_rightly() -> None:

@@ -80,7 +80,7 @@ def test_worlds_are_graded_anew_from_what_was_kept_of_them(folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "words"),
     [
         ({**CRASH, "tool": "refnd"}, "has no tool 'refnd' that unacknowledged can strike; did you mean 'refund'"),
         ({**CRASH, "tool": "read_order"}, "has no tool 'read_order' that unacknowledged can strike"),
@@ -93,13 +93,13 @@ def test_worlds_are_graded_anew_from_what_was_kept_of_them(folder: Path, tmp_pat
         ),
     ],
 )
-def test_a_fault_that_can_strike_nothing_in_the_world_is_refused(fault: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_fault_that_can_strike_nothing_in_the_world_is_refused(fault: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
         build_matrix(config([fault]), [ROOT], "code")
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "words"),
     [
         ({**CRASH, "subtask": "decide"}, "strikes no subtask; name the tool"),
         ({**CRASH, "event": "opened"}, "strikes no event; name the tool"),
@@ -109,8 +109,8 @@ def test_a_fault_that_can_strike_nothing_in_the_world_is_refused(fault: dict[str
         ({**CRASH, "point": "tool"}, "cannot strike at 'tool', only at process"),
     ],
 )
-def test_a_fault_that_names_the_wrong_kind_of_target_is_refused(fault: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_fault_that_names_the_wrong_kind_of_target_is_refused(fault: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
         config([fault])
 
 

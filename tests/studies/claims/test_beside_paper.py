@@ -83,14 +83,14 @@ def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) 
 def test_a_failure_at_another_place_has_a_table_of_its_own(tmp_path: Path) -> None:
     pack = "multi_file_debugging"
     own = [*records("none", pack), *records("paper", pack), *records("validation", pack), *records("elsewhere", pack)]
-    assert [one.name for one in tables_of(run_of(tmp_path / "run", own))] == ["table1-paper", "table1-validation"]
+    assert [table.name for table in tables_of(run_of(tmp_path / "run", own))] == ["table1-paper", "table1-validation"]
 
 
 def test_a_size_of_a_pack_stands_beside_the_same_table(tmp_path: Path) -> None:
     sized = [*records("none", "k8s_oomkill:paper_sized"), *records("paper", "k8s_oomkill:paper_sized")]
-    assert [one.name for one in tables_of(run_of(tmp_path / "sized", sized))] == ["table2"]
+    assert [table.name for table in tables_of(run_of(tmp_path / "sized", sized))] == ["table2"]
     both = run_of(tmp_path / "both", [*records("none"), *records("paper"), *sized])
-    assert [one.name for one in tables_of(both)] == ["table2-plain", "table2-paper_sized"]
+    assert [table.name for table in tables_of(both)] == ["table2-plain", "table2-paper_sized"]
 
 
 def test_a_monolith_by_the_papers_source_stands_beside_its_columns(tmp_path: Path) -> None:

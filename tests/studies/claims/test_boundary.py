@@ -17,20 +17,20 @@ from bench.studies.claims.verdicts import JudgedSource, Judgement, can_judge, ju
 from bench.worlds.analysis.workflow import compensations
 from bench.worlds.runtime.events import ToolCalled
 
-[BOUNDARY] = [one for one in load_others() if "2605.20173" in one.paper.source]
+[BOUNDARY] = [source for source in load_others() if "2605.20173" in source.paper.source]
 
 
 @pytest.fixture(scope="module", name="run")
 def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     matrix = matrix_of_sagas(4)
     wanted = ("state_machine", "state_machine_remedied", "composition_remedied")
-    specs = tuple(one for one in matrix.specs if one.architecture in wanted and one.plan.name == "slow_payment")
+    specs = tuple(spec for spec in matrix.specs if spec.architecture in wanted and spec.plan.name == "slow_payment")
     return run_of_matrix(tmp_path_factory.mktemp("sagas"), replace(matrix, specs=specs))
 
 
 @pytest.fixture(name="judged")
 def _judged(run: Run) -> dict[str, Judgement]:
-    return {one.claim.id.removeprefix("boundary."): one for one in judge_all(run, BOUNDARY)}
+    return {judgement.claim.id.removeprefix("boundary."): judgement for judgement in judge_all(run, BOUNDARY)}
 
 
 def test_what_the_runtime_alone_decides_is_judged_on_a_simulated_proposer_and_marked_so(judged: dict[str, Judgement]) -> None:

@@ -165,11 +165,11 @@ def _dearer(event: Event, retry: int) -> Event:
 
 
 def all_rivals(run: Run) -> list[Rivals]:
-    return [one for pairs in rivals_of(arms_of(run), load_published()).values() for one in pairs]
+    return [pair for pairs in rivals_of(arms_of(run), load_published()).values() for pair in pairs]
 
 
 def rivals(run: Run) -> dict[tuple[str, str], Rivals]:
-    return {(one.name, one.other): one for one in all_rivals(run)}
+    return {(rival.name, rival.other): rival for rival in all_rivals(run)}
 
 
 @pytest.mark.parametrize("first", ["static", "structured"])
@@ -177,22 +177,22 @@ def test_the_one_that_is_dearer_at_first_stands_first_whichever_way_the_config_h
     static = experiment(("static",), repetitions=4)
     structured = [_structured(plan, number, 40) for number in range(1, 5) for plan in ("none", "paper")]
     records = [*static, *structured] if first == "static" else [*structured, *static]
-    (one,) = rivals(run_of(tmp_path / "run", records)).values()
-    assert (one.name, one.other) == ("structured", "static")
-    assert (one.passes.ours.mean, one.passes.theirs.mean) == (640.0, 240.0)
-    assert (one.rounds.ours.mean, one.rounds.theirs.mean) == (40.0, 145.0)
-    assert one.break_even is not None and one.break_even.rate == pytest.approx(400 / 105)
-    assert one.published is None, "the paper has no such pack"
-    assert [mean.mean for mean in one.rejections] == [0.0, 0.0], "the fault's are not its own"
+    (rival,) = rivals(run_of(tmp_path / "run", records)).values()
+    assert (rival.name, rival.other) == ("structured", "static")
+    assert (rival.passes.ours.mean, rival.passes.theirs.mean) == (640.0, 240.0)
+    assert (rival.rounds.ours.mean, rival.rounds.theirs.mean) == (40.0, 145.0)
+    assert rival.break_even is not None and rival.break_even.rate == pytest.approx(400 / 105)
+    assert rival.published is None, "the paper has no such pack"
+    assert [mean.mean for mean in rival.rejections] == [0.0, 0.0], "the fault's are not its own"
 
 
 def test_two_that_are_dearer_and_cheaper_in_both_stand_as_in_the_config(tmp_path: Path) -> None:
     static = experiment(("static",), repetitions=4)
     dearer = [_structured(plan, number, 900) for number in range(1, 5) for plan in ("none", "paper")]
-    (one,) = rivals(run_of(tmp_path / "later", [*static, *dearer])).values()
-    assert one.name == "structured" and one.break_even is not None and one.break_even.rate == math.inf
-    (one,) = rivals(run_of(tmp_path / "earlier", [*dearer, *static])).values()
-    assert one.name == "static" and one.break_even is not None and one.break_even.rate == 0.0
+    (rival,) = rivals(run_of(tmp_path / "later", [*static, *dearer])).values()
+    assert rival.name == "structured" and rival.break_even is not None and rival.break_even.rate == math.inf
+    (rival,) = rivals(run_of(tmp_path / "earlier", [*dearer, *static])).values()
+    assert rival.name == "static" and rival.break_even is not None and rival.break_even.rate == 0.0
 
 
 def test_a_run_without_faults_or_without_controls_has_no_break_even(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_the_papers_figures_imply_its_break_evens(tmp_path: Path) -> None:
     names = ("monolithic", "static", "runtime_structured")
     for scenario, expected in (("k8s_oomkill", 3.9), ("multi_file_debugging", 6.3)):
         records = [trial(name, plan, scenario=scenario) for plan in ("none", "paper") for name in names]
-        found = {pair: one.published for pair, one in rivals(run_of(tmp_path / scenario, records)).items()}
+        found = {pair: rival.published for pair, rival in rivals(run_of(tmp_path / scenario, records)).items()}
         structured, static = found["runtime_structured", "monolithic"], found["static", "monolithic"]
         assert structured is not None and structured.rate == pytest.approx(expected, abs=0.05)
         assert static is not None and static.rate == math.inf, "it is dearer in both"
@@ -225,7 +225,7 @@ def by_repetition(run: Run, scenario: str, plan: str, architecture: str, column:
 
 
 def test_the_recordings_break_evens_are_those_of_plain_arithmetic_on_its_frames(recorded: Run) -> None:
-    found = {(one.condition.scenario, one.name, one.other): one for one in all_rivals(recorded)}
+    found = {(rival.condition.scenario, rival.name, rival.other): rival for rival in all_rivals(recorded)}
     assert len(found) == 6
     for (scenario, name, other), one in found.items():
         extra, saved = (
@@ -241,13 +241,13 @@ def test_the_recordings_break_evens_are_those_of_plain_arithmetic_on_its_frames(
 
 def test_a_bound_that_few_resamples_lack_is_none_where_the_round_alone_might_save_nothing(recorded: Run) -> None:
     """On k8s_oomkill what a round of static saves is 306 [-4, 616] tokens: less than 1% of resamples save nothing."""
-    (one,) = (
+    (rival,) = (
         one
         for one in all_rivals(recorded)
         if (one.condition.scenario, one.name, one.other) == ("k8s_oomkill", "static", "monolithic")
     )
-    assert one.break_even is not None and one.break_even.high == math.inf
-    assert one.break_even.low is not None and one.break_even.low < one.break_even.rate < math.inf
+    assert rival.break_even is not None and rival.break_even.high == math.inf
+    assert rival.break_even.low is not None and rival.break_even.low < rival.break_even.rate < math.inf
 
 
 def test_a_repetition_without_a_round_is_still_one_of_the_first_passes(recorded: Run) -> None:

@@ -37,8 +37,8 @@ def rows_of(table: Table) -> list[Mapping[str, str]]:
 def shown(monkeypatch: pytest.MonkeyPatch, run: Run, found: BreakEven | None, published: BreakEven | None, n: int = 6) -> Table:
     """The table that shows these."""
     sides = Sides(mean_of([300.0] * n), mean_of([100.0] * n))
-    one = Rivals(PLACE, "later", "earlier", sides, sides, found, (mean_of([0.0]), mean_of([1.0])), published)
-    monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (one,)})
+    rivals = Rivals(PLACE, "later", "earlier", sides, sides, found, (mean_of([0.0]), mean_of([1.0])), published)
+    monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (rivals,)})
     return table_of(run)
 
 
@@ -84,15 +84,17 @@ def test_an_interval_of_fewer_than_five_pairs_is_said_to_be_too_short(monkeypatc
 
 def test_each_ones_own_rejections_stand_beside_it(tmp_path: Path) -> None:
     records = experiment(repetitions=5)
-    unlucky = [_rejected_once(one) if (one.architecture, one.plan) == ("static", "none") else one for one in records]
+    unlucky = [
+        _rejected_once(record) if (record.architecture, record.plan) == ("static", "none") else record for record in records
+    ]
     (row,) = rows_of(table_of(run_of(tmp_path / "run", unlucky)))
     assert (row["Architecture"], row["Against"]) == ("static", "monolithic")
     assert row["Rejections a trial"].startswith("1.0 ") and row["Rejections a trial, other's"].startswith("0.0 ")
     assert row["Pairs of passes"] == row["Pairs of rounds"] == "5"
 
 
-def _rejected_once(one: TrialRecord) -> TrialRecord:
-    return trial(one.architecture, one.plan, one.repetition, events=[*one.events, rejected(2, "b")])
+def _rejected_once(record: TrialRecord) -> TrialRecord:
+    return trial(record.architecture, record.plan, record.repetition, events=[*record.events, rejected(2, "b")])
 
 
 def test_a_run_without_first_passes_or_without_rounds_has_neither_table_nor_figure(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def recorded() -> Run:
 
 
 def judged(run: Run, name: str) -> Judgement:
-    [one] = judge_all(run, PUBLISHED, only=lambda claim: claim.id == name)
-    return one
+    [judgement] = judge_all(run, PUBLISHED, only=lambda claim: claim.id == name)
+    return judgement
 
 
 def with_rounds(run: Run, architecture: str, times: float) -> Run:
@@ -48,8 +48,8 @@ def test_a_direction_that_the_closed_form_has_as_well_is_decided_by_sizes_on_eit
 
 
 def test_a_direction_that_goes_against_the_closed_form_is_judged_by_its_test() -> None:
-    one = judged(with_rounds(recorded(), "static", 3), ABOVE)
-    assert one.verdict == one.tested == "holds"
+    judgement = judged(with_rounds(recorded(), "static", 3), ABOVE)
+    assert judgement.verdict == judgement.tested == "holds"
 
 
 def test_without_trials_that_no_fault_struck_there_are_no_sizes_to_decide_by() -> None:
@@ -68,14 +68,14 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_at_the_papers_sizes_the_order_turns_without_any_model(sized: Run) -> None:
-    one = judged(sized, f"{ABOVE}:{SIZE}")
-    assert one.in_words == "decided by sizes, as claimed" and one.tested == "not comparable"
-    assert "simulated proposer" in one.reason
+    judgement = judged(sized, f"{ABOVE}:{SIZE}")
+    assert judgement.in_words == "decided by sizes, as claimed" and judgement.tested == "not comparable"
+    assert "simulated proposer" in judgement.reason
 
 
 def test_a_run_of_sized_packs_alone_is_judged_at_that_size_alone(sized: Run) -> None:
     assert can_judge(sized, PUBLISHED)
-    assert {one.claim.scenario.partition(":")[2] for one in judge_all(sized, PUBLISHED)} == {SIZE}
+    assert {judgement.claim.scenario.partition(":")[2] for judgement in judge_all(sized, PUBLISHED)} == {SIZE}
 
 
 def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
@@ -84,7 +84,7 @@ def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
     named = sized.with_frames(lambda frame: frame.assign(model=run.names("model")[0]) if "model" in frame else frame)
     both = replace(run, trials=pd.concat([run.trials, named.trials], ignore_index=True))
     assert judged(both, BELOW).p == alone.p
-    assert any(one.claim.id.endswith(SIZE) for one in judge_all(both, PUBLISHED))
+    assert any(judgement.claim.id.endswith(SIZE) for judgement in judge_all(both, PUBLISHED))
 
 
 def test_a_claim_at_the_papers_sizes_is_traced_by_its_name(sized: Run) -> None:

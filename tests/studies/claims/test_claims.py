@@ -58,7 +58,7 @@ def like_the_paper(n: int = 10) -> dict[str, list[float]]:
 
 
 def judged(run: Run, published: Published = PUBLISHED) -> dict[str, Judgement]:
-    return {one.claim.id: one for one in judge_all(run, published)}
+    return {judgement.claim.id: judgement for judgement in judge_all(run, published)}
 
 
 def judged_of(folder: Path, values: Values, measure: str = "first_round_tokens", plan: str = "paper") -> dict[str, Judgement]:
@@ -73,8 +73,8 @@ def judged_by(folder: Path, records: Sequence[TrialRecord]) -> dict[str, Judgeme
 
 
 def test_data_like_the_papers_hold_to_its_directions_and_ratios(tmp_path: Path) -> None:
-    found = judged_of(tmp_path, like_the_paper())
-    retries = {name: one.verdict for name, one in found.items() if name.startswith("retry.rca.")}
+    judgements = judged_of(tmp_path, like_the_paper())
+    retries = {name: judgement.verdict for name, judgement in judgements.items() if name.startswith("retry.rca.")}
     assert len(retries) == 6 and set(retries.values()) == {"holds"}
 
 
@@ -98,17 +98,17 @@ def test_inverted_data_invert_the_verdict(claim: DirectionClaim | RatioClaim, tm
 
 @pytest.mark.parametrize(("part", "verdict"), [(0.25, "holds, size differs"), (0.482, "holds"), (0.9, "holds, size differs")])
 def test_a_saving_of_another_size_than_claimed_holds_in_direction(part: float, verdict: str, tmp_path: Path) -> None:
-    found = judged_of(tmp_path, {"monolithic": spread(1000, 10), "runtime_structured": spread(1000 * part, 10)})
-    assert found["retry.rca.runtime-to-monolithic"].verdict == verdict
-    assert found[BELOW_MONOLITHIC].verdict == "holds", "a direction has no size"
+    judgements = judged_of(tmp_path, {"monolithic": spread(1000, 10), "runtime_structured": spread(1000 * part, 10)})
+    assert judgements["retry.rca.runtime-to-monolithic"].verdict == verdict
+    assert judgements[BELOW_MONOLITHIC].verdict == "holds", "a direction has no size"
 
 
 def test_what_could_be_by_chance_is_inconclusive_and_says_how_many_would_decide(tmp_path: Path) -> None:
     wide = {"monolithic": [900, 1000, 800, 950, 850, 900] * 2, "static": [1200, 700, 1100, 750, 1000, 850] * 2}
     for name in (STATIC_ABOVE, STATIC_RATIO):
-        one = judged_of(tmp_path / name, wide)[name]
-        assert one.verdict == "inconclusive" and "does not exclude" in one.reason
-        assert one.measured and one.measured.needed and one.measured.needed > one.measured.n == 12
+        judgement = judged_of(tmp_path / name, wide)[name]
+        assert judgement.verdict == "inconclusive" and "does not exclude" in judgement.reason
+        assert judgement.measured and judgement.measured.needed and judgement.measured.needed > judgement.measured.n == 12
 
 
 def test_a_direction_and_a_ratio_need_a_test_that_survives_the_correction(tmp_path: Path) -> None:
@@ -144,16 +144,16 @@ def test_the_family_is_all_comparisons_that_were_declared_whether_measured_or_no
 def test_nothing_is_concluded_from_an_interval_without_width(n: int, tmp_path: Path) -> None:
     equal = {name: [float(tokens)] * n for name, tokens in PAPERS.items()}
     proportional = {name: [tokens * (1 + place / 7) for place in range(n)] for name, tokens in PAPERS.items()}
-    found = judged_of(tmp_path / "equal", equal)
-    assert {found[name].verdict for name in (STATIC_ABOVE, STATIC_RATIO)} == {"inconclusive"}
-    assert all("no width" in found[name].reason for name in (STATIC_ABOVE, STATIC_RATIO))
-    assert found[STATIC_ABOVE].measured.needed is None, "more equal values would not decide"  # type: ignore[union-attr]
+    judgements = judged_of(tmp_path / "equal", equal)
+    assert {judgements[name].verdict for name in (STATIC_ABOVE, STATIC_RATIO)} == {"inconclusive"}
+    assert all("no width" in judgements[name].reason for name in (STATIC_ABOVE, STATIC_RATIO))
+    assert judgements[STATIC_ABOVE].measured.needed is None, "more equal values would not decide"  # type: ignore[union-attr]
     assert "no width" in judged_of(tmp_path / "proportional", proportional)[STATIC_RATIO].reason
 
 
 def test_one_value_concludes_nothing(tmp_path: Path) -> None:
-    found = judged_of(tmp_path, {name: [float(tokens)] for name, tokens in PAPERS.items()})
-    assert found[STATIC_ABOVE].verdict == "inconclusive" and "N=1" in found[STATIC_ABOVE].reason
+    judgements = judged_of(tmp_path, {name: [float(tokens)] for name, tokens in PAPERS.items()})
+    assert judgements[STATIC_ABOVE].verdict == "inconclusive" and "N=1" in judgements[STATIC_ABOVE].reason
 
 
 # Shares that are said to be none or all
@@ -161,11 +161,13 @@ def test_one_value_concludes_nothing(tmp_path: Path) -> None:
 
 def answers(wrong: int, of: int) -> list[TrialRecord]:
     outcomes: list[Outcome] = ["wrong" if n <= wrong else "solved" for n in range(1, of + 1)]
-    return [trial("runtime_structured", "none", n, one, scenario=K8S, timing="live") for n, one in enumerate(outcomes, 1)]
+    return [
+        trial("runtime_structured", "none", n, outcome, scenario=K8S, timing="live") for n, outcome in enumerate(outcomes, 1)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "of", "said"),
+    ("wrong", "of", "words"),
     [
         (1, 40, "counterexample found (1 of 40)"),
         (2, 2, "counterexample found (2 of 2)"),
@@ -175,20 +177,20 @@ def answers(wrong: int, of: int) -> list[TrialRecord]:
         (0, 0, "not measured"),
     ],
 )
-def test_a_share_said_to_be_none_falls_by_one_counterexample(wrong: int, of: int, said: str, tmp_path: Path) -> None:
+def test_a_share_said_to_be_none_falls_by_one_counterexample(wrong: int, of: int, words: str, tmp_path: Path) -> None:
     records = [*answers(wrong, of), trial("runtime_structured", "none", 99, "gave_up", scenario=K8S, timing="live")]
-    one = judged_by(tmp_path, records)["assumption.rca.accepted-answers-are-right"]
-    assert one.in_words == said
-    if said == "inconclusive":
-        assert one.measured and one.measured.needed == trials_without_one(0.1) == 35
+    judgement = judged_by(tmp_path, records)["assumption.rca.accepted-answers-are-right"]
+    assert judgement.in_words == words
+    if words == "inconclusive":
+        assert judgement.measured and judgement.measured.needed == trials_without_one(0.1) == 35
 
 
 def test_outputs_of_one_repetition_are_no_independent_ones(tmp_path: Path) -> None:
     """Forty right outputs of four repetitions do not show what forty of forty would."""
     events = outputs(*["check"] * 10)
     few = [trial("runtime_structured", "none", n, "gave_up", events, scenario=K8S, timing="live") for n in range(1, 5)]
-    one = judged_by(tmp_path, few)["natural.rca"].measured
-    assert one and one.n == 40 and one.high and one.high > 0.4
+    measured = judged_by(tmp_path, few)["natural.rca"].measured
+    assert measured and measured.n == 40 and measured.high and measured.high > 0.4
 
 
 # What is counted
@@ -208,11 +210,13 @@ def test_natural_failures_are_of_form_and_wrong_outputs_of_form_or_a_check(tmp_p
     records = [
         trial("runtime_structured", "none", i, "gave_up", one, scenario=K8S, timing="live") for i, one in enumerate(made, 1)
     ]
-    found = judged_by(tmp_path, records)
+    judgements = judged_by(tmp_path, records)
     shares = {
-        name: found[name].measured for name in found if found[name].measured and name.startswith(("natural", "assumption"))
+        name: judgements[name].measured
+        for name in judgements
+        if judgements[name].measured and name.startswith(("natural", "assumption"))
     }
-    assert {name: (one.basis.k, one.basis.n) for name, one in shares.items() if one} == {  # type: ignore[union-attr]
+    assert {name: (share.basis.k, share.basis.n) for name, share in shares.items() if share} == {  # type: ignore[union-attr]
         "natural.rca": (2, 8),
         "natural.rca.only-anomaly-classification": (1, 2),
         "assumption.rca.schema-catches-wrong-outputs": (2, 4),
@@ -231,12 +235,14 @@ def test_the_weakest_assumption_falls_by_what_is_wrong_and_passes(tmp_path: Path
     ]
     outcomes: list[Outcome] = ["wrong", "wrong", "wrong", "solved"]
     records = [
-        trial("runtime_structured", "plausible", i, one, events, scenario=K8S, timing="live")
-        for i, one in enumerate(outcomes, 1)
+        trial("runtime_structured", "plausible", i, outcome, events, scenario=K8S, timing="live")
+        for i, outcome in enumerate(outcomes, 1)
     ]
-    one = judged_by(tmp_path, records)["assumption.rca.no-silent-corruption"]
-    assert one.in_words == "counterexample found (3 of 4)"
-    assert one.measured and (one.measured.value, one.measured.n) == (0.75, 4), "whatever the fault plan is called"
+    judgement = judged_by(tmp_path, records)["assumption.rca.no-silent-corruption"]
+    assert judgement.in_words == "counterexample found (3 of 4)"
+    assert judgement.measured and (judgement.measured.value, judgement.measured.n) == (0.75, 4), (
+        "whatever the fault plan is called"
+    )
 
 
 # What cannot be compared
@@ -251,14 +257,18 @@ def matched(run: Run, **settings: object) -> tuple[Run, Published]:
 
 def test_a_level_is_not_comparable_and_shown_as_a_factor_outside_the_tally(tmp_path: Path) -> None:
     run = run_with(tmp_path, {"static": spread(3264, 10)})
-    one = judged(run)["table2.retry_tokens.static"]
-    assert one.verdict == "not comparable"
-    assert one.reason == "another model than gpt-4 at temperature 0 and other prompts than the paper's"
-    assert one.factor and one.factor.value == pytest.approx(2.0, rel=0.01)
-    assert one.factor.low and one.factor.high and one.factor.low < one.factor.value < one.factor.high
-    found = judge_all(run, PUBLISHED)
-    assert len(structural(found)) + len(levels(found)) == len(PUBLISHED.claims)
-    assert next(tallies(run, found)).startswith(f"m, {len(structural(found))} claims of directions and ratios: holds: 0;")
+    judgement = judged(run)["table2.retry_tokens.static"]
+    assert judgement.verdict == "not comparable"
+    assert judgement.reason == "another model than gpt-4 at temperature 0 and other prompts than the paper's"
+    assert judgement.factor and judgement.factor.value == pytest.approx(2.0, rel=0.01)
+    assert (
+        judgement.factor.low and judgement.factor.high and judgement.factor.low < judgement.factor.value < judgement.factor.high
+    )
+    judgements = judge_all(run, PUBLISHED)
+    assert len(structural(judgements)) + len(levels(judgements)) == len(PUBLISHED.claims)
+    assert next(tallies(run, judgements)).startswith(
+        f"m, {len(structural(judgements))} claims of directions and ratios: holds: 0;"
+    )
 
 
 @pytest.mark.parametrize(("tokens", "verdict"), [(1632, "holds"), (1200, "contradicted"), (1795, "inconclusive")])
@@ -268,22 +278,22 @@ def test_a_level_is_judged_where_model_and_prompts_are_the_papers(tokens: int, v
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "words"),
     [
         ({"model": "gpt-4o"}, "another model than gpt-4 at temperature 0"),
         ({"temperature": 0.3}, "another model than gpt-4 at temperature 0"),
     ],
 )
-def test_another_model_or_temperature_is_no_match(settings: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_another_model_or_temperature_is_no_match(settings: dict[str, object], words: str, tmp_path: Path) -> None:
     run, published = matched(run_with(tmp_path, {"static": spread(1632, 10)}), **settings)
-    one = judged(run, published)["table2.retry_tokens.static"]
-    assert (one.verdict, one.reason) == ("not comparable", said)
+    judgement = judged(run, published)["table2.retry_tokens.static"]
+    assert (judgement.verdict, judgement.reason) == ("not comparable", words)
 
 
 def test_other_prompts_are_no_match(tmp_path: Path) -> None:
     run, _ = matched(run_with(tmp_path, {"static": spread(1632, 10)}))
-    one = judged(run)["table2.retry_tokens.static"]
-    assert (one.verdict, one.reason) == ("not comparable", "other prompts than the paper's")
+    judgement = judged(run)["table2.retry_tokens.static"]
+    assert (judgement.verdict, judgement.reason) == ("not comparable", "other prompts than the paper's")
 
 
 def test_a_rate_of_counts_is_a_level_too(tmp_path: Path) -> None:
@@ -300,24 +310,24 @@ def test_a_rate_of_counts_is_a_level_too(tmp_path: Path) -> None:
     assert verdict(1, 20) == "inconclusive"
 
 
-@pytest.mark.parametrize(("elsewhere", "said"), [(0, "holds"), (1, "counterexample found (1 of 40)")])
-def test_a_share_said_to_be_all_falls_by_one_that_is_otherwise(elsewhere: int, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("elsewhere", "words"), [(0, "holds"), (1, "counterexample found (1 of 40)")])
+def test_a_share_said_to_be_all_falls_by_one_that_is_otherwise(elsewhere: int, words: str, tmp_path: Path) -> None:
     """Where the model and the prompts are the paper's: at which subtask a model fails is a level."""
     made = [outputs("", "schema") if n <= elsewhere else outputs("schema") for n in range(1, 41)]
     records = [
         trial("runtime_structured", "none", n, "gave_up", one, scenario=K8S, timing="live") for n, one in enumerate(made, 1)
     ]
     run, published = matched(run_of(tmp_path / "run", records))
-    assert judged(run, published)["natural.rca.only-anomaly-classification"].in_words == said
+    assert judged(run, published)["natural.rca.only-anomaly-classification"].in_words == words
 
 
 def test_a_simulated_model_is_judged_by_nothing(tmp_path: Path) -> None:
     records = [trial(name, plan, n, scenario=K8S) for name in PAPERS for plan in ("none", "paper") for n in range(1, 11)]
-    found = judged_by(tmp_path, records)
-    measured = [one for one in found.values() if one.measured]
+    judgements = judged_by(tmp_path, records)
+    measured = [judgement for judgement in judgements.values() if judgement.measured]
     assert len(measured) > 20 and {(one.verdict, one.reason) for one in measured} == {("not comparable", SIMULATED)}
-    assert {one.verdict for one in found.values()} == {"not comparable", "not measured"}
-    assert {one.p for one in found.values()} == {None}
+    assert {judgement.verdict for judgement in judgements.values()} == {"not comparable", "not measured"}
+    assert {judgement.p for judgement in judgements.values()} == {None}
 
 
 def test_framework_time_is_a_part_of_seconds_that_were_lived_through(tmp_path: Path) -> None:
@@ -326,7 +336,7 @@ def test_framework_time_is_a_part_of_seconds_that_were_lived_through(tmp_path: P
             replace(trial("static", "none", i, scenario=K8S, timing=timing), api_seconds=8.2, waiting_seconds=0.0)
             for i in range(1, 6)
         ]
-        records = [replace(one, framework_seconds=1.8 + 0.01 * one.repetition) for one in records]
+        records = [replace(record, framework_seconds=1.8 + 0.01 * record.repetition) for record in records]
         return judged_by(tmp_path / timing, records)["framework.rca.static"]
 
     live = run("live")
@@ -338,24 +348,24 @@ def test_framework_time_is_a_part_of_seconds_that_were_lived_through(tmp_path: P
 
 
 def test_arms_that_are_equal_in_every_pair_are_on_no_side(tmp_path: Path) -> None:
-    one = judged_of(tmp_path, {"static": [900.0] * 12, "monolithic": [900.0] * 12})[STATIC_ABOVE]
-    assert one.verdict == "inconclusive"
-    assert one.measured and (one.measured.value, one.measured.needed) == (0.0, None)
+    judgement = judged_of(tmp_path, {"static": [900.0] * 12, "monolithic": [900.0] * 12})[STATIC_ABOVE]
+    assert judgement.verdict == "inconclusive"
+    assert judgement.measured and (judgement.measured.value, judgement.measured.needed) == (0.0, None)
 
 
 def test_a_run_in_which_all_trials_failed_measures_nothing_and_says_so(tmp_path: Path) -> None:
     records = [trial(name, plan, 1, "error", scenario=K8S, reason="no route") for name in PAPERS for plan in ("none", "paper")]
-    found = judged_by(tmp_path, records)
-    assert {one.verdict for one in found.values()} == {"not measured"}
-    assert "was graded" in found["table2.tokens.static"].reason
+    judgements = judged_by(tmp_path, records)
+    assert {judgement.verdict for judgement in judgements.values()} == {"not measured"}
+    assert "was graded" in judgements["table2.tokens.static"].reason
 
 
 def test_what_the_run_does_not_hold_is_not_measured_with_the_reason(tmp_path: Path) -> None:
-    found = judged_of(tmp_path, {"static": [1600, 1650]})
-    assert found["table1.tokens.static"].reason == f"the run has no scenario {DEBUGGING}"
-    assert found["table2.tokens.static"].reason == "the run has no fault plan none"
-    assert found["table2.retry_tokens.monolithic"].reason == "the run has no architecture monolithic"
-    assert len(found) == len(PUBLISHED.claims), "none is left out"
+    judgements = judged_of(tmp_path, {"static": [1600, 1650]})
+    assert judgements["table1.tokens.static"].reason == f"the run has no scenario {DEBUGGING}"
+    assert judgements["table2.tokens.static"].reason == "the run has no fault plan none"
+    assert judgements["table2.retry_tokens.monolithic"].reason == "the run has no architecture monolithic"
+    assert len(judgements) == len(PUBLISHED.claims), "none is left out"
 
 
 def test_trials_without_the_measure_are_left_out_and_none_at_all_is_not_measured(tmp_path: Path) -> None:
@@ -363,14 +373,17 @@ def test_trials_without_the_measure_are_left_out_and_none_at_all_is_not_measured
     values["static"][0] = float("nan")
     assert judged_of(tmp_path / "one", values)[STATIC_ABOVE].measured.n == 9  # type: ignore[union-attr]
     values["static"] = [float("nan")] * 10
-    one = judged_of(tmp_path / "all", values)[STATIC_ABOVE]
-    assert (one.verdict, one.reason) == ("not measured", "no trial of static under plan paper has first_round_tokens")
+    judgement = judged_of(tmp_path / "all", values)[STATIC_ABOVE]
+    assert (judgement.verdict, judgement.reason) == (
+        "not measured",
+        "no trial of static under plan paper has first_round_tokens",
+    )
 
 
 def test_values_without_a_counterpart_are_not_measured(tmp_path: Path) -> None:
     nan = float("nan")
-    one = judged_of(tmp_path, {"static": [1600, nan], "monolithic": [nan, 900]})[STATIC_ABOVE]
-    assert one.verdict == "not measured" and "no pair" in one.reason
+    judgement = judged_of(tmp_path, {"static": [1600, nan], "monolithic": [nan, 900]})[STATIC_ABOVE]
+    assert judgement.verdict == "not measured" and "no pair" in judgement.reason
 
 
 def test_every_verdict_is_one_of_eight() -> None:
@@ -444,9 +457,9 @@ def test_structural_claims_and_levels_stand_apart_and_each_level_says_why_it_is_
 
 def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: Path) -> None:
     run = run_with(tmp_path, like_the_paper())
-    found = judge_all(run, PUBLISHED)
-    lines = list(verdict_lines(run, found, PUBLISHED))
-    expected = "; ".join(f"{name}: {n}" for name, n in counts(structural(found)).items())
+    judgements = judge_all(run, PUBLISHED)
+    lines = list(verdict_lines(run, judgements, PUBLISHED))
+    expected = "; ".join(f"{name}: {n}" for name, n in counts(structural(judgements)).items())
     assert lines[0] == f"m, 21 claims of directions and ratios: {expected}"
     assert any(line.startswith("  holds  ") and "retry.rca.static-above-monolithic: Static" in line for line in lines)
     assert sum(f"no scenario {DEBUGGING}" in line for line in lines) == 1
@@ -482,8 +495,8 @@ def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: 
         ],
     )
     assert traced_sum(run, STATIC_ABOVE, "static") == sum(values["static"])
-    one = judged(run)[STATIC_ABOVE].measured
-    assert one and one.value == (sum(values["static"]) - sum(values["monolithic"])) / 4
+    measured = judged(run)[STATIC_ABOVE].measured
+    assert measured and measured.value == (sum(values["static"]) - sum(values["monolithic"])) / 4
 
 
 def test_a_rate_is_traced_to_its_very_calls(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parents[3] / "results"
 
 
 def of(run: Run, subtask: str | None, *kinds: ViolationKind) -> Rejections:
-    return next(one for one in natural_failures(run) if (one.subtask, one.kinds) == (subtask, kinds or KINDS))
+    return next(failure for failure in natural_failures(run) if (failure.subtask, failure.kinds) == (subtask, kinds or KINDS))
 
 
 def whole_task(*reasons: str) -> list[Event]:
@@ -111,7 +111,11 @@ def test_it_is_said_how_many_trials_came_so_far_as_a_call(tmp_path: Path) -> Non
 def test_the_reference_runs_replies_are_those_that_another_program_counted() -> None:
     """The audit of the run: 9 of 312 outputs were 2 distinct replies, 212 of 588 were 96 of 220, none lacking a field."""
     run = bench.load_run(RESULTS / "paper-qwen2.5-coder-1.5b-instruct")
-    found = {(one.scenario, one.kinds): (one.share.k, one.share.n) for one in natural_failures(run) if one.subtask is None}
+    found = {
+        (failure.scenario, failure.kinds): (failure.share.k, failure.share.n)
+        for failure in natural_failures(run)
+        if failure.subtask is None
+    }
     debugging, k8s = ({kinds: n for (name, kinds), n in found.items() if name == pack} for pack in PACKS)
     assert debugging[MALFORMED] == (2, 110) and debugging["cut_off",] == (1, 110)
     assert k8s[MALFORMED] == (96, 220) and k8s["vocabulary",] == (93, 220)

@@ -23,7 +23,7 @@ from bench.studies.claims.trace import claim_named, source_of, trace
 from bench.studies.claims.verdicts import Judgement, family_of, judge_all, judge_each
 
 AGENTCHAOS = load_others()[0]
-ALL = [one for one in AGENTCHAOS.claims if isinstance(one, DegradationClaim)]
+ALL = [claim for claim in AGENTCHAOS.claims if isinstance(claim, DegradationClaim)]
 CLAIMS = [one for one in ALL if one.strikes == "once"]
 """Those of which a trial can come out one way or the other."""
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
@@ -59,8 +59,8 @@ def delivered(run: Run, whether: Callable[[str, int], bool]) -> Run:
 
 
 def judged(run: Run, name: str) -> Judgement:
-    [one] = judge_all(run, AGENTCHAOS, only=lambda claim: claim.id == name)
-    return one
+    [judgement] = judge_all(run, AGENTCHAOS, only=lambda claim: claim.id == name)
+    return judgement
 
 
 def losing(claim: DegradationClaim, inverted: bool) -> Solved:
@@ -95,10 +95,10 @@ def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(base: Run
 def test_what_a_fault_at_every_attempt_costs_is_not_judged_however_much_that_is(base: Run) -> None:
     apart = {one.id for one in ALL if one.strikes == "every"}
     lost = where(base, lambda _, plan, __: "persistent" not in plan)
-    found = [judged(lost, name) for name in sorted(apart)]
-    assert {(one.verdict, one.reason) for one in found} == {("not measured", NO_ANSWER)}
+    judgements = [judged(lost, name) for name in sorted(apart)]
+    assert {(judgement.verdict, judgement.reason) for judgement in judgements} == {("not measured", NO_ANSWER)}
     assert {one.id for one in ALL if any("persistent" in plan for side in one.sides for plan in side.plans)} == apart
-    assert all(one.strikes == "once" for one in CLAIMS) and len(apart) == 11
+    assert all(claim.strikes == "once" for claim in CLAIMS) and len(apart) == 11
 
 
 def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
@@ -113,8 +113,8 @@ def test_a_pair_whose_fault_was_not_delivered_is_left_out(base: Run) -> None:
 
 def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base: Run) -> None:
     simulated = replace(base, trials=base.trials.assign(timing="simulated"))
-    judgements = [one for one in judge_all(simulated, AGENTCHAOS) if one.claim in CLAIMS]
-    assert {(one.verdict, one.reason) for one in judgements} == {("not comparable", SIMULATED)}
+    judgements = [judgement for judgement in judge_all(simulated, AGENTCHAOS) if judgement.claim in CLAIMS]
+    assert {(judgement.verdict, judgement.reason) for judgement in judgements} == {("not comparable", SIMULATED)}
     lacking = replace(base, trials=base.trials[base.trials["plan"] != "missing_field_last"])
     assert judged(lacking, EARLY).reason == "the run has no fault plan missing_field_last"
 
@@ -122,13 +122,15 @@ def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base
 @pytest.mark.usefixtures("undrawn")
 def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and_in_no_other(base: Run, tmp_path: Path) -> None:
     own = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
-    found = report_of(own)
-    table = found.files["tables/claims_agentchaos.md"].decode()
+    report = report_of(own)
+    table = report.files["tables/claims_agentchaos.md"].decode()
     assert all(claim.id in table for claim in AGENTCHAOS.claims) and AGENTCHAOS.paper.source in table
-    assert any(re.match(r"Of the \d+ claims of AgentChaos that were measured, ", one.text) for one in found.summary.findings)
-    lines = found.verdicts[found.verdicts.index("AgentChaos:") :]
+    assert any(
+        re.match(r"Of the \d+ claims of AgentChaos that were measured, ", finding.text) for finding in report.summary.findings
+    )
+    lines = report.verdicts[report.verdicts.index("AgentChaos:") :]
     assert lines[1].startswith("m, 20 claims of directions")
-    assert "tables/claims.md" not in found.files and "levels" not in "".join(lines)
+    assert "tables/claims.md" not in report.files and "levels" not in "".join(lines)
     other_faults = [trial(plan=plan, scenario="humaneval") for plan in (FAULT_FREE, "wrong_value")]
     for name, records in {"other_pack": [trial(scenario="k8s_oomkill")], "other_faults": other_faults}.items():
         other = run_of(tmp_path / name, records)
@@ -153,7 +155,7 @@ def test_each_claim_names_plans_of_the_config_and_is_of_a_family_of_its_own() ->
     assert len(ALL) == len(AGENTCHAOS.claims) == 20 and len(CLAIMS) == len(family_of(AGENTCHAOS)) == 9
     assert {plan for one in ALL for side in one.sides for plan in side.plans} <= set(PLANS)
     assert {side.architecture for one in ALL for side in one.sides} == set(ARCHITECTURES)
-    assert not {one.id for one in CLAIMS} & {one.id for one in load_published().claims}
+    assert not {claim.id for claim in CLAIMS} & {claim.id for claim in load_published().claims}
 
 
 def test_a_level_needs_the_model_that_it_was_measured_with() -> None:

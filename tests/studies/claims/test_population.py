@@ -28,20 +28,20 @@ def run_with(folder: Path, *architectures: str, **variants: object) -> Run:
 def test_every_claim_of_every_source_declares_its_population_its_unit_and_its_arms(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", experiment())
     for claim in (claim for source in (PUBLISHED, *load_others()) for claim in source.claims):
-        found = population_of(run, claim)
-        assert found.among and found.unit and found.arms, claim.id
+        population = population_of(run, claim)
+        assert population.among and population.unit and population.arms, claim.id
 
 
 def test_two_architectures_that_differ_in_three_things_are_said_to(tmp_path: Path) -> None:
-    found = population_of(run_with(tmp_path / "run", "static", "runtime_structured"), BELOW)
-    assert found.differ == ("when an output is verified", "what is asked again", "what the next prompt is told")
-    assert found.between == ()
+    population = population_of(run_with(tmp_path / "run", "static", "runtime_structured"), BELOW)
+    assert population.differ == ("when an output is verified", "what is asked again", "what the next prompt is told")
+    assert population.between == ()
 
 
 def test_an_arm_that_isolates_a_difference_is_named(tmp_path: Path) -> None:
     untold = {"base": "runtime_structured", "repair": "none"}
-    found = population_of(run_with(tmp_path / "run", "static", "runtime_structured", untold=untold), BELOW)
-    assert found.between == ("untold",)
+    population = population_of(run_with(tmp_path / "run", "static", "runtime_structured", untold=untold), BELOW)
+    assert population.between == ("untold",)
 
 
 def test_a_variant_that_is_told_the_same_lies_between_nothing(tmp_path: Path) -> None:

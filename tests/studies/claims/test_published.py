@@ -111,7 +111,7 @@ def test_where_the_paper_says_nothing_there_is_no_value(scenario: str, plan: str
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("[", "is no TOML"),
         ("", "paper: is missing"),
@@ -133,10 +133,10 @@ def test_where_the_paper_says_nothing_there_is_no_value(scenario: str, plan: str
         (GOOD + RATE + "published = 0.5", "only where it is said to be 0 or 1"),
     ],
 )
-def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "published.toml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=said) as refused:
+    with pytest.raises(ConfigError, match=words) as refused:
         load_published(path)
     assert "\n" not in str(refused.value)
 
@@ -156,8 +156,8 @@ def test_each_claim_says_what_of_it_can_be_compared_and_why_and_has_its_publishe
     assert all(one["compares"] in ("direction", "ratio", "level") and one["why"].strip() for one in written["claim"])
     assert all(row["why"].strip() for row in written["rows"].values())
     published = load_published()
-    assert all(range_of(published, one).value >= 0 for one in published.claims)
-    compared = Counter((one.kind, one.compares) for one in published.claims)
+    assert all(range_of(published, claim).value >= 0 for claim in published.claims)
+    compared = Counter((claim.kind, claim.compares) for claim in published.claims)
     assert compared == {
         ("direction", "direction"): 10,
         ("ratio", "ratio"): 5,
@@ -170,21 +170,21 @@ def test_each_claim_says_what_of_it_can_be_compared_and_why_and_has_its_publishe
 
 def test_only_a_share_said_to_be_none_or_all_is_judged_of_every_model() -> None:
     rates = [one for one in load_published().claim if isinstance(one, RateClaim)]
-    assert all(one.says_none_or_all for one in rates if one.compares == "ratio")
+    assert all(rate.says_none_or_all for rate in rates if rate.compares == "ratio")
 
 
 def test_a_sentence_is_measured_as_the_cells_are_that_it_speaks_of() -> None:
     published = load_published()
-    for one in published.claims:
-        if isinstance(one, DirectionClaim | RatioClaim | CellClaim):
-            ours = published.rows[one.row]
-            assert (one.measure, one.plan) == (ours.measure, ours.plan), one.id
-            assert not one.id.startswith("retry.") or one.measure == "first_round_tokens"
+    for claim in published.claims:
+        if isinstance(claim, DirectionClaim | RatioClaim | CellClaim):
+            ours = published.rows[claim.row]
+            assert (claim.measure, claim.plan) == (ours.measure, ours.plan), claim.id
+            assert not claim.id.startswith("retry.") or claim.measure == "first_round_tokens"
 
 
 def test_bounds_are_the_tolerance_or_the_published_means_own_interval_where_that_is_wider() -> None:
     published = load_published()
-    bounds = {one.id: range_of(published, one) for one in published.claims}
+    bounds = {claim.id: range_of(published, claim) for claim in published.claims}
     tolerated, own = bounds["table1.tokens.monolithic"], bounds["table1.latency_seconds.monolithic"]
     assert (tolerated.low, tolerated.high) == pytest.approx((0.9 * 703, 1.1 * 703))
     assert own.high - own.value == pytest.approx(2.2622 * 18.38 / 10**0.5, rel=1e-3)
@@ -208,5 +208,5 @@ def test_a_file_with_one_line_changed_is_read_or_refused_in_one_line(at: int, li
         assert "\n" not in str(refused)
         return
     assert isinstance(read, Published)
-    for one in read.claims:
-        range_of(read, one)
+    for claim in read.claims:
+        range_of(read, claim)

@@ -80,7 +80,7 @@ def test_usage_stands_in_the_place_of_our_count_and_is_missing_where_one_call_to
             for event in recovered(130)
         ]
 
-    all_told, two_told = (only_trial(by_usage(run_of_one(tmp_path / str(told), with_usage(told)))) for told in (3, 2))
+    all_told, two_told = (only_trial(by_usage(run_of_one(tmp_path / str(number), with_usage(number)))) for number in (3, 2))
     assert (all_told["first_round_tokens"], all_told["first_pass_tokens"]) == (150 + 7, 240 + 14)
     assert pd.isna(two_told["first_round_tokens"]) and two_told["first_pass_tokens"] == 240 + 14
 
@@ -120,9 +120,9 @@ def test_a_variant_stands_in_the_place_of_its_base(tmp_path: Path) -> None:
     run = run_of(
         tmp_path / "run", [trial(name, "none", n, scenario=K8S) for name in ("static", "told", "mine") for n in (1, 2)]
     )
-    found = in_place_of(run, "static", "told").trials
-    assert sorted(found["architecture"]) == ["mine", "mine", "static", "static"]
-    assert set(found.loc[found["architecture"] == "static", "trial"]) == set(
+    trials = in_place_of(run, "static", "told").trials
+    assert sorted(trials["architecture"]) == ["mine", "mine", "static", "static"]
+    assert set(trials.loc[trials["architecture"] == "static", "trial"]) == set(
         run.trials.loc[run.trials["architecture"] == "told", "trial"]
     )
 
@@ -190,7 +190,7 @@ def test_of_many_repetitions_none_is_left_out_alone(tmp_path: Path) -> None:
 
 def test_what_a_variation_does_not_hold_is_not_measured_there(tmp_path: Path) -> None:
     records = rounds({"static": 1600, "monolithic": 900}, 10)
-    unstruck = [replace(one, events=tuple(smooth())) if one.repetition <= 5 else one for one in records]
+    unstruck = [replace(record, events=tuple(smooth())) if record.repetition <= 5 else record for record in records]
     table = table_of(run_of(tmp_path / "run", [replace(one, tokens=_tokens(one)) for one in unstruck]))
     assert row_of(table, ABOVE)["First 5 of 10 repetitions"] == "not measured"
 

@@ -17,9 +17,12 @@ from bench.studies.claims.published import load_others
 from bench.studies.claims.verdicts import Judgement, family_of, judge_all
 
 SOURCE = load_others()[-1]
-CLAIMS = [one for one in SOURCE.claims if isinstance(one, DegradationClaim)]
+CLAIMS = [claim for claim in SOURCE.claims if isinstance(claim, DegradationClaim)]
 CONFIG = load_config(Path(__file__).parents[3] / "configs" / "reliability_surface.toml", {})
-PLANS = (FAULT_FREE, *dict.fromkeys(plan for one in CLAIMS for side in one.sides for plan in side.plans if plan != FAULT_FREE))
+PLANS = (
+    FAULT_FREE,
+    *dict.fromkeys(plan for claim in CLAIMS for side in claim.sides for plan in side.plans if plan != FAULT_FREE),
+)
 N = 12
 
 Place = tuple[str, str, str]
@@ -47,12 +50,12 @@ def losing(run: Run, lost: set[Place]) -> Run:
 
 
 def places(claim: DegradationClaim, side: Side) -> set[Place]:
-    return {(one.told or claim.scenario, one.architecture, one.plan) for one in side.arms[1:]}
+    return {(arm.told or claim.scenario, arm.architecture, arm.plan) for arm in side.arms[1:]}
 
 
 def judged(run: Run, claim: DegradationClaim) -> Judgement:
-    [one] = judge_all(run, SOURCE, only=lambda other: other.id == claim.id)
-    return one
+    [judgement] = judge_all(run, SOURCE, only=lambda other: other.id == claim.id)
+    return judgement
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -67,21 +70,21 @@ def test_inverted_data_invert_the_verdict(claim: DegradationClaim, base: Run) ->
 def test_on_a_simulated_proposer_the_runtimes_claims_are_judged_and_say_so_and_a_models_are_not(base: Run) -> None:
     simulated = replace(base, trials=base.trials.assign(timing="simulated"))
     for claim in CLAIMS:
-        found = judged(losing(simulated, places(claim, claim.higher)), claim)
+        judgement = judged(losing(simulated, places(claim, claim.higher)), claim)
         if claim.about == "model":
-            assert (found.verdict, found.reason) == ("not comparable", SIMULATED)
+            assert (judgement.verdict, judgement.reason) == ("not comparable", SIMULATED)
         else:
-            assert found.verdict == "holds" and found.reason.endswith(ON_SIMULATED)
+            assert judgement.verdict == "holds" and judgement.reason.endswith(ON_SIMULATED)
 
 
 def test_only_what_is_told_otherwise_is_about_a_model() -> None:
-    assert {one.about for one in CLAIMS if one.higher.told} == {"model"}
-    assert {one.about for one in CLAIMS if not one.higher.told} == {"runtime"}
+    assert {claim.about for claim in CLAIMS if claim.higher.told} == {"model"}
+    assert {claim.about for claim in CLAIMS if not claim.higher.told} == {"runtime"}
 
 
 def test_each_claim_names_what_the_config_has_and_is_a_comparison_of_its_own() -> None:
     assert len(CLAIMS) == len(SOURCE.claims) == len(family_of(SOURCE))
     assert set(PLANS) <= set(CONFIG.plans)
-    assert {side.architecture for one in CLAIMS for side in one.sides} <= set(CONFIG.architectures)
-    told = {one.scenario for one in CLAIMS} | {side.told for one in CLAIMS for side in one.sides} - {""}
+    assert {side.architecture for claim in CLAIMS for side in claim.sides} <= set(CONFIG.architectures)
+    told = {claim.scenario for claim in CLAIMS} | {side.told for claim in CLAIMS for side in claim.sides} - {""}
     assert told <= set(CONFIG.scenarios)

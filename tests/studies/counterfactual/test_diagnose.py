@@ -144,10 +144,10 @@ def test_the_first_screen_has_twelve_lines_at_most_and_says_what_to_do(bare: dic
 
 
 def test_the_json_holds_every_set(bare: dict[str, Diagnosis]) -> None:
-    told = json.loads(as_json("failed", 2, list(bare.values())))
-    [doubled] = [entry for trial in told["trials"] for entry in trial["entries"] if entry["kind"] == "doubled"]
+    value = json.loads(as_json("failed", 2, list(bare.values())))
+    [doubled] = [entry for trial in value["trials"] for entry in trial["entries"] if entry["kind"] == "doubled"]
     assert (doubled["minimal"], doubled["necessary"]) == ([["commit"]], ["commit"])
-    assert told["counts"] == counts(list(bare.values()))
+    assert value["counts"] == counts(list(bare.values()))
 
 
 def test_remedies_leave_the_boundary_as_it_is() -> None:

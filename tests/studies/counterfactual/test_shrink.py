@@ -85,10 +85,10 @@ def test_the_config_that_is_written_breaks_in_the_same_way(doubled: Shrunk, tmp_
 
 
 def test_what_is_said_names_each_fault_and_the_control(doubled: Shrunk) -> None:
-    told = "\n".join(lines_of(doubled))
-    assert "2 of the 4 faults that struck it suffice for more damage than that (doubled)" in told
-    assert "tool lost_ack: send_outreach, try 2, outreach to" in told
-    assert "Without any fault it ends wrong, with 1 unauthorised." in told
+    text = "\n".join(lines_of(doubled))
+    assert "2 of the 4 faults that struck it suffice for more damage than that (doubled)" in text
+    assert "tool lost_ack: send_outreach, try 2, outreach to" in text
+    assert "Without any fault it ends wrong, with 1 unauthorised." in text
 
 
 def test_a_trial_that_fails_without_any_fault_needs_none(broken: Mapping[str, Original]) -> None:

@@ -20,9 +20,9 @@ POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 
 def kept(*how: str, faults: list[Fault] | None = None) -> LoggedTrial:
     result = driven(["python", "noting.py", *how], faults or [])
-    found = kept_by(result.record, result.texts)
-    assert found
-    return found
+    log = kept_by(result.record, result.texts)
+    assert log
+    return log
 
 
 def at_the_refund(point: str) -> list[Fault]:
@@ -44,9 +44,9 @@ def test_it_agrees_where_an_agent_dies_in_the_middle_of_a_reply() -> None:
 
 def test_it_agrees_where_a_bound_ends_an_agent_with_the_request_that_is_one_too_many() -> None:
     result = driven(["python", "noting.py"], model_calls=1)
-    one = kept_by(result.record, result.texts)
+    log = kept_by(result.record, result.texts)
     assert result.record.outcome == "gave_up"
-    assert one and one.differences == ()
+    assert log and log.differences == ()
 
 
 def test_a_line_that_a_kill_cut_short_is_passed_over() -> None:
@@ -69,8 +69,8 @@ def test_a_line_of_anything_else_is_passed_over(line: str) -> None:
     [ended] = ends(result)
     assert ended.own_log
     texts = {**result.texts, ended.own_log: f"{line}\n{result.texts[ended.own_log]}"}
-    one = kept_by(result.record, texts)
-    assert one and one.differences == ()
+    log = kept_by(result.record, texts)
+    assert log and log.differences == ()
 
 
 def test_a_count_that_nobody_could_have_is_no_count() -> None:
@@ -83,15 +83,15 @@ def test_a_count_that_nobody_could_have_is_no_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "words"),
     [
         ("silent", "life 1: noted 2 requests to its model and 3 calls of tools; 2 and 4 are booked"),
         ("twice", "life 1: noted 4 replies of its model; 2 are booked"),
         ("dear", "life 1: noted "),
     ],
 )
-def test_a_log_that_says_something_else_is_told_in_a_sentence(how: str, said: str) -> None:
-    assert kept(how).differences[0].startswith(said)
+def test_a_log_that_says_something_else_is_told_in_a_sentence(how: str, words: str) -> None:
+    assert kept(how).differences[0].startswith(words)
 
 
 def test_an_effect_that_was_not_noted_is_named() -> None:
@@ -101,9 +101,9 @@ def test_an_effect_that_was_not_noted_is_named() -> None:
 def test_a_kill_that_was_due_and_never_came_is_told() -> None:
     result = driven(["python", "noting.py"], at_the_refund("before"))
     events = tuple(event for event in result.record.events if not (isinstance(event, Faulted) and event.stage == "delivered"))
-    one = kept_by(replace(result.record, events=events), result.texts)
-    assert one
-    assert any("kills were due" in said for said in one.differences)
+    log = kept_by(replace(result.record, events=events), result.texts)
+    assert log
+    assert any("kills were due" in difference for difference in log.differences)
 
 
 def test_an_agent_without_a_log_is_held_against_nothing() -> None:

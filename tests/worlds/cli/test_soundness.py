@@ -66,6 +66,6 @@ def test_the_world_of_the_tests_is_sound() -> None:
     assert problems() == []
 
 
-@pytest.mark.parametrize(("changes", "said"), UNSOUND)
-def test_what_is_unsound_is_said_in_a_line(changes: Mapping[str, Any], said: str) -> None:
-    assert [problem for problem in problems(**changes) if said in problem]
+@pytest.mark.parametrize(("changes", "words"), UNSOUND)
+def test_what_is_unsound_is_said_in_a_line(changes: Mapping[str, Any], words: str) -> None:
+    assert [problem for problem in problems(**changes) if words in problem]

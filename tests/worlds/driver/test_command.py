@@ -39,7 +39,7 @@ def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: di
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "words"),
     [
         ({"base": "static", "command": ["python"]}, "one of the two"),
         ({"max_attempts": 2}, "one of the two"),
@@ -51,10 +51,10 @@ def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: di
         ({"base": "static", "model_calls": 5}, "are those of a command"),
     ],
 )
-def test_a_table_is_a_variant_or_a_command(entry: dict[str, Any], said: str) -> None:
+def test_a_table_is_a_variant_or_a_command(entry: dict[str, Any], words: str) -> None:
     values = {"name": "t", "scenarios": ["x"], "architectures": ["mine"], "models": ["m"], "repetitions": 1, "seed": 1}
     model = {"m": {"kind": "simulated"}}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=words):
         Config.model_validate({**values, "model": model, "architecture": {"mine": entry}})
 
 

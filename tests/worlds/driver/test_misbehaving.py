@@ -37,7 +37,7 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "words"),
     [
         ("never_ends", "no end within 3 s; give it more with time_limit_seconds, or see what it waits for: thinking"),
         ("dies_at_start", "ended with code 1: my key is missing"),
@@ -45,10 +45,10 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
         ("fills_its_folder", "wrote more than 256 MB to its folder"),
     ],
 )
-def test_an_agent_that_does_not_end_well_has_given_up(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_does_not_end_well_has_given_up(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.05)
     result = misbehaving(name, (), **({"time_limit_seconds": 3} if name == "never_ends" else {}))
-    assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {said}")
+    assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {words}")
 
 
 def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:
@@ -108,8 +108,8 @@ def test_folders_count_as_files_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_agent_that_asks_without_end_has_given_up_after_as_many_calls_as_it_may_make() -> None:
     result = misbehaving("asks_without_end", model_calls=7)
-    said = "the agent: no end after 7 calls of the model; give it more with model_calls, or see what it repeats"
-    assert (result.record.outcome, result.record.reason) == ("gave_up", said)
+    text = "the agent: no end after 7 calls of the model; give it more with model_calls, or see what it repeats"
+    assert (result.record.outcome, result.record.reason) == ("gave_up", text)
     assert len([event for event in result.record.events if isinstance(event, Called)]) == 7
 
 

@@ -47,15 +47,15 @@ def script(folder: Path, content: str | bytes, mode: int = 0o755) -> Path:
 def refusal(folder: Path) -> str:
     with pytest.raises(ConfigError) as refused:
         matrix_of(["./agent.sh"], folder=str(folder))
-    said = str(refused.value)
-    assert said.startswith("architecture.mine.command: './agent.sh' ") and "\n" not in said
-    return said
+    text = str(refused.value)
+    assert text.startswith("architecture.mine.command: './agent.sh' ") and "\n" not in text
+    return text
 
 
-@pytest.mark.parametrize(("content", "said"), REFUSED.values(), ids=REFUSED)
-def test_a_script_that_no_kernel_would_start_is_refused_with_what_to_do(content: bytes, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("content", "words"), REFUSED.values(), ids=REFUSED)
+def test_a_script_that_no_kernel_would_start_is_refused_with_what_to_do(content: bytes, words: str, tmp_path: Path) -> None:
     script(tmp_path, content)
-    assert said in refusal(tmp_path)
+    assert words in refusal(tmp_path)
     assert re.search(r'or put what runs it before it, as in \["sh", "run.sh"\]$', refusal(tmp_path))
 
 
@@ -91,9 +91,9 @@ def test_a_script_that_can_be_started_is_not_refused(content: str, tmp_path: Pat
 def test_what_the_kernel_does_not_start_is_an_error_and_no_agent_that_gave_up(content: bytes, tmp_path: Path) -> None:
     script(tmp_path, content)
     result = driven(["./agent.sh"], folder=str(tmp_path))
-    said = "agent.sh cannot be started: Exec format error; it is no program of this machine, and no script that begins with #!"
+    text = "agent.sh cannot be started: Exec format error; it is no program of this machine, and no script that begins with #!"
     assert (result.record.outcome, result.record.traceback) == ("error", None)
-    assert result.record.reason.startswith(said)
+    assert result.record.reason.startswith(text)
     [life] = ends(result)
     assert (life.code, life.signal, life.why) == (127, None, "cannot be started: Exec format error")
 
@@ -120,8 +120,8 @@ def test_a_machine_that_can_start_nothing_is_an_error(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(command_session, "AgentProcess", no_life)
     result = driven(["python", "clerk.py"])
-    said = "the command cannot be started: Resource temporarily unavailable; see to this machine"
-    assert (result.record.outcome, result.record.reason) == ("error", said)
+    text = "the command cannot be started: Resource temporarily unavailable; see to this machine"
+    assert (result.record.outcome, result.record.reason) == ("error", text)
 
 
 def test_each_error_of_the_kernel_has_its_advice() -> None:

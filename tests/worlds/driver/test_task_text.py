@@ -28,7 +28,7 @@ def test_an_agent_is_told_its_work_in_the_place_of_the_role_of_one_who_answers_i
     scenario, environment, told = loaded(name)
     assert told.startswith(environment.work.strip()) and told.endswith(CLOSE)
     assert "JSON only" not in told
-    assert all(f"# {one.name}\n" in told for one in scenario.task.subtasks)
+    assert all(f"# {subtask.name}\n" in told for subtask in scenario.task.subtasks)
 
 
 def test_where_a_pack_has_no_words_for_it_the_role_stands_first() -> None:

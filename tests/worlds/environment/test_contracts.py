@@ -70,7 +70,7 @@ def test_a_quota_of_a_role_leaves_the_others_alone_and_outlives_a_restore() -> N
 
 
 @pytest.mark.parametrize(
-    ("roles", "quotas", "said"),
+    ("roles", "quotas", "words"),
     [
         ({"clerk": Role(allows=("reserv",))}, (), "names 'reserv', which is no tool; did you mean 'reserve'"),
         ({}, (Quota(1, "refunds"),), "names 'refunds', which is no tool; did you mean 'refund'"),
@@ -79,7 +79,7 @@ def test_a_quota_of_a_role_leaves_the_others_alone_and_outlives_a_restore() -> N
     ],
 )
 def test_a_contract_that_names_what_is_not_there_is_refused_in_a_line(
-    roles: dict[str, Role], quotas: tuple[Quota, ...], said: str
+    roles: dict[str, Role], quotas: tuple[Quota, ...], words: str
 ) -> None:
-    with pytest.raises(PackError, match=said):
+    with pytest.raises(PackError, match=words):
         refuse_contracts(roles, quotas, TOOLS, "pack")

@@ -62,8 +62,8 @@ def test_draws_depend_on_the_trial_and_the_question_alone() -> None:
             if busy:
                 one.call("read_order", {"order": order})
             one.ask("manager", f"order {order}", {"order": order})
-        found = [arrival.payload for arrival in one.wait(days=8) if arrival.kind == "answer"]
-        return {payload["about"]: payload["approved"] for payload in found}
+        payloads = [arrival.payload for arrival in one.wait(days=8) if arrival.kind == "answer"]
+        return {payload["about"]: payload["approved"] for payload in payloads}
 
     assert answers((1, 2, 3), 1, busy=False) == answers((3, 2, 1), 1, busy=True)
     assert len({tuple(sorted(answers((1, 2, 3), repetition, busy=False).items())) for repetition in range(8)}) > 1
@@ -86,11 +86,11 @@ def test_a_manner_takes_the_place_of_the_persons_chances() -> None:
 
 @pytest.mark.parametrize("manner", ["says_yes", "answers_late", "contradicts"])
 def test_a_world_that_is_made_again_of_its_journal_has_the_same_answers_still_to_come(manner: Manner) -> None:
-    one, again = world(), world()
-    one.manners = lambda _: manner
-    one.ask("manager", "order 3", {"order": 3})
-    again.replay(one.journal())
-    assert [arrival.payload for arrival in again.wait(days=8)] == [arrival.payload for arrival in one.wait(days=8)]
+    first, again = world(), world()
+    first.manners = lambda _: manner
+    first.ask("manager", "order 3", {"order": 3})
+    again.replay(first.journal())
+    assert [arrival.payload for arrival in again.wait(days=8)] == [arrival.payload for arrival in first.wait(days=8)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bench.worlds.environment.procedure import refuse_procedure
 
 
 @pytest.mark.parametrize(
-    ("steps", "said"),
+    ("steps", "words"),
     [
         ([ProcedureStep("a"), ProcedureStep("a")], "step 'a' stands twice in the procedure"),
         ([ProcedureStep("b", after=("a",)), ProcedureStep("a")], "step 'b' comes after 'a', which is no step before it"),
@@ -21,8 +21,8 @@ from bench.worlds.environment.procedure import refuse_procedure
         ),
     ],
 )
-def test_each_of_these_is_refused(steps: list[ProcedureStep], said: str) -> None:
-    with pytest.raises(PackError, match=said):
+def test_each_of_these_is_refused(steps: list[ProcedureStep], words: str) -> None:
+    with pytest.raises(PackError, match=words):
         refuse_procedure(steps, ["opened"], [], "pack")
 
 

@@ -24,7 +24,7 @@ def but(tool: Tool, **changes: Any) -> Tool:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [
         (tools(READ, but(REFUND, name="read_order")), "two of its tools are named 'read_order'"),
         (tools(but(RESERVE, undo="")), "is compensable and names no undo"),
@@ -49,8 +49,8 @@ def but(tool: Tool, **changes: Any) -> Tool:
         ({"reference": None}, "reference must be a function"),
     ],
 )
-def test_each_fault_is_one_line(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(PackError, match=said) as refused:
+def test_each_fault_is_one_line(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(PackError, match=words) as refused:
         refuse_environment(replace(ENVIRONMENT, **changes), "scenario 'refunds'")
     assert "\n" not in str(refused.value)
 

@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def record_of(run: Run, architecture: str, plan: str) -> TrialRecord:
-    return next(one for one in records_of(run) or () if (one.architecture, one.plan) == (architecture, plan))
+    return next(record for record in records_of(run) or () if (record.architecture, record.plan) == (architecture, plan))
 
 
 def traced(run: Run, architecture: str, plan: str, packs: list[Path] | None = None) -> WorldTrace:
@@ -48,8 +48,8 @@ def test_each_entry_of_the_journal_and_each_call_stands_there_once(run: Run, arc
     world = traced(run, architecture, plan)
     entries = [step.entry for step in world.steps if step.entry]
     assert world.lacking == "" and entries == sorted(set(entries)) == list(range(1, len(entries) + 1))
-    own = run.tool_calls[(run.tool_calls["architecture"] == architecture) & (run.tool_calls["plan"] == plan)]
-    assert sum(step.kind == "call" for step in world.steps) == len(own)
+    tool_calls = run.tool_calls[(run.tool_calls["architecture"] == architecture) & (run.tool_calls["plan"] == plan)]
+    assert sum(step.kind == "call" for step in world.steps) == len(tool_calls)
 
 
 def test_a_call_whose_answer_was_lost_says_that_it_happened_and_what_it_changed(run: Run) -> None:
@@ -114,8 +114,8 @@ def test_a_row_that_came_went_or_changed_is_one_line() -> None:
             contents.append(connection.serialize())
             connection.execute(sql)
         contents.append(connection.serialize())
-    told = [[one.text for one in changes(rows_in(a), rows_in(b))] for a, b in pairwise(contents)]
-    assert told == [
+    texts = [[one.text for one in changes(rows_in(a), rows_in(b))] for a, b in pairwise(contents)]
+    assert texts == [
         ["+ offer: product A, discount 5"],
         ["~ offer: discount 5 → 9 (product A)"],
         ["- offer: product A, discount 9"],

@@ -27,19 +27,19 @@ def rows(run: Run, name: str) -> list[dict[str, Any]]:
 def test_each_arm_says_its_success_by_trial_and_by_step(run: Run) -> None:
     found = {(row["Architecture"], row["Fault plan"]): row for row in rows(run, "world_workflow")}
     assert set(found) == {(name, plan) for name in ("state_machine", "kept") for plan in ("none", "crash", "lost")}
-    own = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none")]
+    steps = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none")]
     share = found["kept", "none"]["Steps done"].share
-    assert (share.k, share.n) == (own["done"].sum(), len(own))
+    assert (share.k, share.n) == (steps["done"].sum(), len(steps))
     waited = run.trials.set_index(["architecture", "plan"])["waiting_for_people_minutes"]
     assert found["kept", "none"]["Minutes for people"].value == waited["kept", "none"] > 0
-    assert found["kept", "none"]["Minutes in steps"].value == own["minutes"].sum()
+    assert found["kept", "none"]["Minutes in steps"].value == steps["minutes"].sum()
 
 
 def test_each_step_says_why_it_was_not_done(run: Run) -> None:
     found = [row for row in rows(run, "world_steps") if (row["Architecture"], row["Fault plan"]) == ("kept", "none")]
     failed = {row["Step"]: row["Why not"] for row in found if row["Done, of those that began"].share.k == 0}
-    own = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none") & ~run.steps["done"]]
-    assert failed == {step: f"{why} 1" for step, why in zip(own["step"], own["why"], strict=True)} and failed
+    steps = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none") & ~run.steps["done"]]
+    assert failed == {step: f"{why} 1" for step, why in zip(steps["step"], steps["why"], strict=True)} and failed
 
 
 def test_a_run_without_a_world_has_no_workflows(tmp_path: Path) -> None:

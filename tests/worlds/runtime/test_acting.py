@@ -344,7 +344,7 @@ def test_samples_of_a_judgment_are_asked_on_the_state_that_is_given() -> None:
     async def votes(task: Task, workbench: Workbench) -> None:
         state = (await workbench.world.act("read_order", {"order": 2})).result
         samples = await workbench.sample(task.subtask("decide"), count=3, documents={"order": state})
-        assert [workbench.verify(one) for one in samples] == [None] * 3
+        assert [workbench.verify(sample) for sample in samples] == [None] * 3
         workbench.commit(samples[0])
         assert workbench.output(task.subtask("decide")).amount == 250  # type: ignore[union-attr]
 

@@ -105,7 +105,7 @@ def test_a_kind_of_failure_that_was_planned_and_never_came_is_not_measured_and_n
     lost = struck(card, "tool:lost_ack")
     assert (lost.failures, lost.trials, lost.right.rate, lost.harm["lost"].per_100.value) == (0, 0, None, None)
     assert lost.work["tokens"].value is None and all(one.value is None for one in lost.pass_hat)
-    assert {one.by: one.not_applicable for one in only(card).receipts}["tool:lost_ack"] == 1
+    assert {receipt.by: receipt.not_applicable for receipt in only(card).receipts}["tool:lost_ack"] == 1
     assert only(card).not_struck == 1
 
 
@@ -151,7 +151,7 @@ def test_the_chance_of_k_right_ones_is_of_tries_of_one_task_where_each_task_has_
     records = [lived(instance=name, repetition=n) for name, n in tries]
     records += [crashed(name, 0, "solved" if (name, n) != ("b", 1) else "wrong", repetition=n) for name, n in tries]
     hats = {one.k: one for one in struck(card_of(tmp_path, records)).pass_hat}
-    assert {k: one.value for k, one in hats.items()} == {1: 7 / 8, 2: (1 + 3 / 6) / 2, 4: 0.5, 8: None}
+    assert {k: hat.value for k, hat in hats.items()} == {1: 7 / 8, 2: (1 + 3 / 6) / 2, 4: 0.5, 8: None}
     assert (hats[1].of, hats[1].n) == ("tries of one task", 4)
 
 
@@ -197,15 +197,15 @@ def test_an_agent_that_went_round_in_a_circle_has_that_as_its_reason(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "words"),
     [
         (experiment(), "no trial of it has a world"),
         ([lived(), lived(instance="two")], "needs a fault plan and the plan 'none' beside it"),
         ([crashed("one", 1)], "needs a fault plan and the plan 'none' beside it"),
     ],
 )
-def test_a_run_that_says_nothing_of_recovery_is_refused_in_one_line(tmp_path: Path, records: list[Any], said: str) -> None:
-    with pytest.raises(ResultsError, match=said) as refused:
+def test_a_run_that_says_nothing_of_recovery_is_refused_in_one_line(tmp_path: Path, records: list[Any], words: str) -> None:
+    with pytest.raises(ResultsError, match=words) as refused:
         card_of(tmp_path, records)
     assert "\n" not in str(refused.value)
 
@@ -289,9 +289,9 @@ def test_the_counts_of_a_row_add_up_whatever_happened(tmp_path_factory: pytest.T
     row = only(card_of(tmp_path_factory.mktemp("any"), records))
     kinds = [one for one in row.struck if one.by != ALL_CRASHES]
     crashes = row.struck_by(ALL_CRASHES)
-    several = (crashes.trials if crashes else 0) - sum(one.trials for one in kinds if one.by.startswith("process:"))
+    several = (crashes.trials if crashes else 0) - sum(kind.trials for kind in kinds if kind.by.startswith("process:"))
     assert several >= 0
-    assert row.control.n + sum(one.trials for one in kinds) + several + row.not_struck + row.mixed + row.errors == row.trials
+    assert row.control.n + sum(kind.trials for kind in kinds) + several + row.not_struck + row.mixed + row.errors == row.trials
     for one in row.struck:
         assert one.right.k <= one.right.n == one.trials >= one.paired >= one.compared
         assert one.harm["any"].effects == sum(one.harm[kind].effects for kind in DAMAGES)
@@ -299,6 +299,6 @@ def test_the_counts_of_a_row_add_up_whatever_happened(tmp_path_factory: pytest.T
         assert (one.harm["any"].per_100.value is None) == (one.paired == 0)
     for receipt in row.receipts:
         assert receipt.planned == receipt.delivered + receipt.not_applicable
-    assert sum(one.failures for one in row.results) == sum(one.failures for one in kinds) + (
-        (crashes.failures if crashes else 0) - sum(one.failures for one in kinds if one.by.startswith("process:"))
+    assert sum(result.failures for result in row.results) == sum(kind.failures for kind in kinds) + (
+        (crashes.failures if crashes else 0) - sum(kind.failures for kind in kinds if kind.by.startswith("process:"))
     )

@@ -21,13 +21,13 @@ def card(folder: Path, **values: Any) -> Scorecard:
     return scorecard_of([run_of(folder, shop(**values))])
 
 
-def elsewhere(one: Scorecard) -> Scorecard:
+def elsewhere(scorecard: Scorecard) -> Scorecard:
     """The same under another fault schedule."""
-    return replace(one, worlds=tuple(replace(world, schedule="another") for world in one.worlds))
+    return replace(scorecard, worlds=tuple(replace(world, schedule="another") for world in scorecard.worlds))
 
 
-def by_measure(found: CardComparison) -> dict[tuple[str, str], Difference]:
-    return {(one.by, one.measure): one for one in found.differences}
+def by_measure(comparison: CardComparison) -> dict[tuple[str, str], Difference]:
+    return {(difference.by, difference.measure): difference for difference in comparison.differences}
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +61,15 @@ def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, g
 
 def test_three_tests_are_one_family(bad: Scorecard, good: Scorecard) -> None:
     rows = compare_scorecards(good, bad, MARGIN).differences
-    least = min(one.measurement.p or 1.0 for one in rows)
-    assert min(one.adjusted or 1.0 for one in rows) == pytest.approx(len(rows) * least)
+    least = min(row.measurement.p or 1.0 for row in rows)
+    assert min(row.adjusted or 1.0 for row in rows) == pytest.approx(len(rows) * least)
 
 
 def test_damage_alone_is_enough_to_be_worse(tmp_path: Path, good: Scorecard) -> None:
     harmful = card(tmp_path / "harmful", doubled=1, outcome="solved", instances=12)
-    found = compare_scorecards(good, harmful, MARGIN)
-    assert found.verdict == "worse"
-    assert {one.measure for one in found.differences if one.finding == "worse"} == {"harm"}
+    comparison = compare_scorecards(good, harmful, MARGIN)
+    assert comparison.verdict == "worse"
+    assert {difference.measure for difference in comparison.differences if difference.finding == "worse"} == {"harm"}
 
 
 def test_few_crashes_decide_nothing(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ def test_who_was_not_struck_where_the_other_was_has_shown_nothing(tmp_path: Path
     unstruck = scorecard_of([run_of(tmp_path, records)])
     same_faults = replace(unstruck, worlds=good.worlds)
     for second in (unstruck, same_faults):
-        found = compare_scorecards(good, second, MARGIN)
-        assert by_measure(found)["process:unacknowledged", "right"].finding == "inconclusive"
-        assert found.verdict == "inconclusive"
+        comparison = compare_scorecards(good, second, MARGIN)
+        assert by_measure(comparison)["process:unacknowledged", "right"].finding == "inconclusive"
+        assert comparison.verdict == "inconclusive"
 
 
 def test_systems_of_other_names_are_compared_where_each_scorecard_has_one(tmp_path: Path, good: Scorecard) -> None:
@@ -109,8 +109,8 @@ def test_systems_of_other_names_are_compared_where_each_scorecard_has_one(tmp_pa
 
 def test_rows_that_only_one_has_are_named_and_refused_if_all_is_to_be_compared(tmp_path: Path, good: Scorecard) -> None:
     two = scorecard_of([run_of(tmp_path, [*shop(doubled=0, outcome="solved", instances=12), *shop(system="new")])])
-    found = compare_scorecards(good, replace(two, worlds=good.worlds), MARGIN)
-    assert found.left_out == ("the row shop / new (only in the second)",)
+    comparison = compare_scorecards(good, replace(two, worlds=good.worlds), MARGIN)
+    assert comparison.left_out == ("the row shop / new (only in the second)",)
     with pytest.raises(ResultsError, match="differ in the row shop / new"):
         compare_scorecards(good, two, MARGIN, whole=True)
 

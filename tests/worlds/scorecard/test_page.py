@@ -62,7 +62,7 @@ def test_systems_of_which_the_same_is_to_be_said_stand_in_one_line(card: Scoreca
 def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.worlds.scorecard.page.pictures", lambda _: [])
     for shown in (as_html(card), as_markdown(card)):
-        places = [shown.index(one) for one in ("Recovery at a glance", "In words", "What a crash does to the world")]
+        places = [shown.index(text) for text in ("Recovery at a glance", "In words", "What a crash does to the world")]
         assert places == sorted(places)
 
 
@@ -112,7 +112,7 @@ def renamed(card: Scorecard, name: str) -> Scorecard:
     return replace(
         card,
         rows=tuple(replace(row, system=f"{name}{number}", model=name) for number, row in enumerate(card.rows)),
-        sources=tuple(replace(one, run=name) for one in card.sources),
+        sources=tuple(replace(source, run=name) for source in card.sources),
         notes=(name,),
     )
 
@@ -146,9 +146,9 @@ def test_a_badge_of_several_worlds_is_of_the_worst_and_one_of_several_systems_is
 
 
 def test_a_comparison_says_of_each_measure_what_it_is_of(card: Scorecard) -> None:
-    found = compare_scorecards(card, card, 0.05)
-    shown = markdown(compare_table(found))
+    comparison = compare_scorecards(card, card, 0.05)
+    shown = markdown(compare_table(comparison))
     assert "killed unacknowledged" in shown and "8 and 8" in shown and "no worse" in shown
-    rows = json.loads(as_json(found))["rows"]
+    rows = json.loads(as_json(comparison))["rows"]
     assert {row["finding"] for row in rows} == {"no worse", "not measured"}
     assert all(row["pairs"] == 8 for row in rows if row["finding"] == "no worse")

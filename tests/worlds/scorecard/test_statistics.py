@@ -21,14 +21,14 @@ from bench.analysis.statistics import (
 
 @given(st.lists(st.booleans(), min_size=2, max_size=9), st.integers(1, 9))
 def test_the_chance_of_k_right_ones_is_the_share_of_all_draws_of_k(tries: list[bool], k: int) -> None:
-    found = pass_hat(k, [(sum(tries), len(tries))])
+    chance = pass_hat(k, [(sum(tries), len(tries))])
     draws = list(combinations(tries, k))
     if not draws:
-        assert (found.value, found.low, found.high) == (None, None, None)
+        assert (chance.value, chance.low, chance.high) == (None, None, None)
     else:
-        assert found.value is not None and found.low is not None and found.high is not None
-        assert found.value == pytest.approx(sum(map(all, draws)) / len(draws))
-        assert found.low <= found.value <= found.high
+        assert chance.value is not None and chance.low is not None and chance.high is not None
+        assert chance.value == pytest.approx(sum(map(all, draws)) / len(draws))
+        assert chance.low <= chance.value <= chance.high
 
 
 def test_of_several_tasks_it_is_their_mean_and_of_tasks_tried_once_it_is_of_all_trials() -> None:
@@ -40,10 +40,10 @@ def test_of_several_tasks_it_is_their_mean_and_of_tasks_tried_once_it_is_of_all_
 
 def test_a_ratio_of_sums_has_the_interval_of_its_units_residuals() -> None:
     """Residuals of 3/2 over (1, 1): -0.5 and 0.5, of sd sqrt(0.5); t(1) = 12.706; / sqrt(2) / mean 1."""
-    found = ratio_of_sums([1, 2], [1, 1])
-    assert (found.pairs, found.ratio) == (2, 1.5)
-    assert found.high == pytest.approx(1.5 + 12.7062 * math.sqrt(0.5) / math.sqrt(2), rel=1e-4)
-    assert found.low == pytest.approx(3 - (found.high or 0))
+    ratio = ratio_of_sums([1, 2], [1, 1])
+    assert (ratio.pairs, ratio.ratio) == (2, 1.5)
+    assert ratio.high == pytest.approx(1.5 + 12.7062 * math.sqrt(0.5) / math.sqrt(2), rel=1e-4)
+    assert ratio.low == pytest.approx(3 - (ratio.high or 0))
     assert ratio_of_sums([-3, 1], [2, 2]).ratio == -0.5
 
 
@@ -66,10 +66,10 @@ def test_an_exact_share_is_wider_where_trials_of_an_instance_are_alike() -> None
 
 def test_where_all_or_none_of_several_tasks_held_each_task_counts_once() -> None:
     """Else crashes of one task, all ending alike, would be taken for as many tasks."""
-    for held, one in ((True, exact_share(2, 2)), (False, exact_share(0, 2))):
+    for held, share in ((True, exact_share(2, 2)), (False, exact_share(0, 2))):
         found = exact_share_by_instance(["a", "a", "b"], [held] * 3)
         assert (found.k, found.n, found.instances) == (3 * held, 3, 2)
-        assert [found.low, found.high] == pytest.approx([one.low, one.high])
+        assert [found.low, found.high] == pytest.approx([share.low, share.high])
     assert exact_share_by_instance(["a"] * 3, [True] * 3) == exact_share(3, 3)
     assert pass_hat(2, [(3, 3), (3, 3)]).low == pytest.approx((exact_share(2, 2).low or 0.0) ** 2)
 

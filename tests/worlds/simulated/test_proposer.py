@@ -43,8 +43,8 @@ def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[
     calls = tuple(ToolCall(f"{len(messages)}.{n}", one.tool, json.dumps(one.arguments)) for n, one in enumerate(next_.calls))
     messages.append(Message("assistant", "", calls))
     for call in calls:
-        said = carried_out(world, call.name, json.loads(call.arguments))
-        messages.append(Message("tool", told(said), tool_call_id=call.id))
+        text = carried_out(world, call.name, json.loads(call.arguments))
+        messages.append(Message("tool", told(text), tool_call_id=call.id))
 
 
 def worked(scenario: Scenario, world: World, messages: list[Message], judge: Judge | None = None, **how: Any) -> int:
@@ -79,7 +79,7 @@ def scenarios() -> list[Scenario]:
     return [REFUNDS, TRIPS, *renewals, load_pack("incident_response", [RENEWALS], DEPLOYS), *conversations]
 
 
-@pytest.mark.parametrize("scenario", scenarios(), ids=lambda one: f"{one.name} {one.instance}")
+@pytest.mark.parametrize("scenario", scenarios(), ids=lambda scenario: f"{scenario.name} {scenario.instance}")
 def test_it_does_a_worlds_work_to_its_end_without_damage(scenario: Scenario) -> None:
     with closing(new_world(scenario)) as world:
         worked(scenario, world, begin())
@@ -117,17 +117,17 @@ def test_it_proposes_the_same_to_the_same_messages() -> None:
         assert step(TRIPS, messages, world) == step(TRIPS, messages, world)
 
 
-def without_wrapping(said: str) -> str:
-    body = json.loads(said)
+def without_wrapping(words: str) -> str:
+    body = json.loads(words)
     return json.dumps(body.get("result", body))
 
 
-def as_part(said: str) -> str:
-    return json.dumps([{"type": "text", "text": said}])
+def as_part(words: str) -> str:
+    return json.dumps([{"type": "text", "text": words}])
 
 
-def as_python(said: str) -> str:
-    return repr(json.loads(said))
+def as_python(words: str) -> str:
+    return repr(json.loads(words))
 
 
 @pytest.mark.parametrize("told", [without_wrapping, as_part, as_python])
@@ -140,8 +140,8 @@ def test_it_reads_a_result_however_a_framework_writes_it(told: Callable[[str], s
 def test_a_call_that_failed_is_made_again_after_a_while() -> None:
     spoilt = iter(["The connection was closed.", '{"error": {"code": "unavailable", "message": "not now"}}', "Error"])
 
-    def told(said: str) -> str:
-        return next(spoilt, said) if '"order"' in said else said
+    def told(words: str) -> str:
+        return next(spoilt, words) if '"order"' in words else words
 
     with closing(new_world(REFUNDS)) as world:
         worked(REFUNDS, world, begin(), told=told)
@@ -197,7 +197,7 @@ def documents(state: JudgmentState) -> dict[str, str]:
 
 
 def with_states() -> list[Scenario]:
-    return [one for one in scenarios() if one.environment and one.environment.states]
+    return [scenario for scenario in scenarios() if scenario.environment and scenario.environment.states]
 
 
 @pytest.mark.parametrize("scenario", with_states(), ids=lambda one: f"{one.name} {one.instance}")
@@ -206,7 +206,7 @@ def test_it_judges_in_the_states_that_a_bank_of_replies_is_asked_in(scenario: Sc
     shown_in = set[tuple[str, str]]()
     with closing(new_world(scenario)) as world:
         worked(scenario, world, begin(), judging(scenario, {}, shown_in))
-    asked = {(one.subtask, case_of(documents(one))) for one in scenario.environment.states(scenario.environment)}
+    asked = {(state.subtask, case_of(documents(state))) for state in scenario.environment.states(scenario.environment)}
     assert shown_in and shown_in <= asked
 
 

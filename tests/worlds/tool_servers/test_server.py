@@ -51,18 +51,18 @@ def test_a_crash_strikes_over_mcp_as_over_http() -> None:
 )
 def test_what_no_repetition_mends_is_no_fault_of_the_tool(code: RefusalCode, status: int) -> None:
     """An agent that follows HTTP tries a 503 again, and a 429 later."""
-    said = answer_of(Acted("refund", "order 1", "refused", reason="why", code=code))
-    assert (said.status, said.body["error"]) == (status, {"code": code, "message": "why"})
+    answer = answer_of(Acted("refund", "order 1", "refused", reason="why", code=code))
+    assert (answer.status, answer.body["error"]) == (status, {"code": code, "message": "why"})
 
 
 def test_each_operation_has_its_schemas_and_each_reference_leads_somewhere() -> None:
-    said = openapi(OFFERS, "http://127.0.0.1")
-    assert [path.rpartition("/")[2] for path in said["paths"]] == [tool.name for tool in ENVIRONMENT.tools]
-    for reference in references(said):
-        found: Any = said
+    document = openapi(OFFERS, "http://127.0.0.1")
+    assert [path.rpartition("/")[2] for path in document["paths"]] == [tool.name for tool in ENVIRONMENT.tools]
+    for reference in references(document):
+        found: Any = document
         for step in reference.removeprefix("#/").split("/"):
             found = found[step]
-    assert said["components"]["schemas"]["refund.arguments"]["required"] == ["order", "amount"]
+    assert document["components"]["schemas"]["refund.arguments"]["required"] == ["order", "amount"]
 
 
 def references(value: Any) -> list[str]:
