@@ -129,12 +129,12 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
 
 
 def _png(figure: Figure) -> bytes:
-    """In 256 colours, which a figure hardly exceeds: two fifths of the bytes that all colours take."""
+    """In 32 colours, of which a figure's own are some ten: a fourth of the bytes that all colours take, and no eye tells."""
     drawn, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
     image = Image.frombuffer("RGBA", size, drawn, "raw", "RGBA", 0, 1)
     png = io.BytesIO()
-    colours = image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi))
+    colours = image.convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi), compress_level=8)
     return png.getvalue()
 
 

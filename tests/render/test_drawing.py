@@ -38,7 +38,8 @@ def test_a_png_of_few_colours_shows_what_was_drawn() -> None:
         figure.dpi = RC["figure.dpi"]
         drawn = np.frombuffer(FigureCanvasAgg(figure).print_to_buffer()[0], np.uint8)  # type: ignore[no-untyped-call]
     drawn = drawn.reshape(*reversed(shown.size), 4)[..., :3].astype(int)
-    assert shown.mode == "P" and np.abs(np.asarray(shown.convert("RGB")) - drawn).max() <= 8
+    off = np.abs(np.asarray(shown.convert("RGB")) - drawn)
+    assert shown.mode == "P" and off.max() <= 24 and off.mean() < 0.5
 
 
 def test_a_hatch_of_dots_is_refused() -> None:
