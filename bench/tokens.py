@@ -6,10 +6,9 @@ loop (`uncounted` names such texts): tiktoken lets go of the interpreter's lock.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import lzma
 import threading
-import zlib
 from binascii import a2b_base64
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -20,7 +19,7 @@ import tiktoken
 from bench.errors import BenchError
 
 TOKENIZER = "cl100k_base"
-TABLE = Path(__file__).with_name(TOKENIZER) / f"{TOKENIZER}.tiktoken.gz"
+TABLE = Path(__file__).with_name(TOKENIZER) / f"{TOKENIZER}.tiktoken.xz"
 TABLE_SHA_256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 """The digest of the unpacked table, as tiktoken itself asks for it."""
 PATTERN = (
@@ -32,8 +31,8 @@ PATTERN = (
 def read_table(table: Path) -> dict[bytes, int]:
     """Return the rank of each token. Raises BenchError where the file is not OpenAI's table."""
     try:
-        content = gzip.decompress(table.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
+        content = lzma.decompress(table.read_bytes())
+    except (OSError, EOFError, lzma.LZMAError) as error:
         raise BenchError(f"{table}: cannot be read ({error}); install recovery-bench again") from error
     if hashlib.sha256(content).hexdigest() != TABLE_SHA_256:
         raise BenchError(f"{table}: is not OpenAI's table of {TOKENIZER}; install recovery-bench again")

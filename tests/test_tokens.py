@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import lzma
 import tracemalloc
 from pathlib import Path
 
@@ -27,7 +27,7 @@ PIECES = ["1000000", " the", "we'll", "Z", "é", "  ", "\t", "\r\n\n", "!?\n", "
 def of_tiktoken(tmp_path_factory: pytest.TempPathFactory) -> tiktoken.Encoding:
     """The encoding as tiktoken itself makes it, of a table that it takes for one that it has fetched."""
     fetched = tmp_path_factory.mktemp("fetched")
-    (fetched / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(gzip.decompress(TABLE.read_bytes()))
+    (fetched / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(lzma.decompress(TABLE.read_bytes()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(fetched))
         return tiktoken.Encoding(**openai_public.cl100k_base())
@@ -46,10 +46,10 @@ def test_the_files_of_this_repository_have_the_counts_that_tiktoken_itself_gives
 
 
 def test_a_table_that_is_damaged_or_another_is_refused_in_one_line(tmp_path: Path) -> None:
-    whole, damaged = TABLE.read_bytes(), tmp_path / "table.gz"
-    for content in (b"", whole[:-9], whole[:5000] + b"\0" + whole[5001:], b"no archive", gzip.compress(b"IQ== 0\n")):
+    whole, damaged = TABLE.read_bytes(), tmp_path / "table.xz"
+    for content in (b"", whole[:-9], whole[:5000] + b"\0" + whole[5001:], b"no archive", lzma.compress(b"IQ== 0\n")):
         damaged.write_bytes(content)
-        with pytest.raises(BenchError, match=r"^[^\n]*table\.gz: [^\n]*; install recovery-bench again$"):
+        with pytest.raises(BenchError, match=r"^[^\n]*table\.xz: [^\n]*; install recovery-bench again$"):
             read_table(damaged)
 
 

@@ -36,15 +36,15 @@ HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (SNAPSHOT, "structured_output-qwen2.5-coder-1.5b-instruct", HUMANEVAL)
 """Runs whose report is of their replay, since their calls waited for each other when they were recorded."""
 TOGETHER: Mapping[str, Sequence[str]] = {"two-models": (SNAPSHOT, "paper-qwen2.5-coder-0.5b-instruct")}
-"""A report of several runs -> the runs."""
+"""A report of several runs -> the runs. Git does not hold it."""
 ASKED_LATER = {HUMANEVAL: "humaneval"}
 """The study of a report whose run was recorded without one."""
 
 
-def recorded_reports() -> dict[str, Sequence[str]]:
-    """Map each committed report of runs as they were recorded to its runs."""
-    alone = {folder.name: (folder.name,) for folder in runs_in(RESULTS) if (REPORTS / folder.name / "report.md").exists()}
-    return {name: runs for name, runs in {**TOGETHER, **alone}.items() if name not in REPLAYED}
+def recorded_reports() -> list[str]:
+    """Name the committed reports of runs as they were recorded."""
+    names = (folder.name for folder in runs_in(RESULTS))
+    return [name for name in names if name not in REPLAYED and (REPORTS / name / "report.md").exists()]
 
 
 def replay(name: str, folder: Path, **changes: Any) -> Run:
@@ -68,13 +68,12 @@ def replay(name: str, folder: Path, **changes: Any) -> Run:
 
 def main(names: Sequence[str]) -> None:
     """Write the committed reports of these names, or all."""
-    recorded = recorded_reports()
-    for name in names or (*REPLAYED, *recorded):
+    for name in names or (*REPLAYED, *TOGETHER, *recorded_reports()):
         with tempfile.TemporaryDirectory() as folder:
             if name in REPLAYED:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
-                shown = merge([bench.load_run(RESULTS / run) for run in recorded[name]])
+                shown = merge([bench.load_run(RESULTS / run) for run in TOGETHER.get(name, (name,))])
             written = write_files(REPORTS / name, report_of(shown).files)
         print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
 

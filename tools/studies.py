@@ -9,6 +9,7 @@ trials are kept.
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -63,8 +64,8 @@ def made_anew(config: str) -> float:
 
 def evidence_of(folder: Path) -> dict[str, bytes]:
     """What `bench advise` reads of a run: its manifest, and a row of each trial."""
-    trials = bench.load_run(folder).trials[COLUMNS]
-    return {"manifest.json": (folder / "manifest.json").read_bytes(), TABLE: trials.to_csv(index=False).encode()}
+    trials = bench.load_run(folder).trials[COLUMNS].to_csv(index=False)
+    return {"manifest.json": (folder / "manifest.json").read_bytes(), TABLE: gzip.compress(trials.encode(), mtime=0)}
 
 
 def files_of(shown: Run) -> dict[str, bytes]:

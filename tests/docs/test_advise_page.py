@@ -71,7 +71,7 @@ def test_the_committed_trials_come_out_so_again(name: str, tmp_path: Path) -> No
     arms = ["bare_agent", "state_machine_remedied"]
     changes = {"scenarios": [f"{scenario}/{instance}"], "architectures": arms, "instances": None}
     run(load_config(ROOT / "configs" / f"{name}.toml", changes), tmp_path / name, [ROOT / "scenarios"])
-    again = pd.read_csv(io.BytesIO(evidence_of(tmp_path / name)[TABLE]), dtype=str)
+    again = pd.read_csv(io.BytesIO(evidence_of(tmp_path / name)[TABLE]), dtype=str, compression="gzip")
     kept = committed[row & (committed["scenario"] == scenario) & committed["architecture"].isin(arms)]
     assert sorted(again.itertuples(index=False)) == sorted(kept.itertuples(index=False))
     assert len(kept) == 2 * len(committed["plan"].unique())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,7 @@ WHOLE, ANEW, LIVE = "scorecard-simulated", "scorecard_begins_anew-simulated", "s
 
 
 def systems(report: str, world: str) -> dict[str, dict[str, Any]]:
-    card = json.loads((ROOT / "reports" / report / "scorecard.json").read_text(encoding="utf-8"))
+    card = json.loads(gzip.decompress((ROOT / "reports" / report / "scorecard.json.gz").read_bytes()))
     return {row["system"]: row for row in card["rows"] if row["world"] == world}
 
 

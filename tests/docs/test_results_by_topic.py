@@ -196,6 +196,25 @@ def test_what_is_said_of_the_smaller_model_on_incidents_is_how_its_trials_ended(
     )
 
 
+def test_what_the_smaller_model_took_more_is_the_paired_difference_of_its_trials() -> None:
+    large, small = (
+        run.trials[run.trials["plan"].eq("paper")].set_index(["architecture", "scenario", "repetition"]).sort_index()
+        for run in (run_named("paper"), run_named("paper", "0.5b"))
+    )
+
+    def more(of: str, name: str, pack: str, sign: int = 1) -> str:
+        mean = mean_of(sign * (small[of] - large[of]).loc[name, pack])
+        assert mean.n == 10
+        return f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]"
+
+    rows = [
+        f"| `{name}` | {' | '.join(more('tokens', name, pack) for pack in ('multi_file_debugging', 'k8s_oomkill'))} |"
+        for name in ARMS
+    ]
+    saved = [more("latency_seconds", name, "multi_file_debugging", -1) for name in ("monolithic", "runtime_structured")]
+    assert not missing("results/paper", " ".join(rows), "took {} s less under `monolithic`, and {} s less under".format(*saved))
+
+
 def test_the_break_even_says_how_many_passes_and_rounds_it_stands_on() -> None:
     trials = run_named("paper").trials
     by = trials.set_index(["scenario", "plan", "architecture", "repetition"]).sort_index()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -42,7 +43,7 @@ from bench.analysis.statistics import (
 from bench.analysis.statistics.limits import CALIBRATED
 
 ROOT = Path(__file__).parents[2]
-REPORT = ROOT / "reports" / "calibration" / "calibration.csv"
+REPORT = ROOT / "reports" / "calibration" / "calibration.csv.gz"
 FEW = Simulations(40, 8, 2, 2)
 WORLDS = [*worlds(RECORDED), *recovery_worlds()]
 PAIRS = [*paired_worlds(RECORDED), *null_worlds(RECORDED)]
@@ -64,7 +65,7 @@ def _rng() -> np.random.Generator:
 
 @cache
 def committed() -> list[Result]:
-    return read_back(REPORT.read_text(encoding="utf-8"))
+    return read_back(gzip.decompress(REPORT.read_bytes()).decode())
 
 
 def test_the_worlds_are_those_of_the_committed_report() -> None:
@@ -324,7 +325,7 @@ def test_the_report_is_the_same_when_made_again_and_leaves_nothing_undefined(
     for name in ("one", "other"):
         write(tmp_path / name, results, verdicts, RECORDED, FEW)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == ["README.md", "calibration.csv", "coverage.png", "coverage.svg", "verdicts.csv", "worst.md"]
+    assert files == ["README.md", "calibration.csv.gz", "coverage.png", "coverage.svg", "verdicts.csv", "worst.md"]
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     text = (tmp_path / "one" / "README.md").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 from collections.abc import Iterable, Sequence
@@ -75,7 +76,7 @@ def write(
     """Writes README.md, worst.md, two CSVs and coverage.{png,svg}: the same bytes for the same results."""
     folder.mkdir(parents=True, exist_ok=True)
     picture = figure(results)
-    (folder / "calibration.csv").write_text(comma_separated(results), encoding="utf-8")
+    (folder / "calibration.csv.gz").write_bytes(gzip.compress(comma_separated(results).encode(), mtime=0))
     (folder / "verdicts.csv").write_text(table_csv(verdicts_table(verdicts)), encoding="utf-8")
     (folder / "worst.md").write_text(markdown(worst_table(worst(results))), encoding="utf-8")
     (folder / "README.md").write_text(page(results, verdicts, recorded, simulations, picture), encoding="utf-8")
@@ -97,7 +98,7 @@ def comma_separated(results: Iterable[Result]) -> str:
 
 
 def read_back(text: str) -> list[Result]:
-    """The results of a calibration.csv, with its rounding."""
+    """The results of a table, with its rounding."""
     rows = csv.DictReader(io.StringIO(text))
     return [
         Result(

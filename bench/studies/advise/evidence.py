@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from bench.paths import REPORTS, folder_of
 from bench.studies.claims.break_even import BreakEven, break_even
 from bench.worlds.environment.damage import DAMAGES
 
-TABLE = "trials.csv"
+TABLE = "trials.csv.gz"
 """The trials of a run whose records are not kept, beside its manifest."""
 DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
 COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcome", "tokens", "faults_delivered", *DAMAGE]
@@ -106,7 +107,7 @@ NUMBERS = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.f
 def _read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, dtype=NUMBERS)
-    except ValueError as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ResultsError(f"{path}: is no table of trials: {str(error).splitlines()[0]}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -193,8 +194,12 @@ def test_what_is_no_evidence_is_refused_in_one_line(folder: Path, tmp_path: Path
     with pytest.raises(ResultsError, match="has no scenario 'support_disk'; did you mean 'support_desk'"):
         read_evidence(str(folder), "support_disk")
     (tmp_path / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
-    for text, reason in (("a,b\n1,2\n", "has no column scenario"), ("tokens\nmany\n", "is no table of trials")):
-        (tmp_path / TABLE).write_text(text, encoding="utf-8")
+    whole = gzip.compress(b"tokens\nmany\n")
+    for table, reason in (
+        (gzip.compress(b"a,b\n1,2\n"), "has no column scenario"),
+        *((damaged, "is no table of trials") for damaged in (whole, whole[:-12], whole[:12], b"tokens\n1\n")),
+    ):
+        (tmp_path / TABLE).write_bytes(table)
         with pytest.raises(ResultsError, match=reason) as refused:
             read_evidence(str(tmp_path), "support_desk")
         assert "\n" not in str(refused.value)
