@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -78,26 +78,36 @@ class Checked:
 
 @uncollected()
 def verify(folder: Path) -> Checked:
-    """Check all files of a run. Raises ResultsError where the folder holds no run of this format."""
+    """Check all files of a run. Of responses and texts only what tells one from another stays in memory.
+
+    Raises:
+        ResultsError: The folder holds no run of this format.
+    """
     read_manifest(folder)
     files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
-    for name, file in files.items():
-        if name != GRADES or holds(folder, name):
-            file.read()
-    defects = [defect for file in files.values() for defect in file.defects]
-    trials = [(number, record) for number, record in files[TRIALS].records if isinstance(record, TrialRecord)]
+    lines = list(files[TRIALS].read())
+    trials = [(number, record) for number, record in lines if isinstance(record, TrialRecord)]
+    files[RESPONSES].sought = next((record.mark.responses for _, record in reversed(lines) if _is_marked(record)), "")
     texts = _Texts(folder / TEXTS)
+    for number, trial in trials:
+        texts.look_for(_named(trial), f"line {number} of {TRIALS}")
+    kept, responses = set[int](), 0
+    for number, response in files[RESPONSES].read():
+        responses += 1
+        kept.add(_reply_key(response, response.reply, response.messages))
+        texts.look_for(_named(response), f"line {number} of {RESPONSES}")
+    graded = list(files[GRADES].read()) if holds(folder, GRADES) else []
+    defects = [defect for file in files.values() for defect in file.defects]
     defects += texts.defects
-    defects += _less_than_marked(files[TRIALS], files[RESPONSES])
-    defects += _lost_responses(folder / RESPONSES, trials, [response for _, response in files[RESPONSES].records])
-    defects += _lost_texts(texts, {TRIALS: trials, RESPONSES: files[RESPONSES].records})
+    defects += _less_than_marked(folder / TRIALS, lines, files[RESPONSES])
+    defects += _lost_responses(folder / RESPONSES, trials, kept)
+    defects += texts.lost()
     defects += (Defect(folder / TRIALS, *contradiction) for contradiction in contradicted(trials))
     scenarios = {trial.id: trial.scenario for _, trial in trials}
-    defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(files[GRADES].records, scenarios))
-    grades = {grade.trial: grade for _, grade in files[GRADES].records if isinstance(grade, NewGrade)}
-    records = tuple(with_grades((record for _, record in files[TRIALS].records), grades))
-    counts = (len(trials), len(files[RESPONSES].records), len(texts.known))
-    return Checked(records, *counts, tuple(_shortened(defects)), *_ending(records))
+    defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(graded, scenarios))
+    grades = {grade.trial: grade for _, grade in graded if isinstance(grade, NewGrade)}
+    records = tuple(with_grades((record for _, record in lines), grades))
+    return Checked(records, len(trials), responses, len(texts.known), tuple(_shortened(defects)), *_ending(records))
 
 
 def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
@@ -133,22 +143,27 @@ def sources(folder: Path) -> str:
 
 @dataclass
 class _Chain:
-    """A chained file: its records as far as they can be read, and what is wrong with its lines."""
+    """A chained file, and what is wrong with its lines. `sought`: a link that one of its lines is to have."""
 
     path: Path
     adapter: TypeAdapter[Any]
-    records: Lines = field(default_factory=list)
+    sought: str = ""
     defects: list[Defect] = field(default_factory=list)
 
-    def read(self) -> None:
-        self._lines = [line for _, line in lines_of(self.path)]
+    def read(self) -> Iterator[tuple[int, Any]]:
+        """Yield its records as far as they can be read, each with the number of its line."""
         link: str | None = ""
-        for number, line in enumerate(self._lines, 1):
-            link = self._follow(number, line, link)
+        for number, line in lines_of(self.path):
+            if self.sought and link_of(line) == self.sought:
+                self.sought = ""
+            link, record = self._follow(number, line, link)
+            if record is not None:
+                yield number, record
 
-    def holds(self, link: str) -> bool:
-        """Whether a line has this link."""
-        return not link or link in self._links
+    @cached_property
+    def _lines(self) -> Sequence[bytes]:
+        """All lines, which are read again where one of them is broken."""
+        return [line for _, line in lines_of(self.path)]
 
     @cached_property
     def _links(self) -> Mapping[str, int]:
@@ -160,8 +175,9 @@ class _Chain:
         """Line -> where it stands first."""
         return {line: number for number, line in reversed(list(enumerate(self._lines, 1)))}
 
-    def _follow(self, number: int, line: bytes, link: str | None) -> str | None:
-        """Read a line; the link that the next one must follow, None where a broken line tells none."""
+    def _follow(self, number: int, line: bytes, link: str | None) -> tuple[str | None, Any]:
+        """Read a line; the link that the next one must follow, None where a broken line tells none, and the line's record, None
+        where it holds none."""
         try:
             if link is None:
                 raise BrokenChain
@@ -169,24 +185,23 @@ class _Chain:
         except BrokenChain:
             if (before := self._first[line]) < number:
                 self._say(number, f"stands twice: it is line {before} again")
-                return link
-            readable = self._read(number, _content(line))
-            if link is None and readable:  # whatever it follows is gone
-                return link_of(line)
+                return link, None
+            record = self._read(_content(line))
+            if link is None and record is not None:  # whatever it follows is gone
+                return link_of(line), record
             what, again = self._broken(number, line, link or "")
-            self._say(number, what if readable else "was changed: it is no record any more")
-            return again if SEAL.search(line) else None
-        if not self._read(number, content):
+            self._say(number, what if record is not None else "was changed: it is no record any more")
+            return again if SEAL.search(line) else None, record
+        if (record := self._read(content)) is None:
             self._say(number, f"holds what no run writes: {self._violation}")
-        return seal
+        return seal, record
 
-    def _read(self, number: int, content: bytes) -> bool:
+    def _read(self, content: bytes) -> Any:
         try:
-            self.records.append((number, validated(self.adapter, content)))
+            return validated(self.adapter, content)
         except ValidationError as error:
             self._violation = first_violation(error).line
-            return False
-        return True
+            return None
 
     def _broken(self, number: int, line: bytes, link: str) -> tuple[str, str]:
         """What became of a line that does not follow the one before it, and the link that the next one must follow."""
@@ -206,12 +221,13 @@ class _Chain:
 
 
 class _Texts:
-    """The texts' digests, and what is wrong with the lines."""
+    """The texts' digests, what is wrong with the lines, and which texts are named and are not there."""
 
     def __init__(self, path: Path):
         self.path = path
         self.known: dict[str, int] = {}
         self.defects: list[Defect] = []
+        self._missing: dict[str, str] = {}
         for number, line in lines_of(path, sparse=0):
             try:
                 digest = text_of_line(line)["digest"]
@@ -220,6 +236,17 @@ class _Texts:
                 continue
             if self.known.setdefault(digest, number) < number:
                 self.defects.append(Defect(path, number, f"stands twice: its text is that of line {self.known[digest]}"))
+
+    def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
+        """Note which of these texts are not there."""
+        for digest in digests:
+            if digest and digest not in self.known:
+                self._missing.setdefault(digest, named_in)
+
+    def lost(self) -> Iterator[Defect]:
+        """The texts that were looked for and are not there."""
+        for digest, where in self._missing.items():
+            yield Defect(self.path, None, f"lacks the text {digest}, which {where} names")
 
 
 def _content(line: bytes) -> bytes:
@@ -235,47 +262,39 @@ def _follows(line: bytes, link: str) -> bool:
     return True
 
 
-def _less_than_marked(trials: _Chain, responses: _Chain) -> Iterator[Defect]:
+def _is_marked(record: Any) -> bool:
+    return isinstance(record, SessionRecord) and record.mark is not None
+
+
+def _less_than_marked(path: Path, lines: Lines, responses: _Chain) -> Iterator[Defect]:
     """What a run held when it was complete is there."""
-    made, marked = set[str](), ""
-    for number, record in trials.records:
+    made = set[str]()
+    for number, record in lines:
         if isinstance(record, TrialRecord):
             made.add(record.id)
-        elif record.mark:
-            marked = record.mark.responses
-            if lost := record.mark.trials - len(made):
-                what = f"says that the run is complete with {record.mark.trials} trials: {lost} of them are lost"
-                yield Defect(trials.path, number, what)
-    if not responses.holds(marked):
+        elif _is_marked(record) and (lost := record.mark.trials - len(made)):
+            yield Defect(
+                path, number, f"says that the run is complete with {record.mark.trials} trials: {lost} of them are lost"
+            )
+    if responses.sought:
         yield Defect(responses.path, None, "lacks responses that were there when the run was complete")
 
 
-def _lost_responses(path: Path, trials: Lines, responses: Iterable[ResponseRecord]) -> Iterator[Defect]:
+def _reply_key(of: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
+    """What tells a reply from others, as a number: a million of them take less memory than what they are made of."""
+    return hash((of.scenario, of.instance, of.repetition, of.arm, reply, messages))
+
+
+def _lost_responses(path: Path, trials: Lines, kept: Collection[int]) -> Iterator[Defect]:
     """What a model replied stands among the responses, unless it stood among those of an earlier run."""
-    kept = {
-        (response.scenario, response.instance, response.repetition, response.arm, response.reply, response.messages)
-        for response in responses
-    }
     for number, trial in trials:
-        place = (trial.scenario, trial.instance, trial.repetition, trial.arm)
         lost = sum(
-            (*place, call.reply, call.messages) not in kept
+            _reply_key(trial, call.reply, call.messages) not in kept
             for call in of_kind(trial.events, Called)
             if call.asked and call.reply and not call.failure
         )
         if lost:
             yield Defect(path, None, f"lacks {lost} responses of the trial in line {number} of {TRIALS}")
-
-
-def _lost_texts(texts: _Texts, named_in: Mapping[str, Lines]) -> Iterator[Defect]:
-    missing: dict[str, str] = {}
-    for name, records in named_in.items():
-        for number, record in records:
-            for digest in _named(record):
-                if digest and digest not in texts.known:
-                    missing.setdefault(digest, f"line {number} of {name}")
-    for digest, where in missing.items():
-        yield Defect(texts.path, None, f"lacks the text {digest}, which {where} names")
 
 
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:

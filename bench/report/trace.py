@@ -81,8 +81,7 @@ def trace_of(run: Run) -> Trace | None:
     """Read the events and texts of a run, or of all runs that it was put together from; None where it was not read from a
     folder. Raises ResultsError where a folder can no longer be read.
 
-    In memory at one time: the texts of one run, or of all where trials stood in environments, and of each trial what the page
-    shows of it.
+    In memory at one time: the texts of one run, or of all where trials stood in environments, and all records.
     """
     records = records_of(run)
     if records is None:
@@ -94,13 +93,10 @@ def trace_of(run: Run) -> Trace | None:
     texts, numbers, left_out = _packed_texts(folders, kept)
     around = SurroundingViews(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    shown = {
-        record.id: _json({**_trial(record, numbers), **{kind: view.json for kind, view in around.of(record).items()}})
-        for record in records
-    }
-    trials = Packer()
+    latest, trials = {record.id: record for record in records}, Packer()
     for trial in run.trials["trial"]:
-        trials.add(shown[trial])
+        record = latest[trial]
+        trials.add(_json({**_trial(record, numbers), **{kind: view.json for kind, view in around.of(record).items()}}))
     packed = trials.pieces()
     return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
 
