@@ -259,6 +259,16 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     )
 
 
+def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Return the frame `trials` of a run of its values.
+
+    Args:
+        values: Column -> the value of each trial; None where it has none.
+    """
+    columns = (*PLACE, *METRICS)
+    return Frame(_arrays(columns, (values[column.name] for column in columns)))
+
+
 def ranks(config: StoredConfig, column: str) -> dict[str, int]:
     """Return the place of each name in the config.
 

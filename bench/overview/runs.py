@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bench.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
 from bench.errors import ResultsError
 from bench.experiment.archive import SUFFIX
 from bench.experiment.config import FAULT_FREE
+from bench.overview.kept import KeptRuns
 from bench.overview.leaderboard import ArmOfRun, boards_of
 from bench.render.cells import BoundedNumber, Estimate, Linked, Rate
 from bench.render.labels import each_arm
@@ -65,19 +67,23 @@ class Index:
     others: tuple[str, ...]
 
 
-def index_of(results: Path, reports: Path) -> Index:
+def index_of(results: Path, reports: Path, cache: Path | None = None) -> Index:
     """Read all runs of a folder. What cannot be read is one line, and the rest is read.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
         reports: The folder with a folder for each report.
+        cache: The folder in which what runs came to is kept; without one, nothing is.
     """
+    kept = KeptRuns(cache)
     runs, unread = list[ListedRun](), list[str]()
     folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
     pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
     for folder in sorted(folders):
         try:
-            runs.append(_listed(load_run(folder), pages.get(folder.name, "")))
+            run, verdicts = kept.of(folder, partial(_read, folder))
+            arms = tuple(ArmOfRun(run, arm) for arm in each_arm(arms_of(run)))
+            runs.append(ListedRun(run, arms, verdicts, pages.get(folder.name, "")))
         except ResultsError as error:
             unread.append(" ".join(str(error).split()))
     runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
@@ -89,13 +95,14 @@ def _may_be_run(path: Path) -> bool:
     return path.is_dir() or path.suffix == SUFFIX
 
 
-def _listed(run: Run, report: str) -> ListedRun:
+def _read(folder: Path) -> tuple[Run, str]:
+    """A run with its trials alone, and its verdicts on the claims."""
+    run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
     verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
     # No row needs more, and a folder of many runs is to fit into memory.
-    light = run.having({name: pd.DataFrame() for name in run.frames if name != "trials"})
-    return ListedRun(light, tuple(ArmOfRun(light, arm) for arm in each_arm(arms)), verdicts, report)
+    return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"}), verdicts
 
 
 def index_page(index: Index) -> str:

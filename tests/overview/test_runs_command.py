@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from commands import bench
 from records import experiment, write_run
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
@@ -18,7 +24,11 @@ def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
     assert row.split()[:3] == ["mine", "12", "3/3"]
     assert last == "1 run; for prices, verdicts, history and rankings open reports/index.html"
     assert err == "not read: results/photos: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
-    assert (tmp_path / "reports" / "index.html").read_text().startswith("<!doctype html>")
+    page = (tmp_path / "reports" / "index.html").read_bytes()
+    assert page.startswith(b"<!doctype html>")
+    assert len(list((tmp_path / "cache" / "recovery-bench" / "runs").iterdir())) == 1
+    assert bench(tmp_path, "runs") == (code, out, err)
+    assert (tmp_path / "reports" / "index.html").read_bytes() == page
 
 
 def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: Path) -> None:
