@@ -113,7 +113,9 @@ class Config(StoredConfig):
                     raise ValueError(f"{what}: '{name}' stands twice")
         for name in self.models:
             if name not in self.model:
-                raise ValueError(f"unknown model '{name}'; {nearest(name, self.model)}; add a table [model.{name}] for another")
+                table = f'[model.{name}] with the line kind = "openai"'
+                add = f'for another add the table {table}, and base_url = "URL" where it is not OpenAI\'s'
+                raise ValueError(f"unknown model '{name}'; {nearest(name, self.model)}; {add}")
         for name in self.plans:
             if name not in self.plan and name != FAULT_FREE:
                 raise ValueError(f"unknown fault plan '{name}'; {nearest(name, [*self.plan, 'none'])}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COST, FIRST_ROUND, METRICS
 from bench.analysis.per_solved import per_solved
+from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.cells import BoundedNumber
 from bench.render.labels import extremes_said, listed, model_label, plural
@@ -43,8 +44,17 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
             ends = dict.fromkeys([counts[0], counts[-1]])
-            texts = [f"{name} did damage in {k} of {n} trials" for _, name, k, n in ends]
-            yield f"Under {condition.plan} on {condition.scenario}, {listed(texts)}{_marked(run, condition)}"
+            (_, first, least, trials), *others = ends
+            texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
+            texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
+            where = f"Under {condition.plan} on {condition.scenario}"
+            yield f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}"
+
+
+def _solved_nothing(run: Run, arm: Arm) -> str:
+    """What stands beside the damage of an architecture that solved nothing, where another one did: it may have done nothing."""
+    share = arm.solved()
+    return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
 
 
 def _models(run: Run, arms: Arms) -> Iterator[str]:
@@ -56,7 +66,13 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
         return
     if any(arm.solved().k for arm in best):
         best.sort(key=lambda arm: -(arm.solved().rate or 0.0))
-        yield f"On {first.scenario}, {listed([_solved_with(run, arm) for arm in best])}"
+        yield _solved_said(
+            first.scenario,
+            [
+                (model_label(run, arm.condition.model), arm.solved(), f" with {arm.architecture}{paid(run, arm)}")
+                for arm in best
+            ],
+        )
     struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
     for architecture in run.names("architecture"):
         means = {
@@ -74,12 +90,12 @@ def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
     return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
 
 
-def _solved_with(run: Run, arm: Arm) -> str:
-    share = arm.solved()
-    return (
-        f"{model_label(run, arm.condition.model)} solved {share.k} of {plural(share.n, 'trial')} with {arm.architecture}"
-        f"{paid(run, arm)}"
-    )
+def _solved_said(scenario: str, solvers: Iterable[tuple[str, Share, str]]) -> str:
+    """Say how much of a pack each solved: `On demo, b solved 4 of 4 trials and a 1 of 4`. A solver is a name, its share, and
+    what stands behind that."""
+    (first, most, behind), *others = solvers
+    texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
+    return f"On {scenario}, {listed([*texts, *(f'{name} {share.k} of {share.n}{more}' for name, share, more in others)])}"
 
 
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
@@ -101,8 +117,7 @@ def _solved(run: Run, arms: Arms) -> Iterator[str]:
         yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
     elif shares:
         ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
-        texts = [f"{name} solved {share.k} of {plural(share.n, 'trial')}" for name, share in ends]
-        yield f"On {condition.scenario}, {listed(texts)}{_marked(run, condition)}"
+        yield f"{_solved_said(condition.scenario, [(name, share, '') for name, share in ends])}{_marked(run, condition)}"
 
 
 def _none_solved(run: Run) -> str:

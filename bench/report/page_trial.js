@@ -85,6 +85,7 @@ class TrialView {
       this.facts(row, record),
       receipts(record),
       ...unsolved(this.trials.outcome[row]),
+      ...idle(record.world),
       accountBar(record.accounts),
       timeline(record, longest, (call) => reveal(place.get(call))),
       make("div", {}, ...calls),
@@ -131,6 +132,10 @@ function receipt(entries, finish) {
 
 function unsolved(outcome) {
   return UNSOLVED[outcome] ? [make("p", { className: "notes" }, UNSOLVED[outcome])] : [];
+}
+
+function idle(world) {
+  return world?.is_idle ? [make("p", { className: "notes" }, "The agent did nothing: none of its calls changed the world.")] : [];
 }
 
 function accountBar(accounts) {

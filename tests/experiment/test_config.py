@@ -95,7 +95,10 @@ UNKNOWN = {
         "seed = 1\narchitecture = { quick = { base = 'static', repar = 'none' } }",
     ): "quick.repar'; did you mean 'repair'?",
     ("seed = 1", "seed = 1\nback_off = { trys = 2 }"): "unknown key 'back_off.trys'; did you mean 'tries'?",
-    ('["simulated"]', '["simulatd"]'): "unknown model 'simulatd'; did you mean 'simulated'?; add a table [model.simulatd]",
+    ('["simulated"]', '["simulatd"]'): (
+        "unknown model 'simulatd'; did you mean 'simulated'?; for another add the table [model.simulatd] with the line "
+        'kind = "openai", and base_url = "URL" where it is not OpenAI\'s'
+    ),
     ("missing_field", "missing_feild"): "unknown effect 'missing_feild'; did you mean 'missing_field'?",
     ('"broken"]', '"brocken"]'): "unknown fault plan 'brocken'; did you mean 'broken'?",
     ('"static"', '"statik"'): "unknown architecture 'statik'; did you mean 'static'?",

@@ -27,6 +27,7 @@ DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
 """How the SQL of a world begins that a record keeps."""
 SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
 """Details that a terminal has room for; the page has all."""
+IDLE = "the agent did nothing: none of its calls changed the world"
 UNKEPT = "its last state is not in the run's texts"
 
 
@@ -42,13 +43,21 @@ class WorldTrace:
     lacking: str
 
     @property
+    def is_idle(self) -> bool:
+        """Whether no call of the agent changed its world."""
+        done = (step for step in self.steps if step.kind == "call" and step.how in ("done", "unheard"))
+        return all(step.title.endswith("(read)") for step in done)
+
+    @property
     def json(self) -> dict[str, Any]:
         """What holds nothing is left out, step by step."""
         steps = [{name: value for name, value in asdict(step).items() if value not in ("", (), None)} for step in self.steps]
-        return {**vars(self), "steps": steps}
+        return {**vars(self), "steps": steps, "is_idle": self.is_idle}
 
     def lines(self) -> Iterator[str]:
         """What happened, for a terminal."""
+        if self.is_idle:
+            yield IDLE
         yield from _damage_told(self)
         yield from _steps_told(self)
 

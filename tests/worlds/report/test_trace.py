@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from bench.report.trial_text import text_of_trial
 from bench.worlds.environment import World
 from bench.worlds.environment.changes import changes, rows_in
 from bench.worlds.environment.database import connect
-from bench.worlds.report.trace import DUMP, Worlds, WorldTrace, texts_of_worlds
+from bench.worlds.report.trace import DUMP, IDLE, Worlds, WorldTrace, texts_of_worlds
 from bench.worlds.runtime.events import WorldEnded
 
 
@@ -138,6 +139,14 @@ def test_a_terminal_shows_a_trial_by_the_names_it_goes_by(run: Run) -> None:
         text_of_trial(run, "lost", [ROOT])
     with pytest.raises(ConfigError, match="no trial goes by"):
         text_of_trial(run, "nobody", [ROOT])
+
+
+def test_a_trial_that_did_nothing_says_so_before_its_damage(run: Run) -> None:
+    acted = traced(run, "state_machine", "none")
+    reads = [step for step in acted.steps if step.kind == "call" and step.title.endswith("(read)")]
+    idle = replace(acted, steps=reads, damage={"lost": 2}, harms=())
+    assert list(idle.lines())[:2] == [IDLE, "damage: lost 2"] and idle.json["is_idle"]
+    assert IDLE not in list(acted.lines()) and not acted.json["is_idle"]
 
 
 def test_the_page_carries_steps_and_no_dumps(run: Run) -> None:
