@@ -58,7 +58,7 @@ class KeptRuns:
         if not self._folder:
             return read()
         path, key = self._folder / f"{_digest(('', os.fsencode(run.absolute())))}.json", self._key(run)
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             kept = json.loads(path.read_bytes())
             if kept["key"] == key:
                 return _with_trials(run, kept["trials"]), str(kept["verdicts"])
