@@ -83,8 +83,9 @@ class KeptRuns:
 
 def _with_trials(folder: Path, trials: Mapping[str, Sequence[Any]]) -> Run:
     """A run of these trials' columns, without any other frame."""
-    empty = pd.DataFrame()
-    return Run(read_manifest(folder), (), frame_of_trials(trials), *[empty] * 5, errors_rerun=0, folder=folder)
+    calls, faults, recoveries, replies, waits = (pd.DataFrame() for _ in range(5))
+    frames = (frame_of_trials(trials), calls, faults, recoveries, replies, waits)
+    return Run(read_manifest(folder), (), *frames, errors_rerun=0, folder=folder)
 
 
 def _digest(*parts: tuple[str, bytes]) -> str:

@@ -45,8 +45,11 @@ def test_without_a_repair_the_architectures_that_solved_most_and_least_are_named
 
 
 def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_the_better(tmp_path: Path) -> None:
-    none, crash = lived(system="busy"), {"by": (CRASH,), "damage": {"doubled": 1}}
-    records = [none, lived("crash", system="busy", **crash), lived("crash", system="idle", by=(CRASH,), outcome="wrong")]
+    records = [
+        lived(system="busy"),
+        lived("crash", system="busy", by=(CRASH,), damage={"doubled": 1}),
+        lived("crash", system="idle", by=(CRASH,), outcome="wrong"),
+    ]
     said = headline(tmp_path / "run", records)
     assert said == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
 
