@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.dialects import response_answers, responses
+from bench.dialects import anthropic_answers, anthropic_messages, response_answers, responses
 from bench.endpoint.dialect import Dialect
 
 DIALECTS = (
@@ -14,5 +14,14 @@ DIALECTS = (
         response_answers.begun,
         response_answers.stream,
         response_answers.stream_begun,
+    ),
+    Dialect(
+        "messages",
+        "/messages",
+        anthropic_messages.chat_of,
+        anthropic_answers.whole,
+        anthropic_answers.begun,
+        anthropic_answers.stream,
+        anthropic_answers.stream_begun,
     ),
 )

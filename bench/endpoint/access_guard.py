@@ -3,7 +3,8 @@ requests there, too, and other users' programs do.
 
     Host              names loopback: a page that had its own name point here (DNS rebinding) says that name
     Origin, Sec-Fetch-Site   are a browser's words, and no agent's: refused
-    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key. Azure's send it as `api-key`
+    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key. Azure's send it as `api-key`,
+                  Anthropic's as `x-api-key`
     Content-Type      is JSON: a page cannot send that elsewhere without asking first
     Content-Encoding  none: a few packed bytes could be gigabytes
 
@@ -121,5 +122,6 @@ def _is_here(host: str) -> bool:
 
 def _tokens_of(request: web.Request) -> list[bytes]:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    tokens = (token if scheme.lower() == "bearer" else "", request.headers.get("api-key", ""))
+    keys = (request.headers.get(name, "") for name in ("api-key", "x-api-key"))
+    tokens = (token if scheme.lower() == "bearer" else "", *keys)
     return [token.strip().encode(errors="surrogateescape") for token in tokens]

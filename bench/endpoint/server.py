@@ -59,7 +59,7 @@ UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
 
-OTHER_APIS = ("/embeddings", "/completions", "/messages", "/images/generations", "/audio/speech")
+OTHER_APIS = ("/embeddings", "/completions", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
 
 
@@ -206,7 +206,8 @@ def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem
     if not why and asks(path):
         why = f": a base_url ends in /v1, as http://{request.host}{names}/v1 does"
     elif not why and path.endswith(OTHER_APIS):
-        why = f": only {' and '.join(DIALECTS.names)} are served; set your client to ask at {CHAT.path}"
+        *others, last = DIALECTS.names
+        why = f": only {', '.join(others)} and {last} are served; set your client to ask at {CHAT.path}"
     return Problem(404, f"nothing is served at {request.method} {request.path}{why}", code="not_found")
 
 

@@ -413,9 +413,12 @@ def test_a_malformed_request_is_refused_and_not_counted(endpoint: Trial, body: b
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("/v1/completions", "only chat completions and responses are served; set your client to ask at /chat/completions"),
+        (
+            "/v1/completions",
+            "only chat completions, responses and messages are served; set your client to ask at /chat/completions",
+        ),
         ("/responses", "a base_url ends in /v1"),
-        ("/gather/v1/embeddings", "only chat completions and responses are served"),
+        ("/gather/v1/embeddings", "only chat completions, responses and messages are served"),
         ("/chat/completions", "a base_url ends in /v1, as http://127.0.0.1:"),
         ("/gather/chat/completions", "/gather/v1 does"),
         *((path, "/v1 does") for path in ("/v1//chat/completions", "//v1/chat/completions", "/v1/chat/completions/")),
@@ -517,3 +520,30 @@ def test_azures_client_asks_with_its_own_header_and_address(endpoint: Trial, giv
             assert answer.choices[0].message.content
 
     assert len(events(endpoint(client), Called)) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_anthropics_messages_are_answered_over_http_to_who_sends_the_key_as_their_clients_do(
+    endpoint: Trial, stream: bool
+) -> None:
+    async def client(endpoint: EndpointSession) -> None:
+        body = {"model": "any", "max_tokens": 500, "system": "Be kind.", "messages": [HELLO], "stream": stream}
+        async with httpx2.AsyncClient(base_url=endpoint.root, trust_env=False) as client:
+            stranger = await client.post("/v1/messages", json=body, headers={"x-api-key": "another"})
+            assert stranger.status_code == 401
+            answer = await client.post("/v1/messages?beta=true", json=body, headers={"x-api-key": endpoint.api_key})
+        assert answer.status_code == 200
+        if stream:
+            events = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+            pieces = [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+            assert ("".join(pieces), events[-1]["type"]) == (ANSWER.text, "message_stop")
+            assert (events[0]["message"]["usage"]["input_tokens"], events[-2]["usage"]["output_tokens"]) == (7, 5)
+        else:
+            [block] = answer.json()["content"]
+            assert (block["text"], answer.json()["stop_reason"]) == (ANSWER.text, "end_turn")
+            assert answer.json()["usage"]["input_tokens"] == 7
+
+    result = endpoint(client, script=[ANSWER])
+    [call] = events(result, Called)
+    assert [message.role for message in call.messages] == ["system", "user"]
+    assert call.usage_in == 7

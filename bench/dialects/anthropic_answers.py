@@ -1,0 +1,106 @@
+"""What goes back over the wire: a reply, written as Anthropic's messages write it, whole and as typed events.
+
+What a provider gave beside what a reply says, such as its reasoning, has no place here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.dialects.anthropic_messages import UNREADABLE
+from bench.endpoint.answers import as_json, pieces_of
+from bench.endpoint.wire import Chat
+from bench.models.base import Reply
+
+STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
+"""Finish reason -> what is said instead of that the turn ended."""
+WireBlock = dict[str, Any]
+
+
+def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+    """The whole answer to request `number`."""
+    [reply] = replies
+    return as_json({**_message(reply, number, asked), "content": _content(reply), **_ending(reply)})
+
+
+def begun(reply: Reply, number: int, asked: Chat) -> bytes:
+    """The first bytes of an answer, up to where this beginning of a reply breaks off: in its text, or before a tool's input."""
+    written = whole([reply], number, asked)
+    if reply.tool_calls:
+        return written[: written.rindex(b'"input":') + len(b'"input":')]
+    last = as_json(reply.text)[:-1]
+    return written[: written.rindex(b'"text":' + last) + len(b'"text":' + last)] if reply.text else written.partition(b"[")[0]
+
+
+def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+    """The same answer as events."""
+    [reply] = replies
+    yield from _opening(reply, number, asked)
+    usage = _usage(reply)
+    yield _event("message_delta", delta=_ending(reply), usage={"output_tokens": usage["output_tokens"]})
+    yield _event("message_stop")
+
+
+def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """The events that carry the beginning of a reply. The block that breaks off is never said to have stopped."""
+    events = list(_opening(reply, number, asked))
+    yield from events[: len(events) - (len(events) > 1)]
+
+
+def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """All events before those that say how the reply ended."""
+    opened = {**_message(reply, number, asked), "content": [], "stop_reason": None, "stop_sequence": None}
+    yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
+    arguments = iter(reply.tool_calls)
+    for index, block in enumerate(_content(reply)):
+        if block["type"] == "text":
+            empty, kind, field, text = {**block, "text": ""}, "text_delta", "text", block["text"]
+        else:
+            empty, kind, field, text = {**block, "input": {}}, "input_json_delta", "partial_json", next(arguments).arguments
+        yield _event("content_block_start", index=index, content_block=empty)
+        for piece in pieces_of(text):
+            yield _event("content_block_delta", index=index, delta={"type": kind, field: piece})
+        yield _event("content_block_stop", index=index)
+
+
+def _event(kind: str, **values: Any) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + as_json({"type": kind, **values}) + b"\n\n"
+
+
+def _message(reply: Reply, number: int, asked: Chat) -> WireBlock:
+    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": asked.model}
+    return {**head, "usage": _usage(reply)}
+
+
+def _content(reply: Reply) -> list[WireBlock]:
+    texts: list[WireBlock] = [{"type": "text", "text": reply.text}] if reply.text else []
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)} for call in reply.tool_calls
+    ]
+    return [*texts, *calls]
+
+
+def _input(arguments: str) -> WireBlock:
+    """A tool's arguments as an object; where they are none, the text stands under the key that Anthropic proposes."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {UNREADABLE: arguments}
+
+
+def _ending(reply: Reply) -> WireBlock:
+    """How it ended. Which sequence stopped it nobody tells."""
+    reason = STOP_REASONS.get(reply.finish) or ("tool_use" if reply.tool_calls else "end_turn")
+    return {"stop_reason": reason, "stop_sequence": None}
+
+
+def _usage(reply: Reply) -> dict[str, int]:
+    """The provider's count, in which what its cache held stands apart; 0 where nobody counted."""
+    if reply.usage is None:
+        return {"input_tokens": 0, "output_tokens": 0}
+    cached = reply.usage.cached or 0
+    counted = {"input_tokens": reply.usage.tokens_in - cached, "output_tokens": reply.usage.tokens_out}
+    return {**counted, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0}

@@ -1,0 +1,194 @@
+"""Anthropic's messages, read: a request to /v1/messages becomes the chat completion that it means.
+
+A client is given the address without its /v1, and sends its key as `x-api-key`. `thinking` and an effort are the experiment's
+to decide, as sampling settings are. `cache_control` changes no reply, and is taken. A tool's result has no `is_error` in a chat
+completion: it is taken, and the result's text must say it. Images, documents, and tools that a provider would run are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from bench.bounds import BoundedTable, Listed
+from bench.endpoint.fields import Restricted, objection, options_among
+from bench.endpoint.messages import text_in
+from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
+from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation
+from bench.models.base import Message
+from bench.models.options import OPTIONS
+from bench.models.tool_calls import ToolCall
+
+UNREADABLE = "INVALID_JSON"
+"""The key under which the arguments of a tool stand that are no JSON object, as Anthropic's documentation has it."""
+NOT_PASSED_ON = frozenset({"thinking", "output_config", "cache_control", "inference_geo"})
+RESTRICTED: Mapping[str, Restricted] = {
+    "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
+    "mcp_servers": Restricted("no tools are called here; leave the field out"),
+    "container": Restricted("no code is run here; leave the field out"),
+}
+BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control", "eager_input_streaming"})
+
+
+class _Block(BaseModel):
+    """What a block has beside its own fields must be empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cache_control: Any = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Block:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+        return self
+
+
+class _TextBlock(_Block):
+    type: Literal["text"]
+    text: str
+
+
+class _ToolUse(_Block):
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(min_length=1)]
+    name: str
+    input: BoundedTable[str, Any]
+
+    @property
+    def arguments(self) -> str:
+        written = self.input.get(UNREADABLE)
+        return written if isinstance(written, str) and len(self.input) == 1 else json.dumps(self.input, ensure_ascii=False)
+
+
+class _ToolResult(_Block):
+    type: Literal["tool_result"]
+    tool_use_id: Annotated[str, Field(min_length=1)]
+    content: Annotated[str | None, BeforeValidator(text_in)] = None
+    is_error: bool | None = None
+
+
+def _kind(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", "")
+    return kind if isinstance(kind, str) else ""
+
+
+ContentBlock = Annotated[
+    Annotated[_TextBlock, Tag("text")] | Annotated[_ToolUse, Tag("tool_use")] | Annotated[_ToolResult, Tag("tool_result")],
+    Discriminator(
+        _kind,
+        custom_error_type="block",
+        custom_error_message="only blocks of type 'text', 'tool_use' and 'tool_result' are taken; images are not served",
+    ),
+]
+
+
+def _blocks(content: object) -> object:
+    """A text is a block of text."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+class _Turn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "assistant"]
+    content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MOST_MESSAGES)]
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Turn:
+        misplaced = "tool_result" if self.role == "assistant" else "tool_use"
+        if any(block.type == misplaced for block in self.content):
+            raise ValueError(f"a message of the {self.role} has no block of type '{misplaced}'")
+        return self
+
+
+class _OutputConfig(BaseModel):
+    """`effort` is taken, and not passed on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    effort: str | None = None
+    format: BoundedTable[str, Any] | None = None
+
+
+class _MessagesBody(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    messages: Listed[_Turn] = Field(min_length=1, max_length=MOST_MESSAGES)
+    system: Annotated[str | None, BeforeValidator(text_in)] = None
+    stream: bool | None = None
+    tools: Listed[BoundedTable[str, Any]] | None = None
+    tool_choice: BoundedTable[str, Any] | None = None
+    stop_sequences: Listed[str] | None = None
+    max_tokens: int | None = None
+    output_config: _OutputConfig | None = None
+
+
+def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
+    """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
+    asked = read_body(body, _MessagesBody)
+    for field, value in (asked.model_extra or {}).items():
+        if field in OPTIONS:
+            refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
+        if why := objection(field, value, RESTRICTED, NOT_PASSED_ON | _MessagesBody.model_fields.keys()):
+            refuse_field(field, why)
+    return Chat(conversation(_messages(asked)), bool(asked.stream), options=options_among(_fields(asked), parameters or {}))
+
+
+def _messages(asked: _MessagesBody) -> Iterator[Message]:
+    """The results of tools in a turn come before its text, as each provider asks for them."""
+    if asked.system:
+        yield Message("system", asked.system)
+    for turn in asked.messages:
+        texts = [block.text for block in turn.content if isinstance(block, _TextBlock)]
+        calls = [ToolCall(block.id, block.name, block.arguments) for block in turn.content if isinstance(block, _ToolUse)]
+        results = [block for block in turn.content if isinstance(block, _ToolResult)]
+        for result in results:
+            yield Message("tool", result.content or "", tool_call_id=result.tool_use_id)
+        if texts or not results:
+            yield Message(turn.role, "\n\n".join(texts), tuple(calls))
+
+
+def _fields(asked: _MessagesBody) -> dict[str, Any]:
+    """The options as a chat completion has them."""
+    choice = asked.tool_choice or {}
+    return {
+        "tools": [_tool(tool, number) for number, tool in enumerate(asked.tools or ())],
+        "tool_choice": _choice(choice) if choice else None,
+        "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
+        "response_format": _response_format(asked.output_config),
+        "stop": asked.stop_sequences,
+        "max_completion_tokens": asked.max_tokens,
+    }
+
+
+def _tool(tool: Mapping[str, Any], number: int) -> dict[str, Any]:
+    if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
+        refuse_field("tools", f"{number}: only tools that the client runs, each with a name and an input_schema, are passed on")
+    if unknown := {name for name, value in tool.items() if value not in (None, [], {}, False)} - BESIDE_A_TOOL:
+        refuse_field("tools", f"{number}: {min(unknown)[:LONGEST_NAME]}: would not be passed on; leave it out")
+    named = {"name": tool.get("name"), "description": tool.get("description"), "strict": tool.get("strict")}
+    given = {name: value for name, value in named.items() if value is not None}
+    return {"type": "function", "function": {**given, "parameters": tool["input_schema"]}}
+
+
+def _choice(choice: Mapping[str, Any]) -> Any:
+    kind = choice.get("type")
+    if kind == "tool":
+        return {"type": "function", "function": {"name": choice.get("name")}}
+    known = {"auto": "auto", "any": "required", "none": "none"}
+    if not isinstance(kind, str) or kind not in known:
+        refuse_field("tool_choice", "give a type: 'auto', 'any', 'none', or 'tool' with its name")
+    return known[kind]
+
+
+def _response_format(wanted: _OutputConfig | None) -> dict[str, Any] | None:
+    if wanted is None or wanted.format is None:
+        return None
+    if wanted.format.get("type") != "json_schema":
+        refuse_field("output_config", "format: only a type 'json_schema', with its schema, is passed on")
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted.format.get("schema")}}
