@@ -15,11 +15,11 @@ from bench.analysis.replies import MALFORMED
 from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, amount_of, by_unit
 from bench.answers.formats import DEFAULT
 from bench.errors import ResultsError
-from bench.render.cells import Cell, Estimate, Rate, RateGap
+from bench.render.cells import Estimate, Rate, RateGap
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of, whisker
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 
 ASIDE = ("answer_format", "response_format", "recording", "cache_from")
 """Parameters in which the same model may differ from one format to another."""
@@ -121,31 +121,27 @@ NOTES = (
     "against json: paired by instance and repetition with the same architecture asked for JSON in words",
     "a simulated model makes no mistake of form: on it a format shows its tokens and nothing else",
 )
-COLUMNS = (
-    *("Scenario", "Fault plan", "Architecture", "Format", "Model", "Solved", "Rejected for form", "Rejected for content"),
-    *("Tokens a trial", "Solved against json", "Tokens against json"),
-)
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(
-                format_arm.scenario,
-                format_arm.plan,
-                format_arm.architecture,
-                format_arm.answer_format,
-                model_label(run, format_arm.model),
-                Rate(format_arm.solved),
-            ),
-            *(Estimate(format_arm.malformed, 2, with_n=True), Estimate(format_arm.objected, 2), Estimate(format_arm.tokens)),
-            RateGap(format_arm.solved_less) if format_arm.solved_less else "–",
-            Estimate(format_arm.tokens_less.difference, with_n=True) if format_arm.tokens_less else "–",
-        )
-        for group in answer_formats(run)
-        for format_arm in group
-    ]
-    yield Table("study-answer_format", "Answer format: solved, rejected and tokens", COLUMNS, tuple(rows), NOTES)
+    columns = (
+        TableColumn[FormatArm]("Scenario", lambda arm: arm.scenario),
+        TableColumn[FormatArm]("Fault plan", lambda arm: arm.plan),
+        TableColumn[FormatArm]("Architecture", lambda arm: arm.architecture),
+        TableColumn[FormatArm]("Format", lambda arm: arm.answer_format),
+        TableColumn[FormatArm]("Model", lambda arm: model_label(run, arm.model)),
+        TableColumn[FormatArm]("Solved", lambda arm: Rate(arm.solved)),
+        TableColumn[FormatArm]("Rejected for form", lambda arm: Estimate(arm.malformed, 2, with_n=True)),
+        TableColumn[FormatArm]("Rejected for content", lambda arm: Estimate(arm.objected, 2)),
+        TableColumn[FormatArm]("Tokens a trial", lambda arm: Estimate(arm.tokens)),
+        TableColumn[FormatArm]("Solved against json", lambda arm: RateGap(arm.solved_less) if arm.solved_less else "–"),
+        TableColumn[FormatArm](
+            "Tokens against json",
+            lambda arm: Estimate(arm.tokens_less.difference, with_n=True) if arm.tokens_less else "–",
+        ),
+    )
+    arms = (arm for group in answer_formats(run) for arm in group)
+    yield table_of("study-answer_format", "Answer format: solved, rejected and tokens", columns, arms, NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

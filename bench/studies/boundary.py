@@ -23,7 +23,7 @@ from bench.experiment.architecture_entry import ArchitectureEntry
 from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.contrasts import MeanContrast, interaction, main_effect
 from bench.worlds.environment.damage import DAMAGES
 
@@ -206,36 +206,33 @@ GAPS = (
 
 def tables(run: Run) -> Iterator[Table]:
     all_ablations = ablations(run)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(effect.scenario, effect.part, effect.level, effect.reference, _cell(effect.damage, 2)),
-            *(_cell(effect.costs[name], digits) for name, digits in COSTS.items()),
-            effect.damage.instances,
-        )
-        for ablation in all_ablations
-        for effect in ablation.effects
-    ]
-    costs = [f"More {name}" for name in COSTS]
+
+    def cost(name: str) -> TableColumn[PartEffect]:
+        return TableColumn(f"More {name}", lambda effect: _cell(effect.costs[name], COSTS[name]))
+
+    columns = (
+        TableColumn[PartEffect]("Scenario", lambda effect: effect.scenario),
+        TableColumn[PartEffect]("Part", lambda effect: effect.part),
+        TableColumn[PartEffect]("At", lambda effect: effect.level),
+        TableColumn[PartEffect]("In the place of", lambda effect: effect.reference),
+        TableColumn[PartEffect]("More damage", lambda effect: _cell(effect.damage, 2)),
+        *map(cost, COSTS),
+        TableColumn[PartEffect]("Instances", lambda effect: effect.damage.instances),
+    )
     sizes = [f"{each.scenario}: {each.trials} trials in {each.cells} cells" for each in all_ablations]
-    yield Table(
-        name="study-boundary",
-        title="The boundary, taken apart: what each part carries, and what it costs (SIMULATED)",
-        columns=("Scenario", "Part", "At", "In the place of", "More damage", *costs, "Instances"),
-        rows=tuple(rows),
-        notes=(*NOTES, *_learned(run), *sizes),
+    title = "The boundary, taken apart: what each part carries, and what it costs (SIMULATED)"
+    effects = (effect for ablation in all_ablations for effect in ablation.effects)
+    yield table_of("study-boundary", title, columns, effects, (*NOTES, *_learned(run), *sizes))
+    of_two = (
+        TableColumn[Interaction]("Scenario", lambda two: two.scenario),
+        TableColumn[Interaction]("Parts", lambda two: " and ".join(two.parts)),
+        TableColumn[Interaction]("At", lambda two: " and ".join(two.levels)),
+        TableColumn[Interaction]("More damage than the sum", lambda two: _cell(two.damage, 2)),
+        TableColumn[Interaction]("Instances", lambda two: two.damage.instances),
     )
-    together: list[tuple[Cell, ...]] = [
-        (two.scenario, " and ".join(two.parts), " and ".join(two.levels), _cell(two.damage, 2), two.damage.instances)
-        for ablation in all_ablations
-        for two in ablation.interactions[:SHOWN_INTERACTIONS]
-    ]
-    yield Table(
-        name="study-boundary-interactions",
-        title="The boundary, taken apart: the largest interactions (SIMULATED)",
-        columns=("Scenario", "Parts", "At", "More damage than the sum", "Instances"),
-        rows=tuple(together),
-        notes=TOGETHER,
-    )
+    together = (two for ablation in all_ablations for two in ablation.interactions[:SHOWN_INTERACTIONS])
+    title = "The boundary, taken apart: the largest interactions (SIMULATED)"
+    yield table_of("study-boundary-interactions", title, of_two, together, TOGETHER)
     if table := _gaps(run):
         yield table
 

@@ -9,11 +9,11 @@ from bench.analysis.arms import Arm, Arms, Condition, arms_of
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean, by_unit, mean_of
 from bench.errors import ResultsError
-from bench.render.cells import Cell, Estimate
+from bench.render.cells import Estimate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
 from bench.render.marks import joined, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 
@@ -92,21 +92,18 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(growth.pack, model_label(run, growth.model), growth.plan, growth.architecture),
-            "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in growth.sizes),
-            Estimate(growth.slope, 3, with_n=True),
-        )
-        for growth in context(run)
-    ]
-    yield Table(
-        name="study-context",
-        title="Context: retry tokens by document tokens",
-        columns=("Pack", "Model", "Fault plan", "Architecture", "Retry tokens by tokens of all documents", "Slope"),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[Growth]("Pack", lambda growth: growth.pack),
+        TableColumn[Growth]("Model", lambda growth: model_label(run, growth.model)),
+        TableColumn[Growth]("Fault plan", lambda growth: growth.plan),
+        TableColumn[Growth]("Architecture", lambda growth: growth.architecture),
+        TableColumn[Growth](
+            "Retry tokens by tokens of all documents",
+            lambda growth: "; ".join(f"{tokens}: {Estimate(arm.mean('retry_tokens')).text()}" for tokens, arm in growth.sizes),
+        ),
+        TableColumn[Growth]("Slope", lambda growth: Estimate(growth.slope, 3, with_n=True)),
     )
+    yield table_of("study-context", "Context: retry tokens by document tokens", columns, context(run), NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

@@ -13,11 +13,11 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Mean
 from bench.errors import ResultsError
 from bench.experiment.plan_entries import FaultEntry
-from bench.render.cells import Cell, Estimate, Rate
+from bench.render.cells import Estimate, Rate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug, trials_in
 from bench.render.marks import joined, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.context import slope_of
 from bench.studies.plans import single_faults
@@ -163,39 +163,36 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _positions_table(run: Run, arms: Sequence[StruckArm]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(arm.scenario, model_label(run, arm.model), f"{arm.position} of {arm.length}", arm.subtask),
-            *("–" if arm.ahead is None else arm.ahead, arm.architecture),
-            *(Estimate(arm.retry_tokens, with_n=True), Rate(arm.arm.solved())),
-        )
-        for arm in arms
-    ]
-    return Table(
-        name="study-depth",
-        title="Depth: retry tokens by where in the pipeline the failure strikes",
-        columns=("Scenario", "Model", "Position", "Subtask", "To the checkpoint", "Architecture", "Retry tokens", "Solved"),
-        rows=tuple(rows),
-        notes=POSITION_NOTES,
+    columns = (
+        TableColumn[StruckArm]("Scenario", lambda arm: arm.scenario),
+        TableColumn[StruckArm]("Model", lambda arm: model_label(run, arm.model)),
+        TableColumn[StruckArm]("Position", lambda arm: f"{arm.position} of {arm.length}"),
+        TableColumn[StruckArm]("Subtask", lambda arm: arm.subtask),
+        TableColumn[StruckArm]("To the checkpoint", lambda arm: "–" if arm.ahead is None else arm.ahead),
+        TableColumn[StruckArm]("Architecture", lambda arm: arm.architecture),
+        TableColumn[StruckArm]("Retry tokens", lambda arm: Estimate(arm.retry_tokens, with_n=True)),
+        TableColumn[StruckArm]("Solved", lambda arm: Rate(arm.arm.solved())),
     )
+    title = "Depth: retry tokens by where in the pipeline the failure strikes"
+    return table_of("study-depth", title, columns, arms, POSITION_NOTES)
 
 
 def _lengths_table(run: Run, all_series: Sequence[LengthSeries]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(series.pack, model_label(run, series.model), series.end, series.architecture),
-            "; ".join(f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in series.lengths),
-            Estimate(series.slope, 1, with_n=True),
-        )
-        for series in all_series
-    ]
-    return Table(
-        name="study-depth-length",
-        title="Depth: retry tokens by the length of the pipeline",
-        columns=("Pack", "Model", "Struck subtask", "Architecture", "Retry tokens by number of subtasks", "Slope"),
-        rows=tuple(rows),
-        notes=LENGTH_NOTES,
+    columns = (
+        TableColumn[LengthSeries]("Pack", lambda series: series.pack),
+        TableColumn[LengthSeries]("Model", lambda series: model_label(run, series.model)),
+        TableColumn[LengthSeries]("Struck subtask", lambda series: series.end),
+        TableColumn[LengthSeries]("Architecture", lambda series: series.architecture),
+        TableColumn[LengthSeries](
+            "Retry tokens by number of subtasks",
+            lambda series: "; ".join(
+                f"{length}: {Estimate(arm.mean('retry_tokens')).text()}" for length, arm in series.lengths
+            ),
+        ),
+        TableColumn[LengthSeries]("Slope", lambda series: Estimate(series.slope, 1, with_n=True)),
     )
+    title = "Depth: retry tokens by the length of the pipeline"
+    return table_of("study-depth-length", title, columns, all_series, LENGTH_NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

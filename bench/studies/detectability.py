@@ -13,10 +13,10 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share
 from bench.errors import ResultsError
 from bench.experiment.plan_entries import FaultEntry
-from bench.render.cells import Cell, Rate
+from bench.render.cells import Rate
 from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
 
@@ -114,20 +114,20 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(detection.scenario, model_label(run, detection.model), detection.plan, detection.fault, detection.architecture),
-            *(Rate(detection.noticed), *(Rate(detection.ends[end]) for end in ENDS)),
-        )
-        for detection in detectability(run)
-    ]
-    yield Table(
-        name="study-detectability",
-        title="Detectability: what becomes of a fault, from easily seen to plausible",
-        columns=("Scenario", "Model", "Fault plan", "Fault", "Architecture", "Noticed", *(end.capitalize() for end in ENDS)),
-        rows=tuple(rows),
-        notes=NOTES,
+    def ended(end: str) -> TableColumn[Detection]:
+        return TableColumn(end.capitalize(), lambda detection: Rate(detection.ends[end]))
+
+    columns = (
+        TableColumn[Detection]("Scenario", lambda detection: detection.scenario),
+        TableColumn[Detection]("Model", lambda detection: model_label(run, detection.model)),
+        TableColumn[Detection]("Fault plan", lambda detection: detection.plan),
+        TableColumn[Detection]("Fault", lambda detection: detection.fault),
+        TableColumn[Detection]("Architecture", lambda detection: detection.architecture),
+        TableColumn[Detection]("Noticed", lambda detection: Rate(detection.noticed)),
+        *map(ended, ENDS),
     )
+    title = "Detectability: what becomes of a fault, from easily seen to plausible"
+    yield table_of("study-detectability", title, columns, detectability(run), NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

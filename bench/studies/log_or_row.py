@@ -18,7 +18,7 @@ from bench.errors import ResultsError
 from bench.render.cells import BoundedNumber, Cell, Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
 from bench.worlds.environment.damage import DAMAGES
@@ -95,22 +95,18 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(each.scenario, model_label(run, each.model), each.plan.replace("_", " "), each.form),
-            *("–" if mean is None else Number(mean, 2) for mean in (each.log, each.row)),
-            _cell(each.difference),
-            each.difference.instances,
-        )
-        for each in comparisons(run)
-    ]
-    yield Table(
-        name="study-log-or-row",
-        title="Event log or state machine: damaged effects of a trial",
-        columns=("Scenario", "Model", "Fault plan", "Form", "Event log", "State machine", "More with the log", "Instances"),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[LogOrRow]("Scenario", lambda pair: pair.scenario),
+        TableColumn[LogOrRow]("Model", lambda pair: model_label(run, pair.model)),
+        TableColumn[LogOrRow]("Fault plan", lambda pair: pair.plan.replace("_", " ")),
+        TableColumn[LogOrRow]("Form", lambda pair: pair.form),
+        TableColumn[LogOrRow]("Event log", lambda pair: "–" if pair.log is None else Number(pair.log, 2)),
+        TableColumn[LogOrRow]("State machine", lambda pair: "–" if pair.row is None else Number(pair.row, 2)),
+        TableColumn[LogOrRow]("More with the log", lambda pair: _cell(pair.difference)),
+        TableColumn[LogOrRow]("Instances", lambda pair: pair.difference.instances),
     )
+    title = "Event log or state machine: damaged effects of a trial"
+    yield table_of("study-log-or-row", title, columns, comparisons(run), NOTES)
 
 
 def _cell(contrast: MeanContrast) -> Cell:

@@ -22,11 +22,11 @@ from bench.analysis.statistics import (
     share_by_instance,
 )
 from bench.errors import ResultsError
-from bench.render.cells import Cell, Estimate, Rate, RateGap
+from bench.render.cells import Estimate, Rate, RateGap
 from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import whisker
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 UNTOLD = "none"
@@ -147,31 +147,28 @@ NOTES = (
     "both came to a repair, tokens with Student's 95% interval",
     "a simulated model reads no reason: on it the setting shows its price and nothing else",
 )
-COLUMNS = (
-    *("Scenario", "Model", "Fault plan", "Variant", "Repair prompt", "First repair accepted", "Against none"),
-    *("Its prompt's tokens", "Retry tokens a trial", "Retry tokens against none", "Solved"),
-)
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(
-                variant.scenario,
-                model_label(run, variant.model),
-                variant.plan,
-                f"{variant.architecture} ({variant.base})",
-                variant.setting,
-                Rate(variant.accepted),
-            ),
-            RateGap(variant.accepted_less) if variant.accepted_less else "–",
-            *(Estimate(variant.prompt_tokens, with_n=True), Estimate(variant.retry_tokens, with_n=True)),
-            Estimate(variant.retry_less.difference, with_n=True) if variant.retry_less else "–",
-            Rate(variant.arm.solved()),
-        )
-        for variant in repair(run)
-    ]
-    yield Table("study-repair", "Repair: what telling the reason of a rejection buys", COLUMNS, tuple(rows), NOTES)
+    columns = (
+        TableColumn[RepairVariant]("Scenario", lambda variant: variant.scenario),
+        TableColumn[RepairVariant]("Model", lambda variant: model_label(run, variant.model)),
+        TableColumn[RepairVariant]("Fault plan", lambda variant: variant.plan),
+        TableColumn[RepairVariant]("Variant", lambda variant: f"{variant.architecture} ({variant.base})"),
+        TableColumn[RepairVariant]("Repair prompt", lambda variant: variant.setting),
+        TableColumn[RepairVariant]("First repair accepted", lambda variant: Rate(variant.accepted)),
+        TableColumn[RepairVariant](
+            "Against none", lambda variant: RateGap(variant.accepted_less) if variant.accepted_less else "–"
+        ),
+        TableColumn[RepairVariant]("Its prompt's tokens", lambda variant: Estimate(variant.prompt_tokens, with_n=True)),
+        TableColumn[RepairVariant]("Retry tokens a trial", lambda variant: Estimate(variant.retry_tokens, with_n=True)),
+        TableColumn[RepairVariant](
+            "Retry tokens against none",
+            lambda variant: Estimate(variant.retry_less.difference, with_n=True) if variant.retry_less else "–",
+        ),
+        TableColumn[RepairVariant]("Solved", lambda variant: Rate(variant.arm.solved())),
+    )
+    yield table_of("study-repair", "Repair: what telling the reason of a rejection buys", columns, repair(run), NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

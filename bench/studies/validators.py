@@ -16,9 +16,9 @@ from bench.analysis.statistics import Share, share_of
 from bench.bounds import Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
-from bench.render.cells import Cell, Rate
+from bench.render.cells import Rate
 from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.mutants import Mutants, Survivor, mutants_of
 from bench.wording import first_violation
 
@@ -44,6 +44,10 @@ class Score:
     dangerous: Share
     too_weak: int
     survivors: tuple[Survivor, ...]
+
+
+ScoredSurvivor = tuple[Score, Survivor]
+"""A survivor beside the score of its subtask and effect."""
 
 
 _KEPT = TypeAdapter(Listed[Mutants])
@@ -98,47 +102,39 @@ NOTES = (
 
 def tables(run: Run) -> Iterator[Table]:
     scores = mutation_scores(run)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(
-                score.scenario,
-                score.subtask,
-                score.effect,
-                Rate(score.caught),
-                score.unreadable,
-                score.by_schema,
-                score.by_check,
-            ),
-            *(score.too_weak, Rate(score.dangerous)),
-        )
-        for score in scores
-    ]
-    yield Table(
-        name="study-validators",
-        title="Validators: corrupted outputs caught, by subtask and effect",
-        columns=("Scenario", "Subtask", "Effect", "Caught", "Unreadable", "Schema", "Check", "Too weak", "Dangerous"),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[Score]("Scenario", lambda score: score.scenario),
+        TableColumn[Score]("Subtask", lambda score: score.subtask),
+        TableColumn[Score]("Effect", lambda score: score.effect),
+        TableColumn[Score]("Caught", lambda score: Rate(score.caught)),
+        TableColumn[Score]("Unreadable", lambda score: score.unreadable),
+        TableColumn[Score]("Schema", lambda score: score.by_schema),
+        TableColumn[Score]("Check", lambda score: score.by_check),
+        TableColumn[Score]("Too weak", lambda score: score.too_weak),
+        TableColumn[Score]("Dangerous", lambda score: Rate(score.dangerous)),
     )
+    title = "Validators: corrupted outputs caught, by subtask and effect"
+    yield table_of("study-validators", title, columns, scores, NOTES)
     yield _survivors(scores)
 
 
 def _survivors(scores: Sequence[Score]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(score.scenario, score.subtask, score.effect, mutant.times, mutant.change),
-            *(mutant.too_weak or "no", "right" if mutant.harmless else "wrong"),
-        )
+    columns = (
+        TableColumn[ScoredSurvivor]("Scenario", lambda row: row[0].scenario),
+        TableColumn[ScoredSurvivor]("Subtask", lambda row: row[0].subtask),
+        TableColumn[ScoredSurvivor]("Effect", lambda row: row[0].effect),
+        TableColumn[ScoredSurvivor]("Times drawn", lambda row: row[1].times),
+        TableColumn[ScoredSurvivor]("What it changes", lambda row: row[1].change),
+        TableColumn[ScoredSurvivor]("Too weak", lambda row: row[1].too_weak or "no"),
+        TableColumn[ScoredSurvivor]("Answer with it is graded", lambda row: "right" if row[1].harmless else "wrong"),
+    )
+    survivors = (
+        (score, mutant)
         for score in scores
         for mutant in sorted(score.survivors, key=lambda mutant: (mutant.harmless, -mutant.times, mutant.change))
-    ]
-    return Table(
-        name="study-validators-survivors",
-        title="Validators: the surviving mutants",
-        columns=("Scenario", "Subtask", "Effect", "Times drawn", "What it changes", "Too weak", "Answer with it is graded"),
-        rows=tuple(rows),
-        notes=("accepted by schema and checks; the dangerous ones of each subtask and effect first",),
     )
+    notes = ("accepted by schema and checks; the dangerous ones of each subtask and effect first",)
+    return table_of("study-validators-survivors", "Validators: the surviving mutants", columns, survivors, notes)
 
 
 def pictures(run: Run) -> Iterator[Picture]:
