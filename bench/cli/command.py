@@ -28,6 +28,7 @@ GROUPS = {
         "import",
     ),
     "Your own agent": ("serve", "scorecard"),
+    "Code that agents change": ("code",),
     "Packs and this machine": ("list", "check", "new", "doctor"),
 }
 """The commands by what they are for; any other stands under "More"."""

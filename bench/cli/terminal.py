@@ -26,13 +26,15 @@ class Terminal(Console):
         super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
 
     def show(self, table: Table) -> None:
-        """Print a table; where the terminal is narrower than its longest words, in longer lines."""
-        needed = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
-        if needed <= self.width:
+        """Print a table; where the terminal is narrower than its longest words, in longer lines. A pipe or a file gets each row
+        in one line."""
+        least = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
+        needed = least + len(table.columns)  # rich leaves out the space behind each
+        if self.is_terminal and needed <= self.width:
             self.print(table)
             return
         wider = Terminal()
-        wider.file, wider.width = self.file, needed
+        wider.file, wider.width = self.file, needed if self.is_terminal else LONGEST_LINE
         wider.print(table)
 
     def render_str(self, text: str, **options: Any) -> Text:

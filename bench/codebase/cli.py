@@ -11,7 +11,7 @@ import typer
 from bench.codebase.patches import Patch
 from bench.codebase.state import ExecutionState
 
-app = typer.Typer(help="What a patch of code invalidates, and what must run again.", no_args_is_help=True)
+app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
 HERE = Path()
 WORDS = {"body": "the function {}", "skeleton": "the outside of functions in {}", "name": "where module {} is found"}

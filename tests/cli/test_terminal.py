@@ -10,9 +10,11 @@ from rich.table import Table
 from bench.cli.terminal import Terminal
 
 
-@pytest.mark.parametrize("columns", [1, 20, 200])
-def test_no_word_of_a_table_is_cut(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("columns", [1, 20, 45, 46, 47, 48, 49, 50, 200])
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_no_word_of_a_table_is_cut(columns: int, is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("FORCE_COLOR", "1" if is_terminal else "")
     terminal, written = Terminal(), io.StringIO()
     terminal.file = written
     table = Table("scenario", "architecture", "tokens")
@@ -20,3 +22,14 @@ def test_no_word_of_a_table_is_cut(columns: int, monkeypatch: pytest.MonkeyPatch
     terminal.show(table)
     assert all(word in written.getvalue() for word in ("scenario", "contract_renewal", "runtime_structured", "1,234,567"))
     assert "…" not in written.getvalue()
+
+
+def test_a_pipe_gets_each_row_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    terminal, written = Terminal(), io.StringIO()
+    terminal.file = written
+    table = Table(box=None)
+    table.add_column("run", overflow="fold")
+    table.add_row("a-name-that-is-longer-than-the-terminal")
+    terminal.show(table)
+    assert "a-name-that-is-longer-than-the-terminal" in written.getvalue()
