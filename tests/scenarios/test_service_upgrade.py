@@ -21,6 +21,7 @@ from bench.runtime.prompt import render
 from bench.scenario import as_document
 from bench.tokens import count_tokens
 from bench.worlds.environment import Environment, World
+from bench.worlds.runtime.events import ToolCalled
 from scenarios.service_upgrade.course import follow
 from scenarios.service_upgrade.expected import base_files
 from scenarios.service_upgrade.keep import CASES, trees
@@ -226,3 +227,18 @@ def test_patterns_with_their_remedies_solve_each_kind_of_case_and_bare_ones_ask_
     results = run_all(matrix_of(f"service_upgrade/{instance}", architectures=names, architecture=REMEDIED, max_attempts=1))
     outcomes = {result.record.architecture: result.record.outcome for result in results}
     assert outcomes == {"bare_agent": "wrong", **dict.fromkeys(REMEDIED, "solved")}
+
+
+def test_a_bare_state_machine_that_dies_between_migration_and_canary_migrates_again() -> None:
+    """Its state `deploy` has two effects, and is left after both."""
+    plan = [{"point": "process", "effect": "before", "tool": "start_canary", "attempts": [1]}]
+    matrix = matrix_of(
+        f"service_upgrade/{PUSHED}", plans={"before_canary": plan}, architectures=["state_machine"], max_attempts=1
+    )
+    [result] = [result for result in run_all(matrix) if result.record.plan == "before_canary"]
+    calls = [event for event in result.record.events if isinstance(event, ToolCalled)]
+    deploying = [(call.tool, call.life, call.outcome) for call in calls if call.tool in ("migrate", "start_canary")]
+    assert deploying == [
+        *(("migrate", 1, "done"), ("migrate", 2, "done")),
+        ("start_canary", 2, "done"),
+    ]
