@@ -20,7 +20,7 @@ from bench.analysis.frames import Run
 from bench.architectures.form import STRENGTHS, Commit, Signal
 from bench.errors import ResultsError
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.render.cells import BoundedNumber, Cell
+from bench.render.cells import BoundedNumber
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import slug
 from bench.render.table import Table, TableColumn, table_of
@@ -248,17 +248,18 @@ def _gaps(run: Run) -> Table | None:
     measured = gaps(run)
     if not measured:
         return None
-    rates = list(measured[0].by_rate)
-    rows: list[tuple[Cell, ...]] = [
-        (gap.scenario, gap.part, *(_cell(gap.by_rate[rate], 2) for rate in rates), _cell(gap.grows, 2)) for gap in measured
-    ]
-    return Table(
-        name="study-boundary-gaps",
-        title="Does the boundary matter more where the proposer errs less? (SIMULATED)",
-        columns=("Scenario", "Part", *(f"Gap at error rate {rate:g}" for rate in rates), "Grows by"),
-        rows=tuple(rows),
-        notes=GAPS,
+
+    def at(rate: float) -> TableColumn[Gap]:
+        return TableColumn(f"Gap at error rate {rate:g}", lambda gap: _cell(gap.by_rate[rate], 2))
+
+    columns = (
+        TableColumn[Gap]("Scenario", lambda gap: gap.scenario),
+        TableColumn[Gap]("Part", lambda gap: gap.part),
+        *map(at, measured[0].by_rate),
+        TableColumn[Gap]("Grows by", lambda gap: _cell(gap.grows, 2)),
     )
+    title = "Does the boundary matter more where the proposer errs less? (SIMULATED)"
+    return table_of("study-boundary-gaps", title, columns, measured, GAPS)
 
 
 def _cell(contrast: MeanContrast, digits: int) -> BoundedNumber:

@@ -26,7 +26,7 @@ from bench.render.cells import NOTHING, BoundedNumber, Cell
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 MIXED = "mixed"
@@ -122,29 +122,23 @@ SIMULATED_NOTE = (
 def tables(run: Run) -> Iterator[Table]:
     points = surface(run)
     ks = _shown(points)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(
-                point.task,
-                model_label(run, point.model),
-                point.architecture,
-                point.epsilon,
-                point.kind or "none",
-                f"{point.intensity:g}",
-            ),
-            *(_cell(point, k) for k in ks),
-            f"{point.instances} × {point.repetitions}",
-        )
-        for point in points
-    ]
-    simulated = any(run.is_simulated(point.model) for point in points)
-    yield Table(
-        name="study-reliability-surface",
-        title="The reliability surface R(k, ε, λ)",
-        columns=("Scenario", "Model", "Architecture", "ε", "Fault", "λ", *(f"pass^{k}" for k in ks), "Instances × repetitions"),
-        rows=tuple(rows),
-        notes=(*NOTES, SIMULATED_NOTE) if simulated else NOTES,
+
+    def passed(k: int) -> TableColumn[SurfacePoint]:
+        return TableColumn(f"pass^{k}", lambda point: _cell(point, k))
+
+    columns = (
+        TableColumn[SurfacePoint]("Scenario", lambda point: point.task),
+        TableColumn[SurfacePoint]("Model", lambda point: model_label(run, point.model)),
+        TableColumn[SurfacePoint]("Architecture", lambda point: point.architecture),
+        TableColumn[SurfacePoint]("ε", lambda point: point.epsilon),
+        TableColumn[SurfacePoint]("Fault", lambda point: point.kind or "none"),
+        TableColumn[SurfacePoint]("λ", lambda point: f"{point.intensity:g}"),
+        *map(passed, ks),
+        TableColumn[SurfacePoint]("Instances × repetitions", lambda point: f"{point.instances} × {point.repetitions}"),
     )
+    simulated = any(run.is_simulated(point.model) for point in points)
+    notes = (*NOTES, SIMULATED_NOTE) if simulated else NOTES
+    yield table_of("study-reliability-surface", "The reliability surface R(k, ε, λ)", columns, points, notes)
     yield _strongest(run, points, ks)
 
 

@@ -18,7 +18,7 @@ from bench.render.cells import Rate
 from bench.render.drawing import PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import bounded, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.worlds.bank import repairs
 
@@ -71,20 +71,15 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows = (
-        (
-            *(heard.scenario, model_label(run, heard.model), heard.judgment or "all", heard.signal),
-            *(Rate(heard.accepted), Rate(heard.right)),
-        )
-        for heard in replies(run)
+    columns = (
+        TableColumn[Heard]("Scenario", lambda heard: heard.scenario),
+        TableColumn[Heard]("Model", lambda heard: model_label(run, heard.model)),
+        TableColumn[Heard]("Judgment", lambda heard: heard.judgment or "all"),
+        TableColumn[Heard]("Told", lambda heard: heard.signal),
+        TableColumn[Heard]("Accepted", lambda heard: Rate(heard.accepted)),
+        TableColumn[Heard]("Right", lambda heard: Rate(heard.right)),
     )
-    yield Table(
-        name="study-repair-bank",
-        title="Replies to a rejection",
-        columns=("Scenario", "Model", "Judgment", "Told", "Accepted", "Right"),
-        rows=tuple(rows),
-        notes=NOTES,
-    )
+    yield table_of("study-repair-bank", "Replies to a rejection", columns, replies(run), NOTES)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

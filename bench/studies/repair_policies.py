@@ -18,10 +18,10 @@ from bench.analysis.merge import records_of
 from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
 from bench.errors import ResultsError
 from bench.experiment.record import TrialRecord, latest
-from bench.render.cells import Cell, Estimate
+from bench.render.cells import Estimate
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.runtime.events import Answered, Called, Committed, Event, Judged
 from bench.studies.by_model import by_model
 
@@ -156,6 +156,10 @@ class Failures:
     paid: Mean
 
 
+PolicyOfFailures = tuple[Failures, PolicyPrice]
+"""A policy's price beside the failures that it is priced on."""
+
+
 def policies(run: Run) -> list[Failures]:
     """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
 
@@ -227,29 +231,19 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = []
-    for failures in policies(run):
-        place = (
-            failures.scenario,
-            model_label(run, failures.model),
-            failures.architecture,
-            f"{failures.failures} of {failures.trials}",
-        )
-        for priced in failures.priced:
-            price = Estimate(priced.mean)
-            rows.append(
-                (*place, priced.policy, price, _ratio(priced.to_least), Estimate(failures.standing, 1), Estimate(failures.paid))
-            )
-    yield Table(
-        name="study-repair_policies",
-        title="Policies priced on the same failures, tokens",
-        columns=(
-            *("Scenario", "Model", "Architecture", "Trials with a failure", "Policy", "Price", "By the least"),
-            *("Outputs standing on it", "Paid"),
-        ),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[PolicyOfFailures]("Scenario", lambda row: row[0].scenario),
+        TableColumn[PolicyOfFailures]("Model", lambda row: model_label(run, row[0].model)),
+        TableColumn[PolicyOfFailures]("Architecture", lambda row: row[0].architecture),
+        TableColumn[PolicyOfFailures]("Trials with a failure", lambda row: f"{row[0].failures} of {row[0].trials}"),
+        TableColumn[PolicyOfFailures]("Policy", lambda row: row[1].policy),
+        TableColumn[PolicyOfFailures]("Price", lambda row: Estimate(row[1].mean)),
+        TableColumn[PolicyOfFailures]("By the least", lambda row: _ratio(row[1].to_least)),
+        TableColumn[PolicyOfFailures]("Outputs standing on it", lambda row: Estimate(row[0].standing, 1)),
+        TableColumn[PolicyOfFailures]("Paid", lambda row: Estimate(row[0].paid)),
     )
+    rows = ((failures, priced) for failures in policies(run) for priced in failures.priced)
+    yield table_of("study-repair_policies", "Policies priced on the same failures, tokens", columns, rows, NOTES)
 
 
 def _ratio(ratio: Ratio) -> str:

@@ -32,7 +32,7 @@ from bench.packs.equivalents import task_of
 from bench.render.cells import BoundedNumber, Cell, Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.runtime.events import of_kind
 from bench.studies.contrasts import MeanContrast, contrast_of
 from bench.worlds.bank import banked
@@ -260,21 +260,20 @@ def _name(form: str, sides: ComparedSides) -> Sequence[str]:
 
 def tables(run: Run) -> Iterator[Table]:
     measured, sides = divergences(run), sides_of(run)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(each.form, each.boundary, each.place or "all"),
-            *map(_cell, (each.between, each.within, each.beyond)),
-            *(each.events, each.beyond.instances, Number(each.first, 1)),
-        )
-        for each in measured
-    ]
-    yield Table(
-        name="-".join(_name(measured[0].form if measured else "none", sides)),
-        title=f"Replay divergence of {_compared(run, sides)}",
-        columns=("Form", "Boundary", "Judgment", "Between", "Within", "Beyond", "Events", "Instances", "First"),
-        rows=tuple(rows),
-        notes=_notes(sides.noun),
+    columns = (
+        TableColumn[Divergence]("Form", lambda row: row.form),
+        TableColumn[Divergence]("Boundary", lambda row: row.boundary),
+        TableColumn[Divergence]("Judgment", lambda row: row.place or "all"),
+        TableColumn[Divergence]("Between", lambda row: _cell(row.between)),
+        TableColumn[Divergence]("Within", lambda row: _cell(row.within)),
+        TableColumn[Divergence]("Beyond", lambda row: _cell(row.beyond)),
+        TableColumn[Divergence]("Events", lambda row: row.events),
+        TableColumn[Divergence]("Instances", lambda row: row.beyond.instances),
+        TableColumn[Divergence]("First", lambda row: Number(row.first, 1)),
     )
+    name = "-".join(_name(measured[0].form if measured else "none", sides))
+    title = f"Replay divergence of {_compared(run, sides)}"
+    yield table_of(name, title, columns, measured, _notes(sides.noun))
 
 
 def _cell(contrast: MeanContrast | None) -> Cell:
