@@ -10,7 +10,10 @@ from bench.experiment.history import LiveSeconds
 
 def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
     """(model, its live seconds by arm), in the config's order; none of a model whose seconds nobody lived through."""
-    lived = [arm for part in run.recorded for arm in (*_live_rows(part), *_recorded(part))]
+    lived: list[tuple[str, LiveSeconds]] = []
+    for part in run.recorded:
+        lived += _live_rows(part)
+        lived += ((model, arm) for model, history in part.manifest.recordings.items() for arm in history.live_seconds)
     orders = [run.names(column) for column in ("scenario", "model", "plan", "architecture")]
 
     def place(of: tuple[str, LiveSeconds]) -> list[int]:
@@ -28,11 +31,6 @@ def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
         model, scenario, architecture, plan = map(str, place)
         seconds = list(zip(group["latency_seconds"].tolist(), group["framework_seconds"].tolist(), strict=True))
         yield model, LiveSeconds.of(scenario, architecture, plan, seconds)
-
-
-def _recorded(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
-    for model, history in run.manifest.recordings.items():
-        yield from ((model, seconds) for seconds in history.live_seconds)
 
 
 def shares_by(lived: Sequence[tuple[str, LiveSeconds]]) -> Mapping[str, tuple[float, float]]:

@@ -46,7 +46,7 @@ class TrialPlace(NamedTuple):
 
     @property
     def arm(self) -> tuple[str, str, str, str]:
-        return (self.scenario, self.model, self.plan, self.architecture)
+        return self.scenario, self.model, self.plan, self.architecture
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,9 @@ def _print_architectures(out: Terminal) -> None:
     for head, parts in headed.items():
         out.print(head)
         for part in parts:
-            out.print(f"  {part.name}{_comes_with(part)}{_forms(part)}")
+            needs = f"  needs .[{part.extra}]" if part.extra else ""
+            package = f"  from {part.package}" if part.package else ""
+            out.print(f"  {part.name}{needs}{package}{_forms(part)}")
             for limit in part.limits:
                 out.print(f"    - {limit}")
 
@@ -81,11 +83,6 @@ def _forms(part: ArchitecturePart) -> str:
         *([f"after {part.lineage}"] if part.lineage else []),
     )
     return f"  ({'; '.join(line)})" if line else ""
-
-
-def _comes_with(part: Part) -> str:
-    """What a part needs that is not here with us, and which package it is from."""
-    return (f"  needs .[{part.extra}]" if part.extra else "") + (f"  from {part.package}" if part.package else "")
 
 
 def _named(parts: Iterable[Part]) -> str:

@@ -155,10 +155,6 @@ class Denominators:
     as_failures: Share
     best: Share
 
-    @property
-    def worst(self) -> Share:
-        return self.as_failures
-
 
 def ranking_depends(first: Denominators, second: Denominators) -> bool:
     """Does it depend on the errors which of two arms has the higher rate?
@@ -170,8 +166,8 @@ def ranking_depends(first: Denominators, second: Denominators) -> bool:
         (first.left_out, second.left_out),
         (first.as_failures, second.as_failures),
         (first.best, second.best),
-        (first.worst, second.best),
-        (first.best, second.worst),
+        (first.as_failures, second.best),
+        (first.best, second.as_failures),
     )
     return len({_order(way, other) for way, other in ways}) > 1
 
