@@ -10,7 +10,11 @@ import ast
 import json
 import sys
 from collections.abc import Mapping
-from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -31,26 +35,41 @@ def main(job: dict[str, Any]) -> dict[str, Any]:
     modules = {path: parse(text.encode()) for path, text in files.items()}
     imports = {path: imported_by(path, text, files) for path, text in files.items()}
     versions = {path: {"skeleton": module.skeleton, "bodies": module.bodies} for path, module in modules.items()}
-    runs = _runs(files, modules, imports, job["calls"])
+    runs = _runs(files, modules, job["calls"])
     return {"modules": versions, "imports": {path: sorted(paths) for path, paths in imports.items()}, "runs": runs}
 
 
-def _runs(
-    files: Mapping[str, str], modules: Mapping[str, Module], imports: Mapping[str, set[str]], calls: list[str]
-) -> list[dict[str, Any]]:
+class _FilesImporter(Loader, MetaPathFinder):
+    """Imports the files as Python imports modules. Each of their functions tells `ran` that it runs."""
+
+    def __init__(self, files: Mapping[str, str], modules: Mapping[str, Module], ran: list[str]):
+        self.files, self.modules, self.ran = files, modules, ran
+        self.packages = {str(parent) for path in files for parent in PurePosixPath(path).parents} - {"."}
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        path = name.replace(".", "/")
+        known = path in self.packages or f"{path}.py" in self.files
+        return spec_from_loader(name, self, is_package=path in self.packages) if known else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        path = f"{module.__name__.replace('.', '/')}.py"
+        if path in self.files:
+            vars(module)["ran_"] = self.ran.append
+            code = _instrumented(path, self.files[path], self.modules[path])
+            exec(compile(code, path, "exec", dont_inherit=True), vars(module))
+
+
+def _runs(files: Mapping[str, str], modules: Mapping[str, Module], calls: list[str]) -> list[dict[str, Any]]:
+    """What came of each call. A module that cannot be imported fails the calls that name it, and those of its importers."""
     ran: list[str] = []
     space: dict[str, Any] = {}
-    try:
-        for path in TopologicalSorter(imports).static_order():
-            dotted = _dotted(path)
-            package, _, name = dotted.rpartition(".")
-            parent = sys.modules.setdefault(package, ModuleType(package))
-            module = sys.modules[dotted] = space[name] = ModuleType(dotted)
-            vars(module)["ran_"] = ran.append
-            setattr(parent, name, module)
-            exec(compile(_instrumented(path, files[path], modules[path]), dotted, "exec", dont_inherit=True), vars(module))
-    except (Exception, CycleError):
-        return [{"ran": []} for _ in calls]
+    sys.meta_path.insert(0, _FilesImporter(files, modules, ran))
+    for path in files:
+        dotted = _dotted(path)
+        try:
+            space[dotted.rpartition(".")[2]] = import_module(dotted)
+        except Exception:
+            continue
     return [_called(call, space, ran) for call in calls]
 
 
