@@ -40,8 +40,8 @@ def test_that_nothing_was_solved_stands_in_the_title(tmp_path: Path) -> None:
 
 
 def test_without_a_repair_the_architectures_that_solved_most_and_least_are_named(tmp_path: Path) -> None:
-    said = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("c", "m"): 2, ("b", "m"): 4}))
-    assert said == "On demo, b solved 4 of 4 trials and a 1 of 4 (SIMULATED)"
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("c", "m"): 2, ("b", "m"): 4}))
+    assert text == "On demo, b solved 4 of 4 trials and a 1 of 4 (SIMULATED)"
 
 
 def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_the_better(tmp_path: Path) -> None:
@@ -50,13 +50,13 @@ def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_th
         lived("crash", system="busy", by=(CRASH,), damage={"doubled": 1}),
         lived("crash", system="idle", by=(CRASH,), outcome="wrong"),
     ]
-    said = headline(tmp_path / "run", records)
-    assert said == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
+    text = headline(tmp_path / "run", records)
+    assert text == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
 
 
 def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: Path) -> None:
-    said = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
-    assert said == "On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) 2 of 4 with b"
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
+    assert text == "On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) 2 of 4 with b"
 
 
 def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices_are_known(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_judgment_that_cannot_be_read_is_one_line(bank: Run, text: str, tmp_pa
 def test_the_table_counts_each_reply_once(bank: Run) -> None:
     assert bank.folder
     replies = [reply for _, reply in banked(bank.folder)]
-    by_name = {one.name: one for one in judgments(bank)}
+    by_name = {judgment.name: judgment for judgment in judgments(bank)}
     assert sum(one.right.n for one in by_name.values()) == len(replies)
     for name, one in by_name.items():
         own = [reply for reply in replies if reply.judgment == name]

@@ -131,10 +131,10 @@ def test_a_run_is_varied_in_what_it_holds_the_data_of(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(name, "paper", n, scenario=K8S) for name in ("static", "told") for n in range(1, 6)])
     config = {**config_in(tmp_path / "run"), "max_attempts": 4, "architecture": {"told": {"base": "static"}}}
     told = with_manifest(run, config=config)
-    assert [one.name for one in variations(told)] == [
+    assert [variation.name for variation in variations(told)] == [
         *("First 2 of 5 repetitions", "All rounds", "At most 3 attempts", "At most 2 attempts", "static as told"),
     ]
-    assert [one.name for one in variations(run)] == ["First 2 of 5 repetitions", "All rounds", "At most 2 attempts"]
+    assert [variation.name for variation in variations(run)] == ["First 2 of 5 repetitions", "All rounds", "At most 2 attempts"]
     first = next(variations(run)).run
     assert set(first.trials["repetition"]) == {1, 2}
 

@@ -31,15 +31,15 @@ def at_the_refund(point: str) -> list[Fault]:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_an_honest_log_agrees_wherever_its_agent_is_killed(point: str) -> None:
-    one = kept(faults=at_the_refund(point))
-    assert one.differences == ()
-    assert one.planned == one.delivered + one.not_applicable
-    assert one.delivered == one.deaths == 1
+    log = kept(faults=at_the_refund(point))
+    assert log.differences == ()
+    assert log.planned == log.delivered + log.not_applicable
+    assert log.delivered == log.deaths == 1
 
 
 def test_it_agrees_where_an_agent_dies_in_the_middle_of_a_reply() -> None:
-    one = kept(faults=[{"point": "process", "effect": "mid_stream", "attempts": [2]}])
-    assert (one.differences, one.planned, one.delivered, one.deaths) == ((), 1, 1, 1)
+    log = kept(faults=[{"point": "process", "effect": "mid_stream", "attempts": [2]}])
+    assert (log.differences, log.planned, log.delivered, log.deaths) == ((), 1, 1, 1)
 
 
 def test_it_agrees_where_a_bound_ends_an_agent_with_the_request_that_is_one_too_many() -> None:

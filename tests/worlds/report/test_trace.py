@@ -115,7 +115,7 @@ def test_a_row_that_came_went_or_changed_is_one_line() -> None:
             contents.append(connection.serialize())
             connection.execute(sql)
         contents.append(connection.serialize())
-    texts = [[one.text for one in changes(rows_in(a), rows_in(b))] for a, b in pairwise(contents)]
+    texts = [[change.text for change in changes(rows_in(a), rows_in(b))] for a, b in pairwise(contents)]
     assert texts == [
         ["+ offer: product A, discount 5"],
         ["~ offer: discount 5 → 9 (product A)"],
@@ -129,7 +129,7 @@ def test_a_table_without_numbers_of_rows_is_told_apart_by_its_rows() -> None:
         before = connection.serialize()
         connection.execute("INSERT INTO seat VALUES ('1A')")
         connection.commit()
-        assert [one.text for one in changes(rows_in(before), rows_in(connection.serialize()))] == ["+ seat: name 1A"]
+        assert [change.text for change in changes(rows_in(before), rows_in(connection.serialize()))] == ["+ seat: name 1A"]
 
 
 def test_a_terminal_shows_a_trial_by_the_names_it_goes_by(run: Run) -> None:
