@@ -226,10 +226,18 @@ def studies(session: nox.Session) -> None:
 
 
 @nox.session
+def programs(session: nox.Session) -> None:
+    """Ten thousand generated programs, each edited: what `bench code` keeps and runs again is what a full run gives."""
+    install(session)
+    session.run("python", "-m", "programs", *session.posargs, env={"PYTHONPATH": "tests/support"})
+
+
+@nox.session
 def impact(session: nox.Session) -> None:
     """What `bench code` and pytest-testmon miss, beside the full suites of five open packages, into reports/impact.
 
-    Five mutants of each package. A hundred in all: nox -s impact -- --full
+    Five mutants of each package. A hundred in all: nox -s impact -- --full. Real hunks: nox -s impact -- --hunks 12.
+    A second call goes on where a first was ended.
     """
     session.install(*CONSTRAINTS, *nox.project.dependency_groups(PYPROJECT, "impact"))
     session.install("--no-deps", "-e", ".")

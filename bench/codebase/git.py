@@ -44,6 +44,8 @@ class Repository:
             raise CodeError("git is not installed; bench code keeps contents in git") from None
         if "dubious ownership" in done.stderr:
             raise CodeError(f"the repository of {folder} is another user's; allow it with git's setting safe.directory")
+        if "work tree" in done.stderr:
+            raise CodeError(f"the repository of {folder} has no working tree; name a folder of a clone")
         if done.returncode:
             raise CodeError(f"{folder} lies in no git repository; begin one with `git init`")
         top, common = done.stdout.splitlines()[:2]
@@ -102,12 +104,12 @@ class Repository:
             return ""
 
     def changed(self, before: str, after: str) -> Sequence[str]:
-        """The paths that differ between two trees; with "" for the first, all paths."""
+        """The paths that differ between two trees; with "" for the first, all paths. A name that is not UTF-8 is left out."""
         if not before:
             listing = self.ask("ls-tree", "-r", "-z", "--name-only", after)
         else:
             listing = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
-        return [os.fsdecode(name) for name in listing.split(b"\0") if name]
+        return [path for name in listing.split(b"\0") if name and is_text(path := os.fsdecode(name))]
 
     def blob_at(self, tree: str, path: str) -> str:
         """The id of a file's content in a tree; "" where it is not there."""
@@ -123,3 +125,8 @@ class Repository:
             command = ("git", "merge-file", "-p", "-q", *map(str, files))
             done = subprocess.run(command, capture_output=True, check=False)
         return done.stdout if done.returncode == 0 else None
+
+
+def is_text(name: str) -> bool:
+    """Whether a name that the system gave is UTF-8. SQLite keeps no other."""
+    return not any("\udc80" <= letter <= "\udcff" for letter in name)

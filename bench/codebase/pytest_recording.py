@@ -52,6 +52,7 @@ class RecordingPlugin:
         self.state.drop_outdated_bytecode()
         self.layout = self._layout_of(config, arguments)
         self.recorder = Recorder(self.state.root)
+        self._names: dict[Path, str] = {}
         for name in CONFIGURATIONS:  # a file that is not there yet would be read in the place of the present one
             self._depend_on(self.recorder.session, config.rootpath / name)
             if config.inipath == config.rootpath / name:
@@ -91,11 +92,10 @@ class RecordingPlugin:
     def _depend_on(self, context: ExecutionContext, path: Path) -> None:
         """A file that pytest reads by itself."""
         with unwatched():
-            name = (
-                str(path.resolve().relative_to(self.state.root))
-                if path.resolve().is_relative_to(self.state.root)
-                else str(path)
-            )
+            if path not in self._names:
+                real = path.resolve()
+                self._names[path] = str(real.relative_to(self.state.root) if real.is_relative_to(self.state.root) else path)
+            name = self._names[path]
             kind = "skeleton" if path.suffix == ".py" else "file"
             context.note(kind, name, self.recorder.present.value(kind, name))
 

@@ -27,6 +27,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from bench.codebase.calls import MONITORED, FunctionKey, Monitored, Profiled, key_of
+from bench.codebase.git import is_text
 from bench.codebase.present import FROM_OUTSIDE, LEFT, Present, platform_value
 from bench.codebase.record import ExecutionContext, Fact, Record
 from bench.codebase.watching import unwatched, watching
@@ -191,7 +192,10 @@ class Recorder:
         if writer is not None:  # what it wrote is its outcome, and no input
             self.current.uses.add(writer)
         elif name is not None and (kind, name) not in self.current.facts:
-            self.current.note(kind, name, value(path))
+            if is_text(name):
+                self.current.note(kind, name, value(path))
+            else:
+                self.unstable("reads a path whose name is not UTF-8")
 
     def wrote(self, path: str) -> None:
         self._writers[path] = self.current
@@ -201,7 +205,7 @@ class Recorder:
         if self.current.kind in MAKERS:
             self.current.outputs.add(name)
         else:
-            self.unstable(f"writes into the tree ({name})")
+            self.unstable(f"writes into the tree ({name.encode(errors='backslashreplace').decode()})")
 
     def keep_outputs(self, context: ExecutionContext) -> None:
         """Count what a script wrote into the tree to its result: it holds while the files are as the script left them."""
@@ -210,7 +214,9 @@ class Recorder:
                 context.note("file", name, self.present.value("file", name))
 
     def variable(self, name: str) -> None:
-        if ("environment", name) not in self.current.facts:  # what differs from the start was set by code that is recorded
+        if not is_text(name):
+            self.unstable("reads a variable whose name is not UTF-8")
+        elif ("environment", name) not in self.current.facts:  # what differs from the start was set by code that is recorded
             self.current.note("environment", name, self.present.variable(name))
 
     def unstable(self, why: str) -> None:

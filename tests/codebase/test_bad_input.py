@@ -96,3 +96,30 @@ def test_another_users_repository_is_told_as_that(tmp_path: Path) -> None:
     os.chown(root, 12345, 12345)
     with pytest.raises(CodeError, match=r"is another user's; allow it with git's setting safe\.directory$"):
         ExecutionState.open(root)
+
+
+def test_a_repository_without_a_working_tree_is_told_as_that(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--bare")
+    with pytest.raises(CodeError, match=r"has no working tree; name a folder of a clone$"):
+        ExecutionState.open(tmp_path)
+
+
+def test_a_merge_that_is_not_finished_is_told_by_pytest_and_no_result_is_kept_of_it(tmp_path: Path) -> None:
+    root = repository(tmp_path)
+    impact(root)
+    marked = MONEY["money.py"].replace("RATE = 2", "<<<<<<< HEAD\nRATE = 2\n=======\nRATE = 3\n>>>>>>> other")
+    write(root, {"money.py": marked})
+    said = impact(root)[2]
+    assert "SyntaxError" in said
+    assert "INTERNALERROR" not in said
+    write(root, MONEY)
+    assert impact(root)[:2] == ([], 2)
+
+
+def test_a_file_whose_name_is_not_utf_8_hinders_nothing(tmp_path: Path) -> None:
+    reads = "import os\ndef test_reads(): assert [open(n).read() for n in os.listdir(b'.') if n.startswith(b'caf')] == ['x']\n"
+    root = repository(tmp_path, MONEY | {"test_reads.py": reads})
+    Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt")).write_text("x")
+    assert "bench: step 1: 3 tests run" in impact(root)[2]
+    [last] = ExecutionState.open(root).executions("test_reads.py::test_reads")
+    assert "reads a path whose name is not UTF-8" in last.volatile

@@ -36,7 +36,7 @@ PACKAGES = (
     Package("cachetools", "8.0.2", "src", "cachetools", "tests"),
     Package("tabulate", "0.10.0", ".", "tabulate", "test"),
     Package("toolz", "1.2.0", ".", "toolz", "toolz/tests"),
-    Package("click", "8.5.1", "src", "click", "tests/test_options.py"),
+    Package("click", "8.5.1", "src", "click", "tests"),
     Package("humanize", "4.17.0", "src", "humanize", "tests"),
 )
 
@@ -46,7 +46,7 @@ RELEASES = (
     (Package("toolz", "1.1.0", ".", "toolz", "toolz/tests"), "1.2.0"),
     (Package("humanize", "4.15.0", "src", "humanize", "tests"), "4.16.0"),
     (Package("humanize", "4.16.0", "src", "humanize", "tests"), "4.17.0"),
-    (Package("click", "8.5.0", "src", "click", "tests/test_options.py"), "8.5.1"),
+    (Package("click", "8.5.0", "src", "click", "tests"), "8.5.1"),
 )
 """Releases, each with the next, whose hunks are applied to it."""
 
@@ -55,6 +55,9 @@ def fetch(package: Package, to: Path) -> Path:
     """Its source distribution, as a git repository of a single commit."""
     to.mkdir(parents=True, exist_ok=True)
     root = to / package.release
+    if (root / ".git" / "HEAD").exists():  # a session may have been ended while a file of it was edited
+        git(root, "checkout", "-q", "-f", ".")
+        return root
     shutil.rmtree(root, ignore_errors=True)
     if not (found := [*to.glob(f"{package.release}.tar.gz")]):
         asked = (

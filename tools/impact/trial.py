@@ -1,7 +1,8 @@
-"""One mutant: the full suite, and what our selector and pytest-testmon run and keep of it, each in processes of its own."""
+"""A package's tests: in full, and what our selector and pytest-testmon run and keep of them, each in processes of its own."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -9,19 +10,31 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 
+from bench import codebase
 from impact.mutants import Mutant
 from impact.packages import Package
 
 Outcomes = dict[str, tuple[str, str]]
 TOOLS = Path(__file__).parents[1]
-LIMIT, WAIT = 60, 1800.0
-"""Seconds of the processor, and of waiting; a mutant that makes its suite take longer is left out, and told."""
+LIMIT, WAIT = 90, 1800.0
+"""Seconds of the processor, and of waiting, after which a session is ended."""
+SLOWER = 2
+"""An edit that makes the full suite take so many times as long, and three seconds, is left out, and told."""
 PLAIN = ("-p", "no:testmon")
 OURS = ("-p", "no:testmon", "-p", "bench.codebase.plugin")
+FULL = "full"
 SELECTORS = {"bench": (*OURS, "--bench-impact"), "testmon": ("--testmon",)}
+RECORDINGS = {
+    FULL: (PLAIN, PLAIN, PLAIN),
+    "bench": ((*OURS, "--bench-record=usual"),) * 3 + ((*OURS, "--bench-record=reversed"),),
+    "testmon": (("--testmon",),) * 3,
+}
+"""The sessions of the unchanged suite: three from the start, and for us one more in reverse order."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Row:
-    """What one selector did for one mutant, in numbers of tests; `whole` is what the full suite took, in processor seconds."""
+    """What one selector did for one edit, in numbers of tests; `whole` is what the full suite took, in processor seconds."""
 
     package: str
     mutant: str
@@ -50,16 +63,108 @@ class Row:
 
 
 class Suite:
-    """A package's tests in a repository of its own, with the states of both selectors as the unchanged code left them."""
+    """A package's tests in a repository of its own.
+
+    Each session is kept in a file beside the repository, under a digest of the edit and the selector's version. So no session
+    is run twice, neither for two selectors nor after an interruption.
+    """
 
     def __init__(self, package: Package, root: Path):
         self.package, self.root = package, root
-        self.states = root.parent / f"{package.release}-states"
-        self.kept = (root / ".git" / "bench-code", root / ".testmondata")
+        self._state = {"bench": root / ".git" / "bench-code", "testmon": root / ".testmondata"}
 
-    def run(self, *options: str) -> Session | None:
-        """The suite under these options; None where it does not end in time."""
-        to = self.states.parent / f"{self.package.release}.json"
+    # The unchanged suite
+
+    def recorded(self, selector: str) -> list[Session]:
+        """The sessions of the unchanged suite under a selector; its state after them is set aside."""
+        folder = self.root.parent / "states" / f"{self.package.release}-{_key(selector, *RECORDINGS[selector][0])}"
+        if not (folder / "sessions.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            sessions = []
+            for options in RECORDINGS[selector]:
+                if options == RECORDINGS[selector][0]:
+                    self._drop(selector)
+                sessions.append(self._ended(self.run(*options)))
+            self._copy(self._state.get(selector), folder / "state")
+            (folder / "sessions.json").write_text(json.dumps([asdict(session) for session in sessions]), encoding="utf-8")
+        return [_session(found) for found in json.loads((folder / "sessions.json").read_text(encoding="utf-8"))]
+
+    def _ended(self, session: Session | None) -> Session:
+        if session is None or not session.outcomes:
+            sys.exit(f"impact: the tests of {self.package.release} do not run here; try pytest {self.package.tests}")
+        return session
+
+    def tests(self) -> set[str]:
+        """The tests whose results are compared: those that differ in any session of the unchanged suite are left out."""
+        sessions = [session for selector in RECORDINGS for session in self.recorded(selector)]
+        return {test for test in self.base if len({session.outcomes.get(test) for session in sessions}) == 1}
+
+    @cached_property
+    def base(self) -> Outcomes:
+        """The results of the unchanged suite, without those that differ in three full sessions."""
+        first, *others = (session.outcomes for session in self.recorded(FULL))
+        return {test: outcome for test, outcome in first.items() if all(other.get(test) == outcome for other in others)}
+
+    def costs(self) -> dict[str, str]:
+        """What it cost to record the unchanged suite: the least processor seconds of three sessions each."""
+        least = {name: min(session.seconds for session in self.recorded(name)[:3]) for name in RECORDINGS}
+        every = len(self.recorded(FULL)[0].outcomes)
+        counts = {"tests": str(every), "unstable": str(every - len(self.tests()))}
+        seconds = {name: f"{least[key]:.2f}" for name, key in (("plain", FULL), ("bench", "bench"), ("testmon", "testmon"))}
+        return {"package": self.package.release} | counts | seconds
+
+    # Edits
+
+    def session(self, selector: str, edit: Mutant) -> Session | None:
+        """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
+        options = SELECTORS.get(selector, PLAIN)
+        name = _key(selector, *options, self.package.release, self.package.tests, edit.path, edit.content)
+        kept = self.root.parent / "sessions" / f"{name}.json"
+        if not kept.exists():
+            base = self.recorded(selector)
+            limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
+            file = self.root / edit.path
+            before = file.read_bytes()
+            self._restore(selector)
+            file.write_text(edit.content, encoding="utf-8")
+            try:
+                session = self.run(*options, limit=limit)
+            finally:
+                file.write_bytes(before)
+            kept.parent.mkdir(exist_ok=True)
+            kept.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
+            kept.with_suffix(".part").rename(kept)
+        found = json.loads(kept.read_text(encoding="utf-8"))
+        return found and _session(found)
+
+    def ends(self, edit: Mutant) -> bool:
+        """Whether the full suite comes to an end with this edit."""
+        return self.session(FULL, edit) is not None
+
+    def changed(self, edit: Mutant) -> set[str]:
+        """The tests whose results an edit changes."""
+        whole = self.session(FULL, edit)
+        return {test for test in self.base if whole is not None and whole.outcomes.get(test) != self.base[test]}
+
+    def row(self, selector: str, edit: Mutant, whole: Session, selected: Session) -> Row:
+        """What a selector did for one edit, beside the full suite."""
+        tests = self.tests()
+        changed = self.changed(edit) & tests
+        ran = tests & set(selected.outcomes)
+        # A test that has gone, say with a file that cannot be collected any more, was not kept where its file was collected.
+        gone = _files(selected.outcomes, "collection")
+        missed = {test for test in changed - ran if test.partition("::")[0] not in gone}
+        distorted = {test for test in ran if selected.outcomes[test] != whole.outcomes.get(test)}
+        where = f"{edit.path}:{edit.line} {edit.what}"
+        counts = (len(tests), len(changed), len(ran), len(missed), len(distorted), len(ran - changed))
+        return Row(self.package.release, where, selector, *counts, round(selected.seconds, 3), round(whole.seconds, 3))
+
+    # Sessions
+
+    def run(self, *options: str, limit: int = LIMIT) -> Session | None:
+        """The suite under these options; None where it does not end within so many seconds of the processor."""
+        to = self.root.parent / f"{self.package.release}.json"
         to.unlink(missing_ok=True)
         path = os.pathsep.join((str(self.root / self.package.source), str(TOOLS), str(TOOLS.parent)))
         fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "IMPACT_OUTCOMES": str(to)}
@@ -72,7 +177,7 @@ class Suite:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as process:
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (LIMIT, LIMIT))
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
             try:
                 if process.wait(WAIT) < 0:
                     return None
@@ -82,73 +187,39 @@ class Suite:
         ended = os.times()
         seconds = ended.children_user + ended.children_system - began.children_user - began.children_system
         found = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
-        return Session({name: (outcome, detail) for name, (outcome, detail) in found.items()}, seconds)
+        return _session({"outcomes": found, "seconds": seconds})
 
-    def keep(self) -> None:
-        """Set both states aside as they are now."""
-        shutil.rmtree(self.states, ignore_errors=True)
-        self.states.mkdir()
-        for number, state in enumerate(self.kept):
-            if state.is_dir():
-                shutil.copytree(state, self.states / str(number))
-            elif state.exists():
-                shutil.copy2(state, self.states / str(number))
+    def _drop(self, selector: str) -> None:
+        state = self._state.get(selector)
+        if state is not None:
+            shutil.rmtree(state, ignore_errors=True)
+            for beside in state.parent.glob(f"{state.name}*"):
+                beside.unlink()
 
-    def restore(self) -> None:
-        """Bring both states back to what was set aside."""
-        for number, state in enumerate(self.kept):
-            kept = self.states / str(number)
-            if state.is_dir():
-                shutil.rmtree(state)
-                shutil.copytree(kept, state)
-            elif kept.exists():
-                for beside in state.parent.glob(f"{state.name}*"):
-                    beside.unlink()
-                shutil.copy2(kept, state)
+    def _restore(self, selector: str) -> None:
+        folder = self.root.parent / "states" / f"{self.package.release}-{_key(selector, *RECORDINGS[selector][0])}"
+        self._drop(selector)
+        self._copy(folder / "state", self._state.get(selector))
 
-    def judge(self, base: Outcomes, flaky: set[str], mutant: Mutant, silent: bool = True) -> list[Row] | None:
-        """Run the mutant in full and by each selector.
+    @staticmethod
+    def _copy(source: Path | None, to: Path | None) -> None:
+        if source is not None and to is not None:
+            shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
 
-        Args:
-            base: What the tests of the unchanged code came to.
-            flaky: Tests that are left out, since they differ without a change.
-            mutant: The edit.
-            silent: Whether a mutant that changes no result is asked for; else there are no rows of it.
 
-        Returns:
-            A row for each selector; None where the mutant does not end.
-        """
-        file = self.root / mutant.path
-        before = file.read_bytes()
-        file.write_text(mutant.content, encoding="utf-8")
-        try:
-            full = self.run(*PLAIN)
-            if full is None:
-                return None
-            if not silent and all(full.outcomes.get(test) == base[test] for test in set(base) - flaky):
-                return []
-            rows = []
-            for name, options in SELECTORS.items():
-                self.restore()
-                selected = self.run(*options)
-                if selected is None:
-                    return None
-                rows.append(self._row(name, base, flaky, mutant, full, selected))
-            return rows
-        finally:
-            file.write_bytes(before)
+def _session(found: Mapping[str, object]) -> Session:
+    outcomes: Mapping[str, tuple[str, str]] = found["outcomes"]  # type: ignore[assignment]
+    return Session({name: (outcome, detail) for name, (outcome, detail) in outcomes.items()}, float(str(found["seconds"])))
 
-    def _row(self, name: str, base: Outcomes, flaky: set[str], mutant: Mutant, full: Session, selected: Session) -> Row:
-        tests = set(base) - flaky
-        changed = {test for test in tests if full.outcomes.get(test) != base[test]}
-        ran = tests & set(selected.outcomes)
-        # A test that has gone, say with a file that cannot be collected any more, was not kept where its file was collected.
-        gone = _files(selected.outcomes, "collection")
-        missed = {test for test in changed - ran if test.partition("::")[0] not in gone}
-        distorted = {test for test in ran if selected.outcomes[test] != full.outcomes.get(test)}
-        where = f"{mutant.path}:{mutant.line} {mutant.what}"
-        counts = (len(tests), len(changed), len(ran), len(missed), len(distorted), len(ran - changed))
-        return Row(self.package.release, where, name, *counts, round(selected.seconds, 3), round(full.seconds, 3))
+
+def _key(selector: str, *words: str) -> str:
+    """A digest of what a session depends on: the selector's version, its options, and further words."""
+    if selector == "bench":
+        files = sorted(Path(codebase.__path__[0]).glob("*.py"))
+        of = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    else:
+        of = version(f"pytest-{selector}") if selector != FULL else version("pytest")
+    return hashlib.sha256("\0".join((of, *words)).encode()).hexdigest()[:24]
 
 
 def _files(outcomes: Mapping[str, tuple[str, str]], detail: str) -> set[str]:
