@@ -17,7 +17,7 @@ from bench.codebase.store import Kept
 from bench.codebase.validity import decide
 from bench.codebase.workspace import Workspace
 
-GRACE = 10.0
+GRACE = 60.0
 """Seconds that a session has to end, and to keep what it has, once it is interrupted."""
 
 
@@ -66,19 +66,22 @@ def _watched(command: Sequence[str], state: Workspace, limit: float | None) -> i
         try:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
-            _end(process)
-            raise CodeError(f"not done after {limit:g} s, and ended; what was complete by then is kept") from None
+            kept = "what was complete by then is kept" if _end(process) else "none of its results are kept"
+            raise CodeError(f"not done after {limit:g} s, and ended; {kept}") from None
         except KeyboardInterrupt:
             _end(process)
             raise
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> bool:
+    """End a session; False where it does not end by itself, and so keeps nothing."""
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
+        return False
+    return True
 
 
 def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
