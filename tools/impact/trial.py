@@ -126,7 +126,7 @@ class Suite:
             limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
             file = self.root / edit.path
             before = file.read_bytes()
-            self._restore(selector)
+            self.restore(selector)
             file.write_text(edit.content, encoding="utf-8")
             try:
                 session = self.run(*options, limit=limit)
@@ -196,7 +196,8 @@ class Suite:
             for beside in state.parent.glob(f"{state.name}*"):
                 beside.unlink()
 
-    def _restore(self, selector: str) -> None:
+    def restore(self, selector: str) -> None:
+        """Bring a selector's state back to what the unchanged suite left."""
         folder = self.root.parent / "states" / f"{self.package.release}-{_key(selector, *RECORDINGS[selector][0])}"
         self._drop(selector)
         self._copy(folder / "state", self._state.get(selector))
