@@ -6,6 +6,9 @@ from pathlib import Path
 
 from impact.tables import HUNK, PARTS, beyond, read, report, sentences, slower
 
+from bench import load_run
+from bench.experiment.reading import read_responses
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports" / "impact"
 ROWS, HUNKS, COSTS, UNFOLLOWED = (read(FOLDER / f"{name}.csv") for name in PARTS)
@@ -47,3 +50,30 @@ def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() 
     )
     assert selective["Wrong beliefs"].startswith("0 of ")
     assert [sentence for sentence in expected if sentence not in page] == []
+
+
+def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms() -> None:
+    lines = (ROOT / "reports" / "patching_arms" / "tables" / "study-patching-arms.md").read_text(encoding="utf-8").splitlines()
+    names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    rows = {(row[0], row[1]): dict(zip(names, row, strict=True)) for row in cells}
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    edits, whole = rows["edits", "selective"], rows["whole files", "selective"]
+    wrong = {
+        name: [rows[form, name]["Wrong beliefs"] for form in ("edits", "whole files")] for name in ("declared", "notebook")
+    }
+    assert {row["Solved"].split(" ")[0] for row in rows.values()} == {"0/12"}
+    assert [edits["Wrong beliefs"], whole["Wrong beliefs"]] == ["0 of 20", "0 of 17"]
+    expected = (
+        f"Of its edits, {edits['Patches that fit']} could be applied. Of its whole files, {whole['Patches that fit']} could.",
+        f"In edits `selective` saved {edits['Executions saved']} runs of tests a case",
+        f"of the {rows['edits', 'rerun_everything']['Executions']} that `rerun_everything` makes",
+        f"saved no runs that can be told from none, {whole['Executions saved']}.",
+        "`selective` believed no wrong pass in 20 and in 17.",
+        f"`declared` believed {' and '.join(wrong['declared'])} wrongly, and `notebook` {' and '.join(wrong['notebook'])}.",
+    )
+    assert [sentence for sentence in expected if sentence not in page] == []
+    run = load_run(ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct")
+    asked = sum(not response.reused for response in read_responses(run.folder))
+    assert asked == run.trials["calls"].sum()
+    told = f"gave {asked} replies in {len(run.trials)} trials"
+    assert told in page

@@ -34,6 +34,7 @@ SMALLER_INCIDENTS, SMALLER_PIPELINE = "incidents-qwen2.5-coder-0.5b-instruct", "
 SMALLER_HUMANEVAL = "humaneval_one_call-qwen2.5-coder-0.5b-instruct"
 BANK, SMALLER_BANK = "judgment_bank-qwen2.5-coder-1.5b-instruct", "judgment_bank-qwen2.5-coder-0.5b-instruct"
 DESK_BANK, PARAPHRASE = "support_desk_bank-qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct"
+PATCHING = "patching-qwen2.5-coder-1.5b-instruct"
 AGENTS = "scorecard_live-qwen2.5-coder-1.5b-instruct"
 """Processes that are killed and started again: which reply comes first is the machine's, so it is not replayed."""
 SMALLER, SYSTEMS = "paper-qwen2.5-coder-0.5b-instruct", "systems-qwen2.5-coder-1.5b-instruct"
@@ -81,6 +82,7 @@ RUNS = {
     SMALLER_BANK: 100,
     DESK_BANK: 27,
     PARAPHRASE: 36,
+    PATCHING: 24,
     AGENTS: 40,
 }
 """Each committed run and its trials."""
