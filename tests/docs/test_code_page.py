@@ -72,8 +72,9 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
         f"`declared` believed {' and '.join(wrong['declared'])} wrongly, and `notebook` {' and '.join(wrong['notebook'])}.",
     )
     assert [sentence for sentence in expected if sentence not in page] == []
-    run = load_run(ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct")
-    asked = sum(not response.reused for response in read_responses(run.folder))
+    folder = ROOT / "results" / "patching-qwen2.5-coder-1.5b-instruct"
+    run = load_run(folder)
+    asked = sum(not response.reused for response in read_responses(folder))
     assert asked == run.trials["calls"].sum()
     told = f"gave {asked} replies in {len(run.trials)} trials"
     assert told in page
