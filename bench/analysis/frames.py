@@ -264,6 +264,9 @@ def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
 
     Args:
         values: Column -> the value of each trial; None where it has none.
+
+    Returns:
+        A row for each trial.
     """
     columns = (*PLACE, *METRICS)
     return Frame(_arrays(columns, (values[column.name] for column in columns)))

@@ -65,7 +65,7 @@ SWALLOWED = Edit(
     "signal", BOUNDARY, 'if self._tells == "as_success":\n            return None', "if rejected:\n            return None"
 )
 UNTOLD = Edit("signal", BOUNDARY, 'return "" if self._tells == "as_success" else why', 'return ""')
-GATE_OPEN = Edit("pattern", GATE, 'if gate == "stamps":', "if True:")
+GATE_OPEN = Edit("pattern", GATE, 'if gate == "stamps" or (verdict.allows and gate != "asks_of_all"):', "if True:")
 ONE_TRY = Edit("pattern", CALLING, "LASTING_TRIES = 8", "LASTING_TRIES = 1")
 MISTAKEN = "a model that exchanges a value of its first answers"
 Plant = Edit | str
