@@ -153,12 +153,14 @@ def test_a_replay_gives_the_tables_of_the_committed_page(recording: str, replay:
     assert _of_the_run(tables[0]) == _of_the_run(tables[1])
 
 
-def test_a_page_is_missed_for_another_number_and_not_for_a_further_row_column_note_or_table() -> None:
+def test_a_page_is_missed_for_another_number_and_not_for_a_further_row_column_note_table_or_figure() -> None:
     old = Table("spent", "Spent", ("Arm", "Tokens"), (("a", 1), ("b|c", 2)), ("a note",))
     new = Table("spent", "Spent", ("Arm", "Calls", "Tokens"), (("a", 7, 1), ("d", 8, 3), ("b|c", 9, 2)), ("a note", "another"))
     page = page_of(old)
     assert as_committed(page_of(replace(old, name="more"), new), page) == page == as_committed(page, page)
     assert as_committed(f"{page}\n{page_of(replace(old, name='more')).replace('Costs', 'More')}", f"{page}\n") == f"{page}\n"
+    drawn = f"![old](figures/old.png)\n\n{page}"
+    assert as_committed(f"![new](figures/new.png)\n\n{drawn}", drawn) == drawn != as_committed(page, drawn)
     others = (replace(new, rows=(("a", 7, 1), ("b|c", 9, 3))), replace(new, rows=new.rows[:2]), replace(new, title="Gone"))
     for other in (*others, replace(new, columns=("Arm", "Calls", "Words")), replace(new, notes=())):
         assert as_committed(page_of(other), page) != page

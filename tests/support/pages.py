@@ -6,11 +6,12 @@ import re
 
 TABLE = re.compile(r'(<a id="([^"]+)"></a>\n\n)(.*?)(\n<!-- end of \2 -->\n\n?)', re.DOTALL)
 HEADING = re.compile(r"^## .*\n\n?", re.MULTILINE)
+IMAGE = re.compile(r"^!\[.*\]\((figures/[^)]+)\)\n\n?", re.MULTILINE)
 CELLS = re.compile(r"(?<!\\)\|")
 
 
 def as_committed(page: str, committed: str) -> str:
-    """Return the page without the sections, tables, columns, rows and notes that the committed one does not have.
+    """Return the page without the sections, tables, figures, columns, rows and notes that the committed one does not have.
 
     It is the committed page where that still shows what the run gives. A table, a row or a column that is gone, or has another
     number, is missed.
@@ -21,7 +22,8 @@ def as_committed(page: str, committed: str) -> str:
         return f"{match[1]}{_fitted(match[3], tables[match[2]])}{match[4]}" if match[2] in tables else ""
 
     headings = {match[0].strip() for match in HEADING.finditer(committed)}
-    page = TABLE.sub(fitted, page)
+    images = {match[1] for match in IMAGE.finditer(committed)}
+    page = IMAGE.sub(lambda match: match[0] if match[1] in images else "", TABLE.sub(fitted, page))
     return HEADING.sub(lambda match: match[0] if match[0].strip() in headings else "", page)
 
 
