@@ -24,6 +24,7 @@ STUDIES = tuple(
         "pattern_failure",
         "replay_divergence",
         "log_or_row",
+        "approval",
         "learning",
         "answer_format",
         "humaneval",

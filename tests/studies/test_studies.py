@@ -67,6 +67,7 @@ FEW: Mapping[str, Any] = {
         "repetitions": 1,
     },
     "log_or_row": {"models": ["right"], "plans": ["rings_twice", "rings_once"]},
+    "approval": {"models": ["right"], "plans": ["none", "never_answers"], "scenarios": ["contract_renewal"]},
     "reliability_surface": {
         "architectures": ["bare_agent", "state_machine_remedied"],
         "plans": ["none", "rate_limit_30", "mixed_30"],

@@ -19,6 +19,7 @@ REPLAYED = Size(instances=6, repetitions=2)
 LARGE = (
     "advise",
     "advise_held_out",
+    "approval",
     "boundary",
     "exactly_once",
     "momentum",

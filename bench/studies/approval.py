@@ -1,0 +1,180 @@
+"""What approval buys: what it prevents that a person is asked before an effect, and what it costs, by kind of reviewer.
+
+A variant that asks is compared with the variant that differs from it in asking nobody, on the same instance. An effect that
+needs a person and was made without one is damage by its definition, whether or not it was right: any yes takes that away, so it
+is shown apart. All people are simulated: no reviewer reads what the gate shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from bench.analysis.arms import UNUSABLE
+from bench.analysis.frames import Run
+from bench.errors import ResultsError
+from bench.experiment.config import FAULT_FREE
+from bench.render.cells import BoundedNumber, Cell
+from bench.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
+from bench.render.labels import model_label, slug
+from bench.render.marks import Sign, signs_of
+from bench.render.table import Table
+from bench.studies.by_model import by_model
+from bench.studies.contrasts import MeanContrast, main_effect
+from bench.worlds.environment.damage import DAMAGES
+
+CAREFUL = "careful"
+"""The reviewer of the plan without a fault."""
+PAIRS = ["instance", "repetition", "architecture"]
+PATIENCE = "waiting_for_people_minutes"
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """One variant that asks people of one kind, beside the variant that asks nobody. All are means over instances, of a trial.
+
+    prevented      damaged effects that it has less
+    unapproved     of these the effects against the policy, or without the person that they needed
+    solved         share of trials that it solves more
+    minutes        of world time in which it waited for people
+    tokens, calls  of the model, that it took more
+    """
+
+    scenario: str
+    model: str
+    asking: str
+    reviewer: str
+    prevented: MeanContrast
+    unapproved: MeanContrast
+    solved: MeanContrast
+    minutes: MeanContrast
+    tokens: MeanContrast
+    calls: MeanContrast
+
+
+def purchases(run: Run) -> list[Purchase]:
+    """By scenario, model, variant that asks, and kind of reviewer; those whose reviewers were asked nothing are left out.
+
+    Raises ResultsError where no two variants of the run differ in asking nobody alone, or the run has no plan without a fault.
+    """
+    asking, plans = _asking(run), run.names("plan")
+    if not asking or FAULT_FREE not in plans:
+        raise ResultsError(
+            f"needs the plan '{FAULT_FREE}', and two variants that differ in `approval` alone, one with \"never\""
+        )
+    trials = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
+    trials = trials.assign(
+        damage=trials[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
+        solved=trials["outcome"].eq("solved").astype(float),
+    )
+    bought: list[Purchase] = []
+    for (scenario, model), group in trials.groupby(["scenario", "model"], sort=False, observed=True):
+        for name, silent in asking.items():
+            for plan in plans:
+                with_people = group[(group["architecture"] == name) & (group["plan"] == plan)]
+                if not with_people[PATIENCE].any():
+                    continue
+                without = group[(group["architecture"] == silent) & (group["plan"] == FAULT_FREE)]
+                both = pd.concat([without, with_people])
+                less = partial(main_effect, both, part="architecture", level=silent, reference=name, pairs=PAIRS)
+                more = partial(main_effect, both, part="architecture", level=name, reference=silent, pairs=PAIRS)
+                bought.append(
+                    Purchase(
+                        scenario=str(scenario),
+                        model=str(model),
+                        asking=name,
+                        reviewer=CAREFUL if plan == FAULT_FREE else plan.replace("_", " "),
+                        prevented=less(outcome="damage"),
+                        unapproved=less(outcome="damage_unauthorised"),
+                        solved=more(outcome="solved"),
+                        minutes=more(outcome=PATIENCE),
+                        tokens=more(outcome="tokens"),
+                        calls=more(outcome="calls"),
+                    )
+                )
+    return bought
+
+
+def _asking(run: Run) -> dict[str, str]:
+    """Variant that asks a person -> the variant that differs from it in asking nobody."""
+    entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
+    return {
+        name: silent
+        for name, entry in entries.items()
+        for silent, other in entries.items()
+        if entry.approval not in (None, "never") and other == entry.model_copy(update={"approval": "never"})
+    }
+
+
+# What a report shows of it
+
+NOTES = (
+    "less damage: damaged effects of a trial with nobody asked, less those with people asked",
+    "of it unapproved: effects without the person that they needed, or against the policy; any yes takes the first away, by "
+    "definition",
+    "more solved: share of trials; tokens and calls: of the model; minutes: of world time in which a person was waited for",
+    "means over instances with 95% intervals of resampled instances; where all instances differ by the same there is none",
+    "reviewers are simulated and read nothing; reviewers who were asked nothing have no row",
+)
+
+
+def tables(run: Run) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *(each.scenario, model_label(run, each.model), each.asking, each.reviewer),
+            *(_cell(contrast) for contrast in (each.prevented, each.unapproved, each.solved)),
+            *(_cell(contrast, 0) for contrast in (each.minutes, each.tokens)),
+            _cell(each.calls),
+            each.prevented.instances,
+        )
+        for each in purchases(run)
+    ]
+    yield Table(
+        name="study-approval",
+        title="What approval buys",
+        columns=(
+            *("Scenario", "Model", "Asks", "Reviewer", "Less damage", "Of it unapproved", "More solved"),
+            *("Minutes waited", "Tokens more", "Calls more", "Instances"),
+        ),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def _cell(contrast: MeanContrast, digits: int = 2) -> Cell:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
+
+
+def pictures(run: Run) -> Iterator[Picture]:
+    """One figure for each model: a panel for each scenario."""
+    for model, of_model in by_model(run, purchases(run)):
+        scenarios = list(dict.fromkeys(each.scenario for each in of_model))
+        signs = signs_of(list(dict.fromkeys(each.asking for each in of_model)))
+        figure, axes = panels(len(scenarios), 3, 3.9, 2.6)
+        for scenario, ax in zip(scenarios, axes, strict=True):
+            _panel(ax, scenario, [each for each in of_model if each.scenario == scenario], signs)
+        legend_of_points(figure, signs)
+        title = f"What approval buys: damage that it prevents, by kind of reviewer, {model_label(run, model)}"
+        caption = "Damaged effects of a trial that asks nobody, less those of one that asks; 95% intervals by instance."
+        yield finish(figure, slug("study", "approval", model), title, f"{title}. {caption}")
+
+
+def _panel(ax: Axes, scenario: str, shown: Sequence[Purchase], signs: dict[str, Sign]) -> None:
+    reviewers = list(dict.fromkeys(each.reviewer for each in shown))
+    for each in shown:
+        value, low, high = each.prevented.value, each.prevented.low, each.prevented.high
+        if value is not None:
+            marker, colour = signs[each.asking]
+            errors = None if low is None or high is None else [[value - low], [high - value]]
+            place = reviewers.index(each.reviewer) + 0.24 * (list(signs).index(each.asking) - (len(signs) - 1) / 2)
+            ax.errorbar([value], [place], xerr=errors, fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)
+    ax.axvline(0.0, color=GREY, lw=0.8)
+    ax.set_yticks(range(len(reviewers)), reviewers)
+    ax.invert_yaxis()
+    ax.set_title(scenario)
+    ax.set_xlabel("damaged effects less, with people asked")
+    ax.grid(axis="x", color=PALE, lw=0.6)
