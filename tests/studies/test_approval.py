@@ -51,5 +51,5 @@ def test_who_never_answers_does_damage_where_every_effect_waits_for_an_answer(ru
 def test_a_run_in_which_nobody_is_the_one_who_asks_nobody_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     rows = load_config(CONFIG, {**FEW, "architectures": ["risky", "always"], "plans": ["none"], "instances": 1})
     only = run_of_matrix(tmp_path_factory.mktemp("asking"), build_matrix(rows, ROOTS[:1], "code"))
-    with pytest.raises(ResultsError, match="two variants that differ in approval alone"):
+    with pytest.raises(ResultsError, match="two variants that differ in `approval` alone"):
         purchases(only)
