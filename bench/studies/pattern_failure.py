@@ -18,7 +18,7 @@ from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 from bench.render.cells import Cell
-from bench.render.drawing import PALE, Picture, finish, panels
+from bench.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Table
 from bench.studies.by_model import by_model
@@ -29,6 +29,8 @@ MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
     *("mended by its remedy", "shown bare, not mended"),
     *("shown with remedies alone", "withstood", "not provoked"),
 )
+DARK = 0.6
+"""The share above which a cell is too dark for black figures."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ def _panel(ax: Axes, shown: Sequence[Weakness], form: str, scenario: str) -> Non
     for y, row in enumerate(rates):
         for x, rate in enumerate(row):
             if rate:
-                ax.text(x, y, f"{100 * rate:.0f}", ha="center", va="center", fontsize=6)
+                colour = "white" if rate > DARK else BLACK
+                ax.text(x, y, f"{100 * rate:.0f}", ha="center", va="center", fontsize=6, color=colour)
     ax.set_xticks(
         range(len(patterns)), [pattern.replace("_", " ") for pattern in patterns], rotation=40, ha="right", fontsize=6.5
     )

@@ -52,3 +52,67 @@ def test_the_states_of_the_paraphrase_are_those_of_its_table() -> None:
     events, instances = (cell.strip() for cell in row.split("|")[7:9])
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"the same judgments in the same {events} states of {instances} customers" in page
+
+
+def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -> None:
+    table = ROOT / "reports" / "boundary_studies" / "tables" / "study-pattern-failure.md"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.read_text(encoding="utf-8").splitlines()]
+    cells = {(row[0], row[1]): row[2:] for row in rows if row[0] in ("contract_renewal", "incident_response")}
+    failures = {failure for _, failure in cells}
+    harmless = {
+        failure
+        for failure in failures
+        if not any(cell.startswith(("mended", "shown")) for (_, name), row in cells.items() if name == failure for cell in row)
+    }
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert len(failures) == 18 and harmless == {"contradicting person"} and "seventeen of the eighteen" in page
+    assert set(cells["contract_renewal", "stale read"]) == {"shown, 10/10 and 3/10"} and "in 7 of 10 pairs of" in page
+    assert {cell[-3:] for cell in cells["incident_response", "throttled gate"]} == {"1/9"} and "in 8 of 9 pairs of" in page
+    mended = {
+        failure
+        for (world, failure), row in cells.items()
+        if world == "contract_renewal"
+        and any(cell.startswith("mended") for cell in row)
+        and not any("shown" in cell for cell in row)
+    }
+    assert len(mended) == 12 and "holds for twelve failures of eighteen" in page
+
+
+def test_what_the_page_says_of_approval_stands_in_its_table() -> None:
+    folder = ROOT / "reports" / "boundary_studies" / "tables"
+    lines = [line for line in (folder / "study-approval.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    names, _, *cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = {(row[0], row[1].split(" ")[0], row[2], row[3]): dict(zip(names, row, strict=True)) for row in cells}
+    assert len(rows) == 50 and {row["Instances"] for row in rows.values()} == {"12"}
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    worlds = ("contract_renewal", "incident_response")
+    risky, always, silent, late = (
+        [rows[world, "right", asks, reviewer]["Less damage"] for world in worlds]
+        for asks, reviewer in (
+            ("risky", "careful"),
+            ("always", "careful"),
+            ("always", "never answers"),
+            ("always", "answers late"),
+        )
+    )
+    waited = [rows["contract_renewal", "right", asks, "careful"]["Minutes waited"] for asks in ("always", "risky")]
+    dearer = [row["Tokens more"] for row in rows.values() if _is_above(row["Tokens more"])]
+    paid, stamped = (rows["payment_run", "errs_30", "always", reviewer]["Less damage"] for reviewer in ("careful", "says yes"))
+    assert [rows[world, "right", "risky", "careful"]["Of it unapproved"] for world in worlds] == risky
+    assert [rows[world, "right", "risky", "says yes"]["Less damage"] for world in worlds] == risky
+    assert stamped.startswith("0.00 (") and len(dearer) == 1
+    expected = (
+        f"prevents {risky[0]} damaged effects a trial in `contract_renewal` and {risky[1]} in `incident_response`",
+        f"that can be told from none: {always[0]} and {always[1]}.",
+        f"waits {waited[0]} minutes of world time for people, and {waited[1]} where it asks",
+        f"does harm: {silent[0]} and {silent[1]}. One who answers late does as well, {late[0]} and {late[1]}.",
+        f"prevents {paid} damaged effects a trial in `payment_run`",
+        f"{dearer[0]} more a trial",
+    )
+    assert [sentence for sentence in expected if sentence not in page] == []
+
+
+def _is_above(cell: str) -> bool:
+    """Tell whether an interval lies above zero."""
+    low = re.search(r"\[(-?\d+),", cell)
+    return low is not None and int(low.group(1)) > 0
