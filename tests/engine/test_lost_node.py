@@ -12,7 +12,11 @@ import pytest
 from commands import bench_anew, free_port, start_anew, workplace
 from equal_runs import assert_equal
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray leaves its logs open
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 STOPPING = """
 import time
