@@ -248,11 +248,11 @@ def test_the_committed_run_has_the_first_rounds_that_outsiders_counted(
 ) -> None:
     """By two independent recounts of the raw events."""
     recoveries = load_run(PAPER).recoveries
-    own = recoveries[(recoveries["scenario"] == scenario) & (recoveries["architecture"] == architecture)]
-    assert len(own) == n
-    assert round(own["first_tokens"].mean()) == first
-    assert own["masked"].sum() == masked
-    mattered = own[own["effective"] > 0]
+    of_arm = recoveries[(recoveries["scenario"] == scenario) & (recoveries["architecture"] == architecture)]
+    assert len(of_arm) == n
+    assert round(of_arm["first_tokens"].mean()) == first
+    assert of_arm["masked"].sum() == masked
+    mattered = of_arm[of_arm["effective"] > 0]
     assert (round(mattered["first_tokens"].mean()) if len(mattered) else None) == effective
 
 

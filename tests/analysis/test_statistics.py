@@ -126,9 +126,9 @@ def test_a_scores_interval_is_students_on_the_logit() -> None:
 @given(st.lists(WHOLE, min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
 def test_no_amount_may_lie_below_nothing_nor_a_score_above_one(values: list[float]) -> None:
     amount, score = amount_of(values), amount_of([value / 10_000 for value in values], "score")
-    for one, least, most in ((amount, 0.0, math.inf), (score, 0.0, 1.0)):
-        assert one.low is not None and one.mean is not None and one.high is not None
-        assert least <= one.low < one.mean < one.high <= most
+    for bounded, least, most in ((amount, 0.0, math.inf), (score, 0.0, 1.0)):
+        assert bounded.low is not None and bounded.mean is not None and bounded.high is not None
+        assert least <= bounded.low < bounded.mean < bounded.high <= most
 
 
 @given(st.lists(st.floats(1.0, 1.02), min_size=3, max_size=30))
