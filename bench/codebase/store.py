@@ -22,6 +22,8 @@ from bench.codebase.units import digest
 FORMAT = 1
 WAIT = 30.0
 """Seconds that a process waits for another that writes."""
+PAUSE = 0.01
+"""Seconds between two tries to open a file that another process is making."""
 SCHEMA = """
 CREATE TABLE steps(id INTEGER PRIMARY KEY, at REAL NOT NULL, tree TEXT NOT NULL, kind TEXT NOT NULL, note TEXT NOT NULL);
 CREATE TABLE versions(artifact TEXT NOT NULL, kind TEXT NOT NULL, digest TEXT NOT NULL, step INTEGER NOT NULL, patch INTEGER);
@@ -74,7 +76,7 @@ class ExecutionStore:
 
     def _open(self, path: Path) -> None:
         self.db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
-        self.db.execute("PRAGMA journal_mode=WAL")
+        self._keep_a_log()
         self.db.execute("PRAGMA synchronous=NORMAL")
         with self.writing():
             [format_] = self.db.execute("PRAGMA user_version").fetchone()
@@ -86,6 +88,18 @@ class ExecutionStore:
             raise CodeError(
                 f"{path} has format {format_}, and this release reads {FORMAT}; rename it, and the state begins anew"
             )
+
+    def _keep_a_log(self) -> None:
+        """Have SQLite write ahead; it does not wait by itself while another process does the same to a new file."""
+        until = time.monotonic() + WAIT
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import py_compile
 import subprocess
 import sys
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from bench.codebase import ExecutionState
 from bench.codebase.cli import app
 from bench.codebase.git import CodeError
 from bench.codebase.running import Runnable
+from bench.codebase.store import ExecutionStore
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +108,24 @@ def test_two_processes_write_one_state(tmp_path: Path) -> None:
     assert [process.wait() for process in both] == [0, 0]
     state = ExecutionState.open(root)
     assert len(state.steps()) == len(state.executions()) == 40
+
+
+def open_each(folder: Path, gate: Barrier) -> None:
+    """Open one new state after another, each at the moment at which the other processes open it."""
+    for number in range(50):
+        gate.wait(timeout=20)
+        ExecutionStore(folder / f"{number}.db")
+
+
+def test_processes_that_make_one_state_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    spawned = multiprocessing.get_context("spawn")
+    gate = spawned.Barrier(4)
+    processes = [spawned.Process(target=open_each, args=(tmp_path, gate)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
 
 
 PIPELINE = {

@@ -8,7 +8,6 @@ import re
 import shutil
 import ssl
 import subprocess
-import warnings
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from bench.models.base import Message, Reply, Request, RequestContext
 from bench.openai.model import OpenAIModel
 from bench.openai.proxies import IN_FORM, Proxy, proxy_to
 from bench.openai.settings import OpenAISettings
+from bench.openai.timed_sockets import TimedSocket
 
 KEY = "sk-of-the-endpoint-0123456789"
 REQUEST = Request((Message("user", "Hello"),), 41, RequestContext("pack", ("triage",), 0, 1))
@@ -239,10 +239,25 @@ def test_the_way_to_the_proxy_may_be_encrypted_itself(url: str, tls: ssl.SSLCont
     with ScriptedServer(tls=tls if url == SECURE else None) as server, ProxyServer(port_of(server), tls=tls) as proxy:
         monkeypatch.setenv("ALL_PROXY", with_password(proxy.url))
         assert ask(url)[0].text == "OK"
-    with warnings.catch_warnings():  # asyncio leaves an encryption within another to the collector
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
     assert len(proxy.heads) == len(server.requests) == 1
+
+
+@pytest.mark.parametrize("way", ["direct", "through a proxy", "through an encrypted proxy"])
+def test_a_closed_model_leaves_no_encrypted_connection_open(
+    way: str, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def left_open(url: str) -> list[TimedSocket]:
+        model = OpenAIModel("small", OpenAISettings(base_url=url))
+        await model.reply(REQUEST, asyncio.sleep)
+        await model.close()
+        return [made for made in gc.get_objects() if isinstance(made, TimedSocket) and made.fileno() >= 0]
+
+    with (
+        ScriptedServer(tls=tls) as server,
+        ProxyServer(port_of(server), tls=tls if "encrypted" in way else None) as proxy,
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        assert asyncio.run(left_open(SECURE if "proxy" in way else f"https://127.0.0.1:{port_of(server)}/v1")) == []
 
 
 def test_a_netrc_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
