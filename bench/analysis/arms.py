@@ -16,6 +16,7 @@ from bench.analysis import statistics
 from bench.analysis.frames import Run
 from bench.analysis.metrics import measure_of
 from bench.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
+from bench.architectures.registry import ARCHITECTURES
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
 
@@ -98,9 +99,19 @@ class Arm:
     def count(self, outcome: str) -> int:
         return int((self.trials["outcome"] == outcome).sum())
 
+    @property
+    def is_instrument(self) -> bool:
+        """Whether its architecture only asks: it has no task to solve, and does nothing in a world."""
+        return self.architecture in ARCHITECTURES and ARCHITECTURES[self.architecture].is_instrument
+
     def solved(self) -> Share:
-        """Return the share of solved trials among those that did not end in an error."""
-        return share_in(self.usable, self.usable["outcome"].eq("solved"))
+        """Return the share of solved trials among those that did not end in an error; of an instrument there are none."""
+        return self._solved
+
+    @cached_property
+    def _solved(self) -> Share:
+        tried = self.usable[:0] if self.is_instrument else self.usable
+        return share_in(tried, tried["outcome"].eq("solved"))
 
     def less(self, other: Arm, column: str) -> PairedMean:
         """The paired difference: this arm's values less the other's."""

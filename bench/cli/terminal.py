@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -37,17 +38,28 @@ class Terminal(Console):
         wider.file, wider.width = self.file, needed if self.is_terminal else LONGEST_LINE
         wider.print(table)
 
+    def show_report_table(self, shown: table.Table) -> None:
+        """Print a report's table; where a word would be broken, each row as a line for each column."""
+        short = shown.shortened(1)
+        drawn = Table(title=short.title, title_justify="left", title_style="bold")
+        for title in short.columns:
+            drawn.add_column(title, overflow="fold")
+        for row in short.texts():
+            drawn.add_row(*row)
+        with self.capture() as captured:
+            self.print(drawn)
+        rendered = captured.get()
+        if all(word in rendered for text in (*short.columns, *chain(*short.texts())) for word in text.split()):
+            self.print(drawn)
+            return
+        self.print(short.title, style="bold")
+        for row in short.texts():
+            block = Table(box=None, show_header=False, pad_edge=False)
+            for pair in zip(short.columns, row, strict=True):
+                block.add_row(*pair)
+            self.print()
+            self.print(block)
+
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text that is printed, alone or in a table, comes by here."""
         return super().render_str(escape_terminal(text), **options)
-
-
-def grid(shown: table.Table) -> Table:
-    """A report's table as the terminal draws it, as wide as the terminal."""
-    short = shown.shortened(1)
-    drawn = Table(title=short.title, title_justify="left", title_style="bold")
-    for column in short.columns:
-        drawn.add_column(column, overflow="fold")
-    for row in short.texts():
-        drawn.add_row(*row)
-    return drawn

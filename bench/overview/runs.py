@@ -163,7 +163,8 @@ def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
     plan = next((arm.plan for arm in arms if arm.plan == FAULT_FREE), arms[0].plan)
     shares = [(arm.arm.solved(), arm.arm.architecture) for arm in arms if arm.plan == plan]
     ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
-    return _between(ends, "not graded", named) + ("" if plan == FAULT_FREE else f" under {plan}")
+    none = "only asked" if all(arm.arm.is_instrument for arm in arms) else "not graded"
+    return _between(ends, none, named) + ("" if plan == FAULT_FREE else f" under {plan}")
 
 
 def _price_said(arms: Sequence[ArmOfRun]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.command_part import COMPARISONS, ComparisonPart
-from bench.cli.terminal import Terminal, grid
+from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, nearest
 from bench.paths import folder_of
 
@@ -114,7 +114,7 @@ def _print_tables(verdicts: Table, measures: Table) -> None:
         return
     wrapped = Terminal(wrapped=True)
     for table in (verdicts, measures.without(NARROW)):
-        wrapped.print(grid(table))
+        wrapped.show_report_table(table)
         wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
     wrapped.print("Margins, pairs, reasons and what would decide are shown with --json, or with | cat.")
 

@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bench.analysis.arms import Arm, Arms, Condition
 from bench.analysis.frames import Run
-from bench.analysis.metrics import COST, FIRST_ROUND, METRICS
+from bench.analysis.metrics import CALLS, COST, FIRST_ROUND, METRICS
 from bench.analysis.per_solved import per_solved
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.cells import BoundedNumber
-from bench.render.labels import extremes_said, listed, model_label, plural
+from bench.render.labels import each_arm, extremes_said, listed, model_label, plural
 
+LONGEST = 150
+"""Characters of a title."""
 MODELS = 2
 """Models that a run has at least where they are compared."""
 
 
 def headline_of(run: Run, arms: Arms) -> str:
-    """Return the first of these: damage in a world, models side by side, what a repair took, what was solved."""
+    """Return the first of these: damage in a world, models side by side, what a repair took, what was solved. Where models
+    with long names make it longer than LONGEST, they are told by what differs in their names."""
     findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
-    return findings[0] if findings else "What was run"
+    headline = next(iter(findings), "What was run")
+    if len(headline) > LONGEST:
+        for label, short in _told_apart([model_label(run, model) for model in run.names("model")]).items():
+            headline = headline.replace(label, short)
+    return headline
+
+
+def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
+    """Label -> the words of its name that stand between those that all names begin and end with, and whether it is recorded or
+    simulated."""
+    words = [label.partition(" (")[0].split("-") for label in labels]
+    most = min(map(len, words)) - 1
+    begins = next((n for n in range(most) if len({tuple(each[: n + 1]) for each in words}) > 1), most)
+    ends = next((n for n in range(most - begins) if len({tuple(each[-n - 1 :]) for each in words}) > 1), most - begins)
+    marks = {"recorded": "recorded:", "SIMULATED": "(SIMULATED)"}
+    return {
+        label: " ".join(
+            ["-".join(each[begins : len(each) - ends]), *(f"({mark})" for mark, of in marks.items() if of in label)]
+        )
+        for label, each in zip(labels, words, strict=True)
+    }
 
 
 def harmed_trials(arm: Arm) -> tuple[int, int]:
@@ -28,6 +51,11 @@ def harmed_trials(arm: Arm) -> tuple[int, int]:
     lived = arm.usable[arm.usable["lives"].notna()]
     harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
     return int(harmed.sum()), len(lived)
+
+
+def only_asked(arms: Arms) -> bool:
+    """Whether all architectures are instruments, of which none has a task to solve."""
+    return all(arm.is_instrument for arm in each_arm(arms))
 
 
 def paid(run: Run, arm: Arm) -> str:
@@ -108,8 +136,13 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved(run: Run, arms: Arms) -> Iterator[str]:
-    """By the architectures that solved the least and the most on the first pack."""
+    """By the architectures that solved the least and the most on the first pack; an instrument has nothing to solve."""
     condition, named = next(iter(arms.items()))
+    if only_asked(arms):
+        name, arm = next(iter(named.items()))
+        asked = int(arm.trials[CALLS.name].sum())
+        yield f"{name} asked the model {asked:,} times on {condition.scenario}{_marked(run, condition)}"
+        return
     shares = sorted(
         (share.rate, name, share) for name, arm in named.items() for share in [arm.solved()] if share.rate is not None
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bench.render.cells import Cell, text_of
+from bench.render.cells import Cell, Linked, text_of
 from bench.render.escaping import escape_terminal
 
 if TYPE_CHECKING:
     from bench.render.drawing import Picture  # which imports matplotlib, for which the index of runs should not wait
 
 FOLDER = Path(__file__).parent
+THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
+"""The whole part of a number of 1,000 or more."""
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
@@ -34,7 +37,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             script=Markup(script),
             data_uri=_data_uri,
             sort_value=_sort_value,
-            text_of=text_of,
+            grouped=grouped,
             **shown,
         )
     )
@@ -85,6 +88,12 @@ def _sort_value(cell: Cell) -> str:
     """The number by which a cell is sorted: its estimate; '' where it has none."""
     value = cell if isinstance(cell, str | int) else cell.numbers().get("")
     return repr(value) if isinstance(value, int | float) else ""
+
+
+def grouped(cell: Cell) -> str:
+    """A cell as a page shows it: its numbers with a comma between thousands. A text, such as a run's name, stays as it is."""
+    text = text_of(cell)
+    return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
 
 
 def _data_uri(picture: Picture) -> str:

@@ -17,7 +17,7 @@ from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
-from bench.report.headline import harmed_trials, headline_of, paid
+from bench.report.headline import harmed_trials, headline_of, only_asked, paid
 
 WIDTH, MOST_LINES = 100, 8
 """Of what a terminal shows: characters of a line, and lines; a run has three before them, and a report one behind them."""
@@ -217,7 +217,7 @@ def _again(rates: Sequence[RecoveryRate], n: int) -> str:
 def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     """Return the trials of each architecture by itself; those without faults where there are any."""
     graded = run.trials[run.trials["correct"].notna()]
-    if graded.empty:
+    if graded.empty or only_asked(arms):
         return None
     if not graded["outcome"].eq("solved").any():
         text = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
@@ -249,7 +249,9 @@ def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _limits(run: Run, arms: Arms) -> Iterator[str]:
-    if not run.trials["outcome"].eq("solved").any():
+    if only_asked(arms):
+        yield "What the answers lead to: they were only asked for, and nothing was done with them."
+    elif not run.trials["outcome"].eq("solved").any():
         yield "Whether a failure is recovered to a right answer: no trial was solved."
     elif {FAULT_FREE} < set(run.names("plan")) and not any(recovery_rates(run, arms)):
         yield "Whether a failure is recovered to a right answer: no trial without faults was solved."

@@ -8,6 +8,7 @@ import pytest
 from rich.table import Table
 
 from bench.cli.terminal import Terminal
+from bench.render.table import Table as ReportTable
 
 
 @pytest.mark.parametrize("columns", [1, 20, 45, 46, 47, 48, 49, 50, 200])
@@ -33,3 +34,19 @@ def test_a_pipe_gets_each_row_in_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     table.add_row("a-name-that-is-longer-than-the-terminal")
     terminal.show(table)
     assert "a-name-that-is-longer-than-the-terminal" in written.getvalue()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 200])
+def test_a_report_s_table_breaks_no_word_and_no_line_is_longer_than_the_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal, written = Terminal(wrapped=True), io.StringIO()
+    terminal.file = written
+    titles = ("System", "Right after a crash", "Damaged per 100 crashes", "Trials that went another course")
+    row = ("contract_renewal_with_keys", "12/15 = 80.0% [51.9%, 95.7%]", "n/a", "undetermined")
+    terminal.show_report_table(ReportTable("shown", "At a glance", titles, (row, row)))
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) <= columns
+    words = [word for text in (*titles, *row) for word in text.split()]
+    assert all(written.getvalue().count(word) >= 1 for word in words)

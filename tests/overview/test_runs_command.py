@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import bench
-from records import experiment, write_run
+from records import experiment, trial, write_run
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,14 @@ def test_all_runs_are_listed_and_a_page_is_written(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache" / "recovery-bench" / "runs").iterdir())) == 1
     assert bench(tmp_path, "runs") == (code, out, err)
     assert (tmp_path / "reports" / "index.html").read_bytes() == page
+
+
+def test_of_an_instrument_it_is_said_that_it_only_asked(tmp_path: Path) -> None:
+    write_run(tmp_path / "results" / "bank", [trial("every_judgment", "none", 1, "wrong")])
+    code, out, _ = bench(tmp_path, "runs")
+    assert code == 0 and "only asked" in out and "0/1" not in out
+    page = (tmp_path / "reports" / "index.html").read_text()
+    assert '<td data-value="">only asked</td>' in page and "0/1" not in page
 
 
 def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: Path) -> None:

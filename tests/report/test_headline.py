@@ -10,6 +10,8 @@ from scorecards import CRASH, lived
 from bench.analysis.arms import arms_of
 from bench.experiment.record import TrialRecord
 from bench.report.headline import headline_of
+from bench.report.summary import summary_of
+from bench.worlds.report.tables import world_tables
 
 
 def headline(folder: Path, records: list[TrialRecord]) -> str:
@@ -71,3 +73,23 @@ def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Pat
     records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
     text = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
     assert headline(tmp_path / "run", records) == text
+
+
+def test_models_with_long_names_are_told_in_a_title_by_what_differs_in_them(tmp_path: Path) -> None:
+    models = {"qwen2.5-coder-1.5b-instruct-q4_k_m": 334, "qwen2.5-coder-0.5b-instruct-q4_k_m": 403}
+    records = undisturbed({("runtime_structured", model): 0 for model in models})
+    for model, cost in models.items():
+        records.append(trial("runtime_structured", "paper", 1, "wrong", recovered(cost), model=model))
+    text = headline(tmp_path / "run", records)
+    took = "took 354 tokens with 1.5b (SIMULATED) and 423 with 0.5b (SIMULATED)"
+    assert text == f"A repair on demo with runtime_structured {took}, and no trial was solved"
+
+
+def test_an_instrument_only_asks_and_has_nothing_to_solve(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [lived(system="every_judgment", outcome="wrong")])
+    arms = arms_of(run)
+    assert "every_judgment asked the model" in headline_of(run, arms)
+    summary = summary_of(run, arms)
+    assert not any("solved" in finding.text for finding in summary.findings)
+    assert summary.limits[0] == "What the answers lead to: they were only asked for, and nothing was done with them."
+    assert not world_tables(run, arms), "an effect that nobody was to make is not lost"

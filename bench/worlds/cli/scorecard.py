@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.cli.command_part import COMPARISONS, Compared
-from bench.cli.terminal import Terminal, grid
+from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.experiment.files import write_whole
 from bench.experiment.verify import require_sound
@@ -114,7 +114,7 @@ def _print(card: Scorecard) -> None:
     for text in (*warnings(card), ABOUT, *(f"- {finding}" for finding in findings(card))):
         wide.print(f"{text}\n")
     for table in (glance(card), in_short(card)):
-        wide.print(grid(table))
+        wide.show_report_table(table)
         for note in table.notes:
             wide.print(f"- {note}")
         wide.print()

@@ -27,7 +27,7 @@ def world_tables(run: Run, arms: Arms) -> list[Table]:
 
 
 def _with_world(arms: Arms) -> list[Arm]:
-    return [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any()]
+    return [arm for arm in each_arm(arms) if arm.usable["lives"].notna().any() and not arm.is_instrument]
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
