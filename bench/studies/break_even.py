@@ -21,7 +21,7 @@ from bench.render.cells import Cell, Number, Rate, Spent
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import plain_log, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.crossing import Crossing, crossing, crossing_of, trials_in_both
 from bench.studies.plans import failure_rates
@@ -141,58 +141,65 @@ def tables(run: Run) -> Iterator[Table]:
 
 def _curves(run: Run, all_curves: Sequence[PriceCurves]) -> Iterator[Table]:
     for curves in all_curves:
-        rows: list[tuple[Cell, ...]] = [
-            (name, Number(point.rate, 3), Rate(point.solved), *_spent(curves, point))
-            for name, points in curves.curves.items()
-            for point in points
-        ]
         title = curves.measure.title
-        yield Table(
-            name=slug("study", "break_even", curves.scenario, curves.model, curves.measure.name),
-            title=f"Break-even: {title} per solved task, {curves.scenario}, {model_label(run, curves.model)}",
-            columns=("Architecture", "Failure rate", "Solved", f"{title} per solved", "Closed form"),
-            rows=tuple(rows),
-            notes=NOTES,
+        yield table_of(
+            slug("study", "break_even", curves.scenario, curves.model, curves.measure.name),
+            f"Break-even: {title} per solved task, {curves.scenario}, {model_label(run, curves.model)}",
+            _curve_columns(title, curves.measure.digits),
+            ((name, point) for name, points in curves.curves.items() for point in points),
+            NOTES,
         )
 
 
-def _spent(curves: PriceCurves, point: RatePoint) -> tuple[Cell, Cell]:
-    digits = curves.measure.digits
-    return Spent(point.spent, digits), "–" if point.expected is None else Number(point.expected, digits)
+def _curve_columns(title: str, digits: int) -> tuple[TableColumn[tuple[str, RatePoint]], ...]:
+    """The columns of a table whose rows are points of named curves."""
+    columns = (
+        TableColumn[RatePoint]("Failure rate", lambda point: Number(point.rate, 3)),
+        TableColumn[RatePoint]("Solved", lambda point: Rate(point.solved)),
+        TableColumn[RatePoint](f"{title} per solved", lambda point: Spent(point.spent, digits)),
+        TableColumn[RatePoint]("Closed form", lambda point: "–" if point.expected is None else Number(point.expected, digits)),
+    )
+    return TableColumn("Architecture", lambda named: named[0]), *(column.of(lambda named: named[1]) for column in columns)
 
 
 def _crossings(run: Run, all_curves: Sequence[PriceCurves]) -> Table:
-    rows = [
-        (curves.scenario, model_label(run, curves.model), curves.measure.title, *_overtaking(pair, _highest(curves)))
-        for curves in all_curves
-        for pair in curves.overtakings
-    ]
-    return Table(
-        name="study-break_even-crossings",
-        title="Break-even: the failure rate from which on the second is cheaper per solved task",
-        columns=(
-            *("Scenario", "Model", "Measure", "First", "Second", "From rate", "Low", "High"),
-            *("Resamples without a crossing", "By the closed forms"),
-        ),
-        rows=tuple(rows),
-        notes=CROSSING_NOTES,
+    of_curves = (
+        TableColumn[PriceCurves]("Scenario", lambda curves: curves.scenario),
+        TableColumn[PriceCurves]("Model", lambda curves: model_label(run, curves.model)),
+        TableColumn[PriceCurves]("Measure", lambda curves: curves.measure.title),
     )
+    columns = (
+        *(column.of(_curves_of) for column in of_curves),
+        TableColumn[OvertakenCurves]("First", lambda overtaken: overtaken[1].first),
+        TableColumn[OvertakenCurves]("Second", lambda overtaken: overtaken[1].second),
+        TableColumn[OvertakenCurves]("From rate", lambda overtaken: _rate(overtaken, overtaken[1].measured.rate)),
+        TableColumn[OvertakenCurves]("Low", lambda overtaken: _rate(overtaken, overtaken[1].measured.low)),
+        TableColumn[OvertakenCurves]("High", lambda overtaken: _rate(overtaken, overtaken[1].measured.high)),
+        TableColumn[OvertakenCurves](
+            "Resamples without a crossing", lambda overtaken: Number(overtaken[1].measured.never, 1, percent=True)
+        ),
+        TableColumn[OvertakenCurves]("By the closed forms", lambda overtaken: _rate(overtaken, overtaken[1].expected)),
+    )
+    crossings = ((curves, pair) for curves in all_curves for pair in curves.overtakings)
+    title = "Break-even: the failure rate from which on the second is cheaper per solved task"
+    return table_of("study-break_even-crossings", title, columns, crossings, CROSSING_NOTES)
 
 
-def _overtaking(pair: Overtaking, highest: float) -> tuple[Cell, ...]:
-    ends = [_rate(value, highest) for value in (pair.measured.rate, pair.measured.low, pair.measured.high)]
-    expected = "–" if pair.expected is None else _rate(pair.expected, highest)
-    return (pair.first, pair.second, *ends, Number(pair.measured.never, 1, percent=True), expected)
+OvertakenCurves = tuple[PriceCurves, Overtaking]
+"""Two curves, and where the second becomes the cheaper."""
 
 
-def _rate(value: float, highest: float) -> Cell:
+def _curves_of(overtaken: OvertakenCurves) -> PriceCurves:
+    return overtaken[0]
+
+
+def _rate(overtaken: OvertakenCurves, value: float | None) -> Cell:
+    if value is None:
+        return "–"
     if math.isinf(value):
+        highest = max(point.rate for points in overtaken[0].curves.values() for point in points)
         return f"not up to {highest:g}" if value > 0 else "from the lowest on"
     return Number(value, 3)
-
-
-def _highest(curves: PriceCurves) -> float:
-    return max(point.rate for points in curves.curves.values() for point in points)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

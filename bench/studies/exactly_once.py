@@ -20,10 +20,10 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
-from bench.render.cells import Cell, Rate
+from bench.render.cells import Rate
 from bench.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
 from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
@@ -115,26 +115,25 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    yield table_of([replace(crashed, model=model_label(run, crashed.model)) for crashed in exactly_once(run)])
+    yield crashes_table([replace(crashed, model=model_label(run, crashed.model)) for crashed in exactly_once(run)])
 
 
-def table_of(crashed_arms: Sequence[CrashedArm]) -> Table:
+def crashes_table(crashed_arms: Sequence[CrashedArm]) -> Table:
     """A row each, its model called as it is."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(crashed.scenario, crashed.model, crashed.architecture, crashed.point),
-            *(_Damaged(crashed.shares[kind], crashed.effects[kind]) for kind in KINDS),
-            *(crashed.instances, crashed.left_out),
-        )
-        for crashed in crashed_arms
-    ]
-    return Table(
-        name="study-exactly-once",
-        title="Exactly once: what one crash does",
-        columns=("Scenario", "Model", "Architecture", "Dies", *map(str.capitalize, KINDS), "Instances", "Left out"),
-        rows=tuple(rows),
-        notes=NOTES,
+
+    def damaged(kind: str) -> TableColumn[CrashedArm]:
+        return TableColumn(kind.capitalize(), lambda crashed: _Damaged(crashed.shares[kind], crashed.effects[kind]))
+
+    columns = (
+        TableColumn[CrashedArm]("Scenario", lambda crashed: crashed.scenario),
+        TableColumn[CrashedArm]("Model", lambda crashed: crashed.model),
+        TableColumn[CrashedArm]("Architecture", lambda crashed: crashed.architecture),
+        TableColumn[CrashedArm]("Dies", lambda crashed: crashed.point),
+        *map(damaged, KINDS),
+        TableColumn[CrashedArm]("Instances", lambda crashed: crashed.instances),
+        TableColumn[CrashedArm]("Left out", lambda crashed: crashed.left_out),
     )
+    return table_of("study-exactly-once", "Exactly once: what one crash does", columns, crashed_arms, NOTES)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from bench.models.bank import BankedReply
 from bench.render.cells import Number, Rate
 from bench.render.drawing import BLUE, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.scenario import Json
 from bench.studies.by_model import by_model
 from bench.worlds.bank import banked
@@ -95,38 +95,64 @@ def _is_number(value: Json) -> bool:
 
 def tables(run: Run) -> Iterator[Table]:
     all_judgments = judgments(run)
-    yield _rates(run, all_judgments)
-    columns = ("Scenario", "Model", "Judgment", "Field", "Said", "Right", "Times", "Of its wrong replies")
-    if rows := tuple(_errors(run, all_judgments)):
-        yield Table("study-judgment-errors", "How they err, field by field", columns, rows)
-
-
-def _rates(run: Run, all_judgments: Sequence[Judgment]) -> Table:
-    columns = ("Scenario", "Model", "Judgment", "States", "Right", "Not of its form", "Caught", "Passed", "Beyond all right")
-    rows = []
-    for judgment in all_judgments:
-        counts = (judgment.misformed, judgment.caught, judgment.passed, judgment.beyond)
-        rows.append(
-            (judgment.scenario, model_label(run, judgment.model), judgment.name, judgment.states, Rate(judgment.right), *counts)
-        )
-    notes = (
-        "A reply is right where all of it is but what it only notes. 95% intervals (Wilson) take the number of replies that "
-        "the instances count for: replies on one instance are alike.",
-        "Caught: wrong, and a business rule of the pack turns it away. Passed: wrong, and no rule does. Beyond all right: a "
-        "number above all that is right anywhere in that field, such as an absurd discount.",
+    asked = (
+        TableColumn[Judgment]("Scenario", lambda judgment: judgment.scenario),
+        TableColumn[Judgment]("Model", lambda judgment: model_label(run, judgment.model)),
+        TableColumn[Judgment]("Judgment", lambda judgment: judgment.name),
     )
-    return Table("study-judgments", "Single judgments: how often each is right", columns, tuple(rows), notes)
+    yield table_of("study-judgments", "Single judgments: how often each is right", (*asked, *RATES), all_judgments, NOTES)
+    columns = (
+        *(column.of(_judgment_of) for column in asked),
+        TableColumn[WrongField]("Field", lambda wrong: wrong.field),
+        TableColumn[WrongField]("Said", lambda wrong: wrong.reply),
+        TableColumn[WrongField]("Right", lambda wrong: wrong.right),
+        TableColumn[WrongField]("Times", lambda wrong: wrong.times),
+        TableColumn[WrongField]("Of its wrong replies", lambda wrong: Number(wrong.share, 1, percent=True)),
+    )
+    if wrong_fields := [wrong for judgment in all_judgments for wrong in _wrong_fields(judgment)]:
+        yield table_of("study-judgment-errors", "How they err, field by field", columns, wrong_fields)
 
 
-def _errors(run: Run, all_judgments: Sequence[Judgment]) -> Iterator[tuple[str | int | Number, ...]]:
-    for judgment in all_judgments:
-        place = (judgment.scenario, model_label(run, judgment.model), judgment.name)
-        ranked = sorted(judgment.errors.items(), key=lambda item: (-item[1], str(item[0])))
-        wrong = judgment.caught + judgment.passed
-        for (field, value, right), times in ranked[:MOST_ERRORS]:
-            yield (*place, field, str(value), str(right), times, Number(times / wrong, 1, percent=True))
-        if rest := sum(times for _, times in ranked[MOST_ERRORS:]):
-            yield (*place, "others", "–", "–", rest, Number(None))
+RATES = (
+    TableColumn[Judgment]("States", lambda judgment: judgment.states),
+    TableColumn[Judgment]("Right", lambda judgment: Rate(judgment.right)),
+    TableColumn[Judgment]("Not of its form", lambda judgment: judgment.misformed),
+    TableColumn[Judgment]("Caught", lambda judgment: judgment.caught),
+    TableColumn[Judgment]("Passed", lambda judgment: judgment.passed),
+    TableColumn[Judgment]("Beyond all right", lambda judgment: judgment.beyond),
+)
+NOTES = (
+    "A reply is right where all of it is but what it only notes. 95% intervals (Wilson) take the number of replies that "
+    "the instances count for: replies on one instance are alike.",
+    "Caught: wrong, and a business rule of the pack turns it away. Passed: wrong, and no rule does. Beyond all right: a "
+    "number above all that is right anywhere in that field, such as an absurd discount.",
+)
+
+
+@dataclass(frozen=True)
+class WrongField:
+    """A wrong value of a field, how often a judgment replied with it, and which share of its wrong replies that is."""
+
+    judgment: Judgment
+    field: str
+    reply: str
+    right: str
+    times: int
+    share: float | None
+
+
+def _judgment_of(wrong: WrongField) -> Judgment:
+    return wrong.judgment
+
+
+def _wrong_fields(judgment: Judgment) -> Iterator[WrongField]:
+    """The most frequent ones, and the others together."""
+    ranked = sorted(judgment.errors.items(), key=lambda item: (-item[1], str(item[0])))
+    for (field, value, right), times in ranked[:MOST_ERRORS]:
+        share = times / (judgment.caught + judgment.passed)
+        yield WrongField(judgment, field, str(value), str(right), times, share)
+    if rest := sum(times for _, times in ranked[MOST_ERRORS:]):
+        yield WrongField(judgment, "others", "–", "–", rest, None)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

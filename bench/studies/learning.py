@@ -13,7 +13,7 @@ what is learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -31,7 +31,7 @@ from bench.packs import load_pack
 from bench.packs.loading import sample
 from bench.render.drawing import Picture
 from bench.render.labels import model_label
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.runtime.events import Called, Judged, of_kind
 from bench.runtime.prompt import render
 from bench.scenario import Scenario, Subtask
@@ -173,27 +173,48 @@ NOTES = (
 
 def tables(run: Run) -> Iterator[Table]:
     """What each policy says, what it was learned on, and what it is judged on. Raises ResultsError where there is none."""
-    rows = [row for name, policy in run.manifest.policies.items() for row in _rows(run, name, policy)]
-    if not rows:
+    learned = [
+        LearnedPack(scenario, name, policy, policy.packs[pack])
+        for name, policy in run.manifest.policies.items()
+        for scenario in run.names("scenario")
+        if (pack := scenario.partition(":")[0]) in policy.packs
+    ]
+    if not learned:
         raise ResultsError("needs an architecture with a learned policy")
-    columns = ("Scenario", "Architecture", "Learned from", "Training instances", "Fresh instances", "Calls", "Rejected")
-    yield Table("study-learning", "What was learned, and what it is judged on", columns, tuple(rows), NOTES)
+
+    def source(row: LearnedPack) -> str:
+        policy = row.policy
+        model = model_label(run, policy.model) if policy.model in run.manifest.models else policy.model
+        return f"{policy.architecture} under {policy.plan} of {policy.run}, model {model}"
+
+    columns = (
+        TableColumn[LearnedPack]("Scenario", lambda row: row.scenario),
+        TableColumn[LearnedPack]("Architecture", lambda row: row.architecture),
+        TableColumn[LearnedPack]("Learned from", source),
+        TableColumn[LearnedPack]("Training instances", lambda row: _named(row.pack.instances)),
+        TableColumn[LearnedPack]("Fresh instances", lambda row: _named(run.manifest.scenarios[row.scenario].instances)),
+        TableColumn[LearnedPack]("Calls", lambda row: "; ".join(" + ".join(call) for call in row.pack.calls)),
+        TableColumn[LearnedPack]("Rejected", lambda row: _rejected(row.pack)),
+    )
+    yield table_of("study-learning", "What was learned, and what it is judged on", columns, learned, NOTES)
 
 
-def _rows(run: Run, name: str, policy: LearnedPolicy) -> Iterator[tuple[str, ...]]:
-    for scenario in run.names("scenario"):
-        pack = policy.packs.get(scenario.partition(":")[0])
-        if pack:
-            model = model_label(run, policy.model) if policy.model in run.manifest.models else policy.model
-            yield (
-                scenario,
-                name,
-                f"{policy.architecture} under {policy.plan} of {policy.run}, model {model}",
-                f"{len(pack.instances)}: {', '.join(pack.instances)}",
-                f"{len(run.manifest.scenarios[scenario].instances)}: {', '.join(run.manifest.scenarios[scenario].instances)}",
-                "; ".join(" + ".join(call) for call in pack.calls),
-                "; ".join(f"{subtask} {replies.rejected} of {replies.of}" for subtask, replies in pack.first_replies.items()),
-            )
+@dataclass(frozen=True)
+class LearnedPack:
+    """What an architecture's policy learned of the pack of a scenario."""
+
+    scenario: str
+    architecture: str
+    policy: LearnedPolicy
+    pack: PackPolicy
+
+
+def _named(instances: Collection[str]) -> str:
+    return f"{len(instances)}: {', '.join(instances)}"
+
+
+def _rejected(pack: PackPolicy) -> str:
+    return "; ".join(f"{subtask} {replies.rejected} of {replies.of}" for subtask, replies in pack.first_replies.items())
 
 
 def pictures(run: Run) -> Iterator[Picture]:

@@ -12,17 +12,18 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.analysis.arms import arms_of
+from bench.analysis.arms import Arm, arms_of
 from bench.analysis.frames import Run
-from bench.analysis.statistics import amount_of, mean_of, share_of
+from bench.analysis.statistics import share_of
 from bench.bounds import BoundedTable, Listed
 from bench.errors import ResultsError, Unguarded
 from bench.experiment.matrix import Matrix
 from bench.experiment.untrusted import missing_guards, refusal
-from bench.render.cells import Cell, Estimate, Rate
+from bench.render.cells import Estimate, Rate
 from bench.render.drawing import Picture
 from bench.render.labels import model_label
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
+from bench.studies.patch_loop.columns import COSTS, OUTCOMES, WRONG_BELIEFS, ArmResults, arm_results
 from bench.studies.patch_loop.recorded import FORMS, PatchedCase, recorded_cases
 from bench.wording import first_violation
 
@@ -76,55 +77,32 @@ ARM_NOTES = (
 def tables(run: Run) -> Iterator[Table]:
     if not FORMS.keys() & set(run.names("scenario")):
         raise ResultsError("needs trials of repairs:patch or repairs:rewrite")
-    rows = [
-        (
-            *(condition.scenario, model_label(run, condition.model), condition.plan),
-            Rate(share_of(int((arm.graded["outcome"] == "solved").sum()), len(arm.graded))),
-            Estimate(arm.mean("calls"), 1),
-            Estimate(arm.mean("tokens")),
-        )
-        for condition, arms in arms_of(run).items()
-        for arm in arms.values()
-    ]
-    yield Table(
-        name="study-patching",
-        title="Patching: edits of lines and whole files",
-        columns=("Scenario", "Model", "Plan", "Solved", "Patches", "Tokens"),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[Arm]("Scenario", lambda arm: arm.condition.scenario),
+        TableColumn[Arm]("Model", lambda arm: model_label(run, arm.condition.model)),
+        TableColumn[Arm]("Plan", lambda arm: arm.condition.plan),
+        TableColumn[Arm]("Solved", lambda arm: Rate(share_of(int((arm.graded["outcome"] == "solved").sum()), len(arm.graded)))),
+        TableColumn[Arm]("Patches", lambda arm: Estimate(arm.mean("calls"), 1)),
+        TableColumn[Arm]("Tokens", lambda arm: Estimate(arm.mean("tokens"))),
     )
+    arms = [arm for by_name in arms_of(run).values() for arm in by_name.values()]
+    yield table_of("study-patching", "Patching: edits of lines and whole files", columns, arms, NOTES)
     if kept := followed(run):
-        yield _arms_table(kept)
+        title = "Patching: what each arm runs again and believes after the patches of a recorded model"
+        yield table_of("study-patching-arms", title, ARM_COLUMNS, arm_results(kept), ARM_NOTES)
 
 
-def _arms_table(kept: Mapping[str, Mapping[str, list[PatchedCase]]]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for form, arms in kept.items():
-        everything = next(iter(arms.values()))  # the arm that believes nothing stands first
-        for arm, cases in arms.items():
-            saved = [other.executions - case.executions for case, other in zip(cases, everything, strict=True)]
-            outcomes = [case.outcome for case in cases]
-            rows.append(
-                (
-                    *(form, arm, Rate(share_of(outcomes.count("solved"), len(cases)))),
-                    *(outcomes.count("wrong"), outcomes.count("gave_up")),
-                    f"{sum(case.fitting for case in cases)} of {sum(case.patches for case in cases)}",
-                    Estimate(amount_of([case.tokens for case in cases])),
-                    Estimate(amount_of([case.executions for case in cases]), 1),
-                    Estimate(mean_of([float(number) for number in saved]), 1),
-                    f"{sum(case.wrong for case in cases):,} of {sum(case.believed for case in cases):,}",
-                )
-            )
-    return Table(
-        name="study-patching-arms",
-        title="Patching: what each arm runs again and believes after the patches of a recorded model",
-        columns=(
-            *("Patches as", "Arm", "Solved", "Wrong", "Gave up", "Patches that fit", "Tokens"),
-            *("Executions", "Executions saved", "Wrong beliefs"),
-        ),
-        rows=tuple(rows),
-        notes=ARM_NOTES,
-    )
+ARM_COLUMNS = (
+    TableColumn[ArmResults[PatchedCase]]("Patches as", lambda arm: arm.under),
+    TableColumn[ArmResults[PatchedCase]]("Arm", lambda arm: arm.arm),
+    *OUTCOMES,
+    TableColumn[ArmResults[PatchedCase]](
+        "Patches that fit",
+        lambda arm: f"{sum(case.fitting for case in arm.cases)} of {sum(case.patches for case in arm.cases)}",
+    ),
+    *COSTS,
+    WRONG_BELIEFS,
+)
 
 
 def pictures(_: Run) -> Iterator[Picture]:

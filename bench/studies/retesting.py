@@ -12,15 +12,16 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from bench.analysis.frames import Run
-from bench.analysis.statistics import amount_of, mean_of, share_of
+from bench.analysis.statistics import amount_of, share_of
 from bench.bounds import BoundedTable, Listed
 from bench.errors import ResultsError
 from bench.experiment.matrix import Matrix
-from bench.render.cells import Cell, Estimate, Rate
+from bench.render.cells import Estimate, Rate
 from bench.render.drawing import PALE, Picture, finish, panels
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.patch_loop.arms import ARMS
 from bench.studies.patch_loop.case import case_of
+from bench.studies.patch_loop.columns import COSTS, OUTCOMES, WRONG_BELIEFS, ArmResults, arm_results
 from bench.studies.patch_loop.loop import DISRUPTIONS, LoopResult, run_loop
 from bench.wording import first_violation
 
@@ -69,37 +70,23 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = []
-    for disruption, arms in retested(run).items():
-        for arm, results in arms.items():
-            outcomes = [result.outcome for result in results]
-            saved = [other.executions - result.executions for result, other in zip(results, arms[REFERENCE], strict=True)]
-            rows.append(
-                (
-                    *(disruption, arm, sum(result.struck for result in results)),
-                    *(
-                        Rate(share_of(outcomes.count("solved"), len(results))),
-                        outcomes.count("wrong"),
-                        outcomes.count("gave_up"),
-                    ),
-                    Estimate(amount_of([result.tokens for result in results])),
-                    Estimate(amount_of([result.executions for result in results]), 1),
-                    Estimate(mean_of([float(number) for number in saved]), 1),
-                    Estimate(amount_of([result.seconds for result in results]), 1),
-                    Rate(share_of(sum(result.wrong > 0 for result in results), len(results))),
-                    f"{sum(result.wrong for result in results):,} of {sum(result.believed for result in results):,}",
-                )
-            )
-    yield Table(
-        name="study-retesting",
-        title=f"Retesting: what is believed after a patch, and what it costs ({SIMULATED})",
-        columns=(
-            *("Disruption", "Arm", "Cases struck", "Solved", "Wrong", "Gave up", "Tokens"),
-            *("Executions", "Executions saved", "Seconds", "Cases with a wrong belief", "Wrong beliefs"),
-        ),
-        rows=tuple(rows),
-        notes=NOTES,
-    )
+    arms = arm_results(retested(run), REFERENCE)
+    title = f"Retesting: what is believed after a patch, and what it costs ({SIMULATED})"
+    yield table_of("study-retesting", title, COLUMNS, arms, NOTES)
+
+
+COLUMNS = (
+    TableColumn[ArmResults[LoopResult]]("Disruption", lambda arm: arm.under),
+    TableColumn[ArmResults[LoopResult]]("Arm", lambda arm: arm.arm),
+    TableColumn[ArmResults[LoopResult]]("Cases struck", lambda arm: sum(case.struck for case in arm.cases)),
+    *OUTCOMES,
+    *COSTS,
+    TableColumn[ArmResults[LoopResult]]("Seconds", lambda arm: Estimate(amount_of([case.seconds for case in arm.cases]), 1)),
+    TableColumn[ArmResults[LoopResult]](
+        "Cases with a wrong belief", lambda arm: Rate(share_of(sum(case.wrong > 0 for case in arm.cases), len(arm.cases)))
+    ),
+    WRONG_BELIEFS,
+)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

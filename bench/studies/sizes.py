@@ -7,8 +7,9 @@ The first grows with the context that its calls share and with their number; the
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 
@@ -20,7 +21,7 @@ from bench.render.cells import Cell, Estimate
 from bench.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.claims.published import load_published
 from bench.studies.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity
@@ -113,9 +114,17 @@ def published_places() -> dict[str, MapPoint]:
 
 # What a report shows of it
 
-COLUMNS = (
-    *("Scenario", "Model", "Fault plan", "Run again", "Pass of monolithic", "Pass of static", "Static's pass by monolithic's"),
-    *("Share of it run again", "Round, static by monolithic", "First rounds: static less monolithic", "Verdict"),
+SIZED = (
+    TableColumn[SizedRound]("Run again", lambda sized: f"{len(sized.again)} of {sized.subtasks}"),
+    TableColumn[SizedRound]("Pass of monolithic", lambda sized: round(sized.prices.monolithic)),
+    TableColumn[SizedRound]("Pass of static", lambda sized: round(sized.prices.passed)),
+    TableColumn[SizedRound]("Static's pass by monolithic's", lambda sized: f"{sized.place.pass_ratio:.2f}"),
+    TableColumn[SizedRound]("Share of it run again", lambda sized: f"{sized.place.run_again:.0%}"),
+    TableColumn[SizedRound]("Round, static by monolithic", lambda sized: f"{sized.place.round_ratio:.2f}"),
+    TableColumn[SizedRound](
+        "First rounds: static less monolithic", lambda sized: Estimate(sized.measured.difference, with_n=True)
+    ),
+    TableColumn[SizedRound]("Verdict", lambda sized: sized.verdict),
 )
 NOTES = (
     "passes: mean tokens of the first calls without faults; round: the closed form, the product of the two columns before it",
@@ -123,44 +132,52 @@ NOTES = (
     f"decided by sizes: the closed form has the sign that was measured, so that it says nothing of the model or of the "
     f"architecture beyond sizes; sizes do not decide: the closed form is within {NEAR:.0%} of 1",
 )
+PARITY_NOTES = (
+    "for equal calls, in units of a call's own tokens (its instructions, its form, its reply); handed on: what a call "
+    "reads of earlier outputs, in the same unit",
+    "shared context: the role and the documents that every call is told again, and one call for all is told once",
+)
 DEPTHS, SHARES, HANDED_ON = (2, 3, 4, 5, 8, 16), (0.25, 0.5, 0.75, 1.0), (0.0, 0.5)
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [_row(run, sized) for sized in sizes(run)]
-    for name, place in published_places().items():
-        numbers = (f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}", f"{place.round_ratio:.2f}")
-        rows.append((name, "gpt-4", "its own", "–", "–", "–", *numbers, "–", "–"))
-    yield Table("study-sizes", "Sizes: when a round of static is dearer than one of monolithic", COLUMNS, tuple(rows), NOTES)
+    columns = (
+        TableColumn[SizedRound]("Scenario", lambda sized: sized.scenario),
+        TableColumn[SizedRound]("Model", lambda sized: model_label(run, sized.model)),
+        TableColumn[SizedRound]("Fault plan", lambda sized: sized.plan),
+        *SIZED,
+    )
+    table = table_of(
+        "study-sizes", "Sizes: when a round of static is dearer than one of monolithic", columns, sizes(run), NOTES
+    )
+    yield replace(table, rows=(*table.rows, *(_published_row(*named) for named in published_places().items())))
     yield _parity_table()
 
 
-def _row(run: Run, sized: SizedRound) -> tuple[Cell, ...]:
-    place = sized.place
-    return (
-        *(sized.scenario, model_label(run, sized.model), sized.plan, f"{len(sized.again)} of {sized.subtasks}"),
-        *(round(sized.prices.monolithic), round(sized.prices.passed), f"{place.pass_ratio:.2f}", f"{place.run_again:.0%}"),
-        *(f"{place.round_ratio:.2f}", Estimate(sized.measured.difference, with_n=True), sized.verdict),
-    )
+def _published_row(name: str, place: MapPoint) -> tuple[Cell, ...]:
+    """The paper told sizes, and nothing of single rounds."""
+    told: dict[str, Cell] = {
+        "Scenario": name,
+        "Model": "gpt-4",
+        "Fault plan": "its own",
+        "Static's pass by monolithic's": f"{place.pass_ratio:.2f}",
+        "Share of it run again": f"{place.run_again:.0%}",
+        "Round, static by monolithic": f"{place.round_ratio:.2f}",
+    }
+    return tuple(told.get(title, "–") for title in ("Scenario", "Model", "Fault plan", *(column.title for column in SIZED)))
 
 
 def _parity_table() -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (depth, f"{handed_on:g}", *(_parity(shared_at_parity(depth, share, handed_on)) for share in SHARES))
-        for depth in DEPTHS
-        for handed_on in HANDED_ON
-    ]
-    return Table(
-        name="study-sizes-parity",
-        title="Sizes: the shared context from which on a round of static is dearer, by the closed form",
-        columns=("Calls", "Handed on", *(f"{share:.0%} run again" for share in SHARES)),
-        rows=tuple(rows),
-        notes=(
-            "for equal calls, in units of a call's own tokens (its instructions, its form, its reply); handed on: what a call "
-            "reads of earlier outputs, in the same unit",
-            "shared context: the role and the documents that every call is told again, and one call for all is told once",
-        ),
+    def shared(again: float) -> TableColumn[tuple[int, float]]:
+        return TableColumn(f"{again:.0%} run again", lambda calls: _parity(shared_at_parity(calls[0], again, calls[1])))
+
+    columns = (
+        TableColumn[tuple[int, float]]("Calls", lambda calls: calls[0]),
+        TableColumn[tuple[int, float]]("Handed on", lambda calls: f"{calls[1]:g}"),
+        *map(shared, SHARES),
     )
+    title = "Sizes: the shared context from which on a round of static is dearer, by the closed form"
+    return table_of("study-sizes-parity", title, columns, itertools.product(DEPTHS, HANDED_ON), PARITY_NOTES)
 
 
 def _parity(shared: float | None) -> str:

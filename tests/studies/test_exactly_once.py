@@ -19,7 +19,7 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.render.drawing import style
 from bench.render.table import comma_separated, markdown
-from bench.studies.exactly_once import exactly_once, pictures, table_of, tables
+from bench.studies.exactly_once import crashes_table, exactly_once, pictures, tables
 
 REPORT = Path(__file__).parents[2] / "reports" / "exactly_once"
 ARCHITECTURES = ("state_machine", "kept")
@@ -110,5 +110,5 @@ def test_the_committed_page_is_what_the_code_makes_of_the_committed_numbers() ->
     trials, planned, delivered, none, agree = (int(counted[name]) for name in CHECKED)
     assert (agree, delivered) == (trials, planned - none)
     crashes = crashed(REPORT)
-    assert comma_separated(table_of(crashes)) == (REPORT / "study-exactly-once.csv").read_text(encoding="utf-8")
+    assert comma_separated(crashes_table(crashes)) == (REPORT / "study-exactly-once.csv").read_text(encoding="utf-8")
     assert comma_separated(together(crashes)) == (REPORT / "together.csv").read_text(encoding="utf-8")

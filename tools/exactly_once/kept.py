@@ -18,7 +18,8 @@ from bench.studies.exactly_once import KINDS, CrashedArm
 
 Row = Mapping[str, str]
 INSTANCES = "Instances"
-COLUMNS = (*VERDICT_COLUMNS, INSTANCES)
+TITLES = tuple(column.title for column in VERDICT_COLUMNS)
+COLUMNS = (*TITLES, INSTANCES)
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -66,10 +67,10 @@ def claims(folder: Path, published: Published) -> Table:
 
 def _verdict(row: Row) -> tuple[Cell, ...]:
     return (
-        *(row[name] for name in VERDICT_COLUMNS[:5]),
+        *(row[name] for name in TITLES[:5]),
         *(Rate(_share(row)), Number(float(row["Published"]), 1, percent=True)),
         *(int(row["N"]), row["To decide"], AdjustedP(None)),
-        *(row[name] for name in VERDICT_COLUMNS[10:]),
+        *(row[name] for name in TITLES[10:]),
         int(row[INSTANCES]),
     )
 

@@ -16,7 +16,7 @@ from bench.render.table import Table, comma_separated, markdown
 from bench.studies.claims.published import Published, load_others
 from bench.studies.claims.table import name_of, other_claims
 from bench.studies.claims.verdicts import judge_each
-from bench.studies.exactly_once import CrashedArm, exactly_once, pictures, table_of, tables, titled
+from bench.studies.exactly_once import CrashedArm, crashes_table, exactly_once, pictures, tables, titled
 
 PREFACE = Path(__file__).with_name("preface.md")
 SIGNALLED = ("Architecture", "SIGKILLs", "Trials", "The same as in process")
@@ -47,7 +47,7 @@ def page(folder: Path) -> str:
         for row in kept.rows_of(folder, "kills")
     ]
     [counted] = kept.rows_of(folder, "checks")
-    tables = (table_of(arms), together(arms), _checks([int(counted[name]) for name in CHECKED]), by_signal(signalled))
+    tables = (crashes_table(arms), together(arms), _checks([int(counted[name]) for name in CHECKED]), by_signal(signalled))
     verdicts = [kept.claims(folder, published) for published in judged_in(folder)]
     return "\n".join([PREFACE.read_text(encoding="utf-8"), shown, *map(markdown, (*tables, *verdicts))])
 

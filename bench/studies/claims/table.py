@@ -6,19 +6,20 @@ there: a note names it, once for each reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bench.analysis.frames import Run
 from bench.analysis.statistics import limits_of
-from bench.render.cells import AdjustedP, Cell, text_of
+from bench.render.cells import AdjustedP, text_of
 from bench.render.labels import listed, model_label, slug
 from bench.render.limits import noted
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.report.summary import SummaryFinding
 from bench.studies.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
-from bench.studies.claims.claim import DegradationClaim, RateClaim
-from bench.studies.claims.population import population_of
+from bench.studies.claims.claim import Claim, DegradationClaim, RateClaim
+from bench.studies.claims.population import Population, population_of
 from bench.studies.claims.published import Published
 from bench.studies.claims.verdicts import (
     VERDICTS,
@@ -49,9 +50,11 @@ DIRECTION_NOTES = (
     "errs in: how often that test at 5% came out different between simulated arms of equal means and unlike shapes, in the "
     "worst world at so many pairs (reports/calibration), before any correction",
 )
-VERDICT_COLUMNS = (
-    *("Claim", "Model", "Compares", "Verdict", "What is said", "Ours", "Published", "N", "To decide", "p (Holm)"),
-    *("Reason", "Why it can be compared", "Source"),
+POPULATION_NOTES = (
+    "two architectures that differ in several things are no evidence for one of them; an arm between them differs from "
+    "either in less",
+    "trials that could not have come out otherwise stand in no population: those under a fault that strikes every "
+    "attempt, and those whose failed call a response cache answers as it answered the control's",
 )
 VERDICT_NOTES = (
     *DIRECTION_NOTES,
@@ -77,6 +80,50 @@ LEVEL_NOTES = (
 )
 
 
+Labelled = tuple[Judgement, str]
+"""A judgement, and the label of the model that it is of."""
+
+
+def _judgement(labelled: Labelled) -> Judgement:
+    return labelled[0]
+
+
+def _adjusted(judgement: Judgement) -> AdjustedP:
+    """The p of a verdict, and how often its test finds what is not there, where that is more often than it says."""
+    test = judgement.measured and judgement.measured.test
+    limits = limits_of(test) if test else ()
+    errs = next((limit.measured for limit in limits if limit.code == "shape"), None)
+    return AdjustedP(judgement.p, judgement.floor, errs)
+
+
+_CLAIM = TableColumn[Labelled]("Claim", lambda labelled: labelled[0].claim.id)
+_MODEL = TableColumn[Labelled]("Model", lambda labelled: labelled[1])
+_VERDICT = TableColumn[Judgement]("Verdict", lambda judgement: judgement.in_words).of(_judgement)
+_SENTENCE = TableColumn[Judgement]("What is said", lambda judgement: judgement.claim.sentence).of(_judgement)
+_OURS = TableColumn[Judgement]("Ours", ours).of(_judgement)
+_PUBLISHED = TableColumn[Judgement]("Published", theirs).of(_judgement)
+_N = TableColumn[Judgement]("N", number_of).of(_judgement)
+_REASON = TableColumn[Judgement]("Reason", lambda judgement: judgement.reason).of(_judgement)
+_SOURCE = TableColumn[Judgement]("Source", lambda judgement: judgement.claim.source).of(_judgement)
+VERDICT_COLUMNS = (
+    *(_CLAIM, _MODEL),
+    TableColumn[Judgement]("Compares", lambda judgement: judgement.claim.compares).of(_judgement),
+    *(_VERDICT, _SENTENCE, _OURS, _PUBLISHED, _N),
+    TableColumn[Judgement]("To decide", to_decide).of(_judgement),
+    TableColumn[Judgement]("p (Holm)", _adjusted).of(_judgement),
+    _REASON,
+    TableColumn[Judgement]("Why it can be compared", lambda judgement: judgement.claim.why).of(_judgement),
+    _SOURCE,
+)
+LEVEL_COLUMNS = (
+    *(_CLAIM, _MODEL, _VERDICT, _SENTENCE),
+    TableColumn[Judgement]("Measure", lambda judgement: measure_of(judgement.claim)).of(_judgement),
+    *(_OURS, _PUBLISHED),
+    TableColumn[Judgement]("Ours / published", by_published).of(_judgement),
+    *(_N, _REASON, _SOURCE),
+)
+
+
 def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
     """Directions and ratios, what they were judged on, then levels; none where nothing was judged."""
     if not judgements:
@@ -88,30 +135,18 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
 def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     """What each claim was judged on, whatever the model."""
     claims = dict.fromkeys(judgement.claim for judgement in judgements if judgement.measured)
-    told = [(claim, population_of(run, claim)) for claim in claims]
-    rows = [
-        (
-            claim.id,
-            judgement.among,
-            judgement.unit,
-            "; ".join(judgement.arms),
-            "; ".join(judgement.differ) or "–",
-            ", ".join(judgement.between) or "–",
-        )
-        for claim, judgement in told
-    ]
-    return Table(
-        name=f"{name_of(published)}_populations",
-        title="What each claim was judged on",
-        columns=("Claim", "Among", "Counts once", "Arms", "In what the two differ", "Arms between them"),
-        rows=tuple(rows),
-        notes=(
-            "two architectures that differ in several things are no evidence for one of them; an arm between them differs from "
-            "either in less",
-            "trials that could not have come out otherwise stand in no population: those under a fault that strikes every "
-            "attempt, and those whose failed call a response cache answers as it answered the control's",
-        ),
+    of_population = (
+        TableColumn[Population]("Among", lambda population: population.among),
+        TableColumn[Population]("Counts once", lambda population: population.unit),
+        TableColumn[Population]("Arms", lambda population: "; ".join(population.arms)),
+        TableColumn[Population]("In what the two differ", lambda population: "; ".join(population.differ) or "–"),
+        TableColumn[Population]("Arms between them", lambda population: ", ".join(population.between) or "–"),
     )
+    columns = (
+        TableColumn[Claim]("Claim", lambda claim: claim.id),
+        *(column.of(functools.partial(population_of, run)) for column in of_population),
+    )
+    return table_of(f"{name_of(published)}_populations", "What each claim was judged on", columns, claims, POPULATION_NOTES)
 
 
 def other_claims(run: Run, judged: JudgedSource) -> Table:
@@ -149,66 +184,17 @@ def name_of(published: Published) -> str:
 
 
 def _verdicts(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
-    return Table(
-        name=name_of(published),
-        title="Claims and their verdicts",
-        columns=VERDICT_COLUMNS,
-        rows=_rows(run, judgements, _verdict_cells),
-        notes=(*tallies(run, judgements), *VERDICT_NOTES, *_floor(published), *_last_notes(run, judgements)),
-    )
+    notes = (*tallies(run, judgements), *VERDICT_NOTES, *_floor(published), *_last_notes(run, judgements))
+    return table_of(name_of(published), "Claims and their verdicts", VERDICT_COLUMNS, _measured(run, judgements), notes)
 
 
 def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
-    return Table(
-        name="claims_levels",
-        title="Levels: ours by the published",
-        columns=(
-            *("Claim", "Model", "Verdict", "What is said", "Measure", "Ours", "Published", "Ours / published", "N"),
-            *("Reason", "Source"),
-        ),
-        rows=_rows(run, judgements, _level_cells),
-        notes=(*LEVEL_NOTES, *_whys(judgements), *_last_notes(run, judgements)),
-    )
+    notes = (*LEVEL_NOTES, *_whys(judgements), *_last_notes(run, judgements))
+    return table_of("claims_levels", "Levels: ours by the published", LEVEL_COLUMNS, _measured(run, judgements), notes)
 
 
-def _rows(
-    run: Run, judgements: Iterable[Judgement], cells: Callable[[Judgement], tuple[Cell, ...]]
-) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(
-        (judgement.claim.id, model_label(run, judgement.model), *cells(judgement))
-        for judgement in judgements
-        if judgement.measured
-    )
-
-
-def _verdict_cells(judgement: Judgement) -> tuple[Cell, ...]:
-    return (
-        *(judgement.claim.compares, judgement.in_words, judgement.claim.sentence, ours(judgement), theirs(judgement)),
-        *(number_of(judgement), to_decide(judgement), AdjustedP(judgement.p, judgement.floor, _errs(judgement))),
-        *(judgement.reason, judgement.claim.why, judgement.claim.source),
-    )
-
-
-def _errs(judgement: Judgement) -> float | None:
-    """How often the test behind a verdict's p finds what is not there, where that is more often than it says."""
-    if judgement.measured is None or judgement.measured.test is None:
-        return None
-    return next((limit.measured for limit in limits_of(judgement.measured.test) if limit.code == "shape"), None)
-
-
-def _level_cells(judgement: Judgement) -> tuple[Cell, ...]:
-    return (
-        *(
-            judgement.in_words,
-            judgement.claim.sentence,
-            measure_of(judgement.claim),
-            ours(judgement),
-            theirs(judgement),
-            by_published(judgement),
-            number_of(judgement),
-        ),
-        *(judgement.reason, judgement.claim.source),
-    )
+def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[Labelled]:
+    return ((judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured)
 
 
 def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
