@@ -46,7 +46,7 @@ def bench(session: nox.Session) -> None:
     All incidents of the run: nox -s bench -- --full. The paper's experiment on another model: nox -s bench -- --model gpt-4
     """
     install(session)
-    asked = [one for one in session.posargs if one != "--full"]
+    asked = [each for each in session.posargs if each != "--full"]
     if "--model" in asked:
         session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *asked)
         return
@@ -131,7 +131,7 @@ def latex(session: nox.Session) -> None:
     """Every table of every report in one PDF each, and the paper's beside ours, by pdflatex with booktabs (Debian:
     texlive-latex-recommended)."""
     tables = sorted(Path("reports").glob("*/tables"))
-    for document in (found for folder in tables for found in (*folder.glob("all.tex"), *folder.glob("table[0-9]*.tex"))):
+    for document in (each for folder in tables for each in (*folder.glob("all.tex"), *folder.glob("table[0-9]*.tex"))):
         to = Path(session.create_tmp()).resolve() / document.parent.parent.name
         to.mkdir(exist_ok=True)
         options = ("-interaction=nonstopmode", "-halt-on-error", f"-output-directory={to}")

@@ -222,4 +222,4 @@ def test_a_text_is_counted_by_what_stands_outside_of_its_strings() -> None:
 @given(st.recursive(st.none() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20))
 def test_no_text_holds_fewer_separators_than_values_but_one(value: Any) -> None:
     strings = json.dumps(value).replace("\\\\", "").replace('\\"', "").split('"')[::2]
-    assert sum(sum(map(one.count, ",[{")) for one in strings) >= items_in(value) // 2
+    assert sum(sum(map(each.count, ",[{")) for each in strings) >= items_in(value) // 2

@@ -48,7 +48,7 @@ def test_a_mean_over_several_instances_is_of_their_means(tmp_path: Path) -> None
 def test_a_sole_instance_is_as_if_there_were_no_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"": [1000, 1100, 1050]}, "mine": {"": [900, 1000, 1200]}})
     without = replace(run, trials=run.trials.drop(columns="instance"))
-    tables = [all_tables(Results(one)) for one in (run, without)]
+    tables = [all_tables(Results(each)) for each in (run, without)]
     assert tables[0] == tables[1] and instances_by_scenario(run) == {"demo": [""]}
     assert arms(run)["static"].mean("tokens") == amount_of([1000.0, 1100.0, 1050.0])
 
@@ -72,7 +72,7 @@ def test_a_paired_difference_counts_each_instance_once(tmp_path: Path) -> None:
 def test_what_a_solved_task_costs_is_bounded_by_instances(tmp_path: Path) -> None:
     run = run_with(tmp_path / "run", {"static": {"a": [1000] * 20, "b": [2000] * 20, "c": [1500] * 20}})
     few = run_with(tmp_path / "few", {"static": {"a": [1000], "b": [2000], "c": [1500]}})
-    first, other = (per_solved(found.trials, "tokens") for found in (run, few))
+    first, other = (per_solved(each.trials, "tokens") for each in (run, few))
     assert first.value == other.value == 1500
     assert (first.low, first.high) == pytest.approx((other.low, other.high))
 

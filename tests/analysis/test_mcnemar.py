@@ -27,7 +27,7 @@ OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_siz
 def arms(found: Sequence[tuple[bool, bool]], repetitions: int = 1) -> tuple[Held, Held]:
     """Each pair of outcomes is that of an instance, which had it at each of its repetitions."""
     pairs = [(f"case_{number}", repetition) for number in range(len(found)) for repetition in range(1, repetitions + 1)]
-    outcomes = [one for one in found for _ in range(repetitions)]
+    outcomes = [each for each in found for _ in range(repetitions)]
     first, second = zip(*outcomes, strict=True)
     return dict(zip(pairs, first, strict=True)), dict(zip(pairs, second, strict=True))
 
@@ -55,7 +55,7 @@ def test_with_one_pair_an_instance_to_flip_signs_is_mcnemars_exact_test(found: l
         assert exact == pytest.approx(stats.binomtest(table.first, table.first + table.second).pvalue, rel=1e-12)
 
 
-@given(OUTCOMES.filter(lambda found: len(found) > 1), st.integers(2, 4))
+@given(OUTCOMES.filter(lambda each: len(each) > 1), st.integers(2, 4))
 def test_to_repeat_what_came_out_finds_no_more(found: list[tuple[bool, bool]], repetitions: int) -> None:
     once, again = arms(found), arms(found, repetitions)
     assert mcnemar_test(*again).p == pytest.approx(mcnemar_test(*once).p)

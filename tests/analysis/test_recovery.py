@@ -221,7 +221,7 @@ def test_a_first_pass_is_there_only_where_every_subtask_was_asked_for(tmp_path: 
 def test_what_a_struck_input_mattered_is_told_by_the_control_that_went_the_same_way(tmp_path: Path) -> None:
     carried = [*fault("planned", "delivered", call=2, point="input")]
     struck: list[Event] = [*smooth()[:3], *carried, *smooth()[3:], *fault("recovered", call=2, point="input")]
-    elsewhere = [replace(one, reply="other") if isinstance(one, Called) and one.call == 1 else one for one in struck]
+    elsewhere = [replace(each, reply="other") if isinstance(each, Called) and each.call == 1 else each for each in struck]
     refused: list[Event] = [*smooth()[:4], rejected(2, "b")]
     records = [
         *(trial("static", "none", 1), trial("static", "paper", 1, events=struck)),

@@ -35,10 +35,10 @@ def records(
     """Of each instance one trial without faults and one under them; `events`: those of some of the latter."""
     given = {number: recovered() for number in range(len(paper))} | dict(events or {})
     return [
-        trial(architecture, plan, 1, outcome, own, instance=f"case_{number}", id=f"{architecture}-{plan}-{number}")
+        trial(architecture, plan, 1, outcome, each, instance=f"case_{number}", id=f"{architecture}-{plan}-{number}")
         for plan, outcomes in (("none", none), ("paper", paper))
         for number, outcome in enumerate(outcomes)
-        for own in [smooth() if plan == "none" else given[number]]
+        for each in [smooth() if plan == "none" else given[number]]
     ]
 
 
@@ -96,7 +96,7 @@ def test_silently_wrong_after_repair_is_a_right_answer_lost_behind_a_fault_that_
 
 def test_where_no_control_solved_anything_there_is_nothing_to_recover_to(tmp_path: Path) -> None:
     assert rates(tmp_path / "none", records("static", [WRONG, WRONG], [SOLVED, WRONG])) == {}
-    assert rates(tmp_path / "without", [one for one in records("static", [SOLVED], [SOLVED]) if one.plan != "none"]) == {}
+    assert rates(tmp_path / "without", [each for each in records("static", [SOLVED], [SOLVED]) if each.plan != "none"]) == {}
 
 
 def test_repetitions_of_an_instance_widen_the_interval_of_a_rate(tmp_path: Path) -> None:

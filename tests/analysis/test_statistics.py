@@ -206,7 +206,7 @@ def test_many_pairs_without_a_difference_are_no_finding() -> None:
 def test_the_flips_are_all_counted(differences: list[float]) -> None:
     test = paired_test(by_number(differences), nothing(len(differences)))
     sums = [sum(map(lambda d, s: d * s, differences, signs)) for signs in itertools.product((1, -1), repeat=len(differences))]
-    assert test.p == pytest.approx(np.mean([abs(one) >= abs(sum(differences)) for one in sums]))
+    assert test.p == pytest.approx(np.mean([abs(each) >= abs(sum(differences)) for each in sums]))
 
 
 def test_flips_are_those_of_scipy() -> None:
@@ -404,7 +404,7 @@ def test_a_declared_test_that_could_not_be_made_still_counts() -> None:
 
 @given(st.lists(CHANCES, min_size=1, max_size=10))
 def test_holm_never_lowers_a_p_nor_changes_their_order(ps: list[float]) -> None:
-    found = [one for one in holm(by_number(ps)).values() if one is not None]
+    found = [each for each in holm(by_number(ps)).values() if each is not None]
     assert all(p <= adjusted <= min(1.0, len(ps) * p + 1e-12) for p, adjusted in zip(ps, found, strict=True))
     for (p, one), (q, other) in itertools.combinations(zip(ps, found, strict=True), 2):
         assert (one <= other) if p <= q else (one >= other)
@@ -502,7 +502,7 @@ def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
 def test_a_limit_is_that_of_the_measure_and_of_means_or_differences() -> None:
     values = [1.0, 2.0, 2.0, 4.0, 8.0]
     found = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
-    limits = [limit for one in found for limit in limits_of(one)]
+    limits = [limit for each in found for limit in limits_of(each)]
     assert [limit.about for limit in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
     assert "a mean of retry tokens" in limits[0].text and "a mean difference of retry tokens" in limits[2].text
     assert len({limit.measured for limit in limits}) == 3

@@ -107,6 +107,6 @@ def test_credit_tells_sufficient_necessary_and_shared(state: ExecutionState) -> 
         tests = {"f0": found[0] == 1, "both": found[2] == 1 == found[3], "any": 1 in (found[2], found[3]), "always": True}
         return {name: "passed" if holds else "failed" for name, holds in tests.items()}
 
-    credited = {one.test: (one.sufficient, one.necessary) for one in credit(state, patches, base, outcomes)}
+    credited = {each.test: (each.sufficient, each.necessary) for each in credit(state, patches, base, outcomes)}
     assert credited == {"f0": ((1,), (1,)), "both": ((), (2, 3)), "any": ((2, 3), ())}
     assert len(git(state.root, "worktree", "list").splitlines()) == 1

@@ -23,7 +23,7 @@ def test_an_agent_is_told_at_each_step_what_is_stale(tmp_path: Path) -> None:
     state.declare("money", NEEDS)
     assert state.stale("money") == []
     state.apply(state.propose([Edit.replace(tmp_path, "money.py", "RATE = 2", "RATE = 3")], action="raise the rate"))
-    found = {one.path: (one.because, one.rerun) for one in state.stale("money")}
+    found = {each.path: (each.because, each.rerun) for each in state.stale("money")}
     assert found == {
         "notes.md": (("money.py",), ()),
         "guide.md": ((), ("guide.md",)),
@@ -36,7 +36,7 @@ def test_an_agent_is_told_at_each_step_what_is_stale(tmp_path: Path) -> None:
     state.apply(state.propose(edits, action="follow the rate"))
     impact(tmp_path)
     state.run_all([GUIDE])
-    assert [one.path for one in state.stale("money")] == ["notes.md"]
+    assert [each.path for each in state.stale("money")] == ["notes.md"]
     state.apply(state.propose([Edit.replace(tmp_path, "notes.md", "is 2", "is 3")]))
     assert state.stale("money") == []
 
@@ -47,9 +47,9 @@ def test_a_document_that_was_looked_at_is_no_longer_stale(tmp_path: Path) -> Non
     (tmp_path / "money.py").write_text("# only a comment\n" + FILES["money.py"])
     assert state.stale("money") == []
     (tmp_path / "money.py").write_text("RATE = 9\n")
-    assert [one.path for one in state.stale("money")] == ["notes.md", "guide.md", "test_money.py"]
+    assert [each.path for each in state.stale("money")] == ["notes.md", "guide.md", "test_money.py"]
     state.confirm("money", "notes.md")
-    assert [one.path for one in state.stale("money")] == ["guide.md", "test_money.py"]
+    assert [each.path for each in state.stale("money")] == ["guide.md", "test_money.py"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def differing(root: Path, seeds: range) -> tuple[list[str], int]:
         folder = root / str(seed)
         folder.mkdir()
         wrong, count, _ = programs.mismatches(folder, seed)
-        found += [f"seed {seed}: {one}" for one in wrong]
+        found += [f"seed {seed}: {each}" for each in wrong]
         kept += count
     return found, kept
 

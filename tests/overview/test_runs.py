@@ -33,13 +33,13 @@ def written(
     results: Path, name: str, records: Sequence[TrialRecord], started: str = "2026-01-01T10:00:00+00:00", **pack: Any
 ) -> None:
     """A run of one pack, with this in the pack's entry of its manifest."""
-    instances = sorted({one.instance for one in records})
+    instances = sorted({each.instance for each in records})
     asked = dict.fromkeys(instances, "same")
     model = {"kind": "openai"}
     edit_manifest(
         write_run(results / name, records),
         started=started,
-        models={one.model: model for one in records},
+        models={each.model: model for each in records},
         scenarios={"demo": {**PACK, "instances": instances, "asked_by_instance": asked, **pack}},
     )
 
@@ -49,7 +49,7 @@ def index(results: Path) -> Index:
 
 
 def board(results: Path) -> Board:
-    [found] = boards_of([one.arms for one in reversed(index(results).runs)])
+    [found] = boards_of([each.arms for each in reversed(index(results).runs)])
     return found
 
 
@@ -64,7 +64,7 @@ def test_runs_stand_newest_first_with_links_to_their_reports(tmp_path: Path) -> 
         (tmp_path / "reports" / page).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "reports" / page).touch()
     found = index(tmp_path / "results")
-    assert [(one.arms[0].name, one.report) for one in found.runs] == [("new", ""), ("old", "old/report.html")]
+    assert [(each.arms[0].name, each.report) for each in found.runs] == [("new", ""), ("old", "old/report.html")]
     assert found.others == ("merged/report.html",)
     page = index_page(found)
     assert '<a href="old/report.html">old</a>' in page and '<a href="merged/report.html">' in page
@@ -81,7 +81,7 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_is_shown(tmp_path: Pa
     (results / "junk.zip").write_bytes(b"no archive")
     (results / "notes.txt").touch()
     found = index(results)
-    assert [one.arms[0].name for one in found.runs] == ["good"]
+    assert [each.arms[0].name for each in found.runs] == ["good"]
     cut, foreign, junk = found.unread
     assert "cut/trials.jsonl: line 1 is damaged" in cut
     assert "foreign: holds no run" in foreign

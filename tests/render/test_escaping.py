@@ -141,7 +141,7 @@ def test_harmless_words_stay_as_they_are(escape: object) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_a_report_of_a_run_whose_names_are_hostile_is_written_whole(tmp_path: Path) -> None:
     named_so = "".join(text for name, text in TEXTS.items() if name not in ("long", "half a pair"))
-    files = report_of(run_of(tmp_path / "run", [replace(one, model=named_so) for one in experiment()])).files
+    files = report_of(run_of(tmp_path / "run", [replace(each, model=named_so) for each in experiment()])).files
     assert all(re.fullmatch(r"[a-z]*/?[A-Za-z0-9_.+-]{1,200}", name) for name in files), list(files)
     for name, content in files.items():
         if not name.endswith((".png", ".svg", ".html")):

@@ -108,12 +108,12 @@ def test_the_framework_time_of_a_live_run_and_of_its_replay_are_the_same_rows(tm
     records = [*of_time("live"), replace(trial(repetition=4, outcome="error"), timing="live")]
     run, published = bench.load_run(write_run(tmp_path / "live", records)), load_published()
     history = History.of("live", "d1", run.manifest.machine, None, records)
-    [ours], [theirs] = (framework_time(one, published).texts() for one in (run, replay(tmp_path, history)))
+    [ours], [theirs] = (framework_time(each, published).texts() for each in (run, replay(tmp_path, history)))
     assert ours[4:] == theirs[4:] == ["3", "0.7500", "8.85", "8.4746%", "8.1967% to 8.7719%", "–"]
 
 
 def test_what_the_client_took_stands_beside_the_seconds_in_flight_where_it_was_told_apart(tmp_path: Path) -> None:
-    records = [replace(one, events=tuple(_with_client(event, 0.25) for event in one.events)) for one in of_time("live")]
+    records = [replace(each, events=tuple(_with_client(event, 0.25) for event in each.events)) for each in of_time("live")]
     [row] = client_time(bench.load_run(write_run(tmp_path / "told", records))).texts()
     calls = int(row[1])
     assert calls and row[2:] == [f"{calls:.1f}", "25.0%", "0.2500", "0.2500"]
@@ -121,7 +121,7 @@ def test_what_the_client_took_stands_beside_the_seconds_in_flight_where_it_was_t
 
 
 def test_how_many_calls_were_in_flight_at_most_stands_beside_what_the_client_took(tmp_path: Path) -> None:
-    records = [replace(one, events=tuple(_with_client(event, 0.25) for event in one.events)) for one in of_time("live")]
+    records = [replace(each, events=tuple(_with_client(event, 0.25) for event in each.events)) for each in of_time("live")]
     folder = write_run(tmp_path / "told", records)
     notes = client_time(bench.load_run(folder)).notes
     assert not any("at a time at most" in note for note in notes)
@@ -184,5 +184,5 @@ def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)
     newer = with_manifest(run, sandbox={"one": "in force"})
-    older, said = (report_of(one).files["report.md"].decode() for one in (run, newer))
+    older, said = (report_of(each).files["report.md"].decode() for each in (run, newer))
     assert "- Sandbox: all guards in force" in said and "- Sandbox" not in older

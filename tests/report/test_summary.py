@@ -31,7 +31,7 @@ def of(run: Run) -> Summary:
 
 
 def finding(summary: Summary, table: str) -> str:
-    [text] = [one.text for one in summary.findings if one.table == table]
+    [text] = [each.text for each in summary.findings if each.table == table]
     return text
 
 
@@ -62,7 +62,7 @@ def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and
 
 
 def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
-    masked, effective = (of(run_of(tmp_path / str(one), trials(masked=one))) for one in (True, False))
+    masked, effective = (of(run_of(tmp_path / str(each), trials(masked=each))) for each in (True, False))
     assert finding(masked, "receipts") == (
         "6 failures were injected; 6 hit answers that were bad anyway, so 0 tell what a failure costs."
     )
@@ -105,19 +105,19 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
 
 def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:
     summary = of(run_of(tmp_path / "run", [trial("static", "none", 1, events=smooth())]))
-    assert {one.table for one in summary.findings} == {"first_pass", "outcomes"}
+    assert {each.table for each in summary.findings} == {"first_pass", "outcomes"}
     assert summary.ran.endswith("answered by m (SIMULATED), without faults.")
 
 
 def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> None:
     claims = [SummaryFinding("Of the claims all hold.", "claims")]
     wrong, solved = (run_of(tmp_path / outcome, trials(outcome=outcome)) for outcome in ("wrong", "solved"))
-    shown = [[one.table for one in summary_of(run, arms_of(run), claims).findings] for run in (wrong, solved)]
+    shown = [[each.table for each in summary_of(run, arms_of(run), claims).findings] for run in (wrong, solved)]
     assert shown == [
         ["first_round", "outcomes", "receipts", "claims", "first_pass"],
         ["first_round", "outcomes", "recovery", "receipts", "claims"],
     ]
-    assert [one.table for one in of(solved).findings] == ["first_round", "outcomes", "recovery", "receipts", "first_pass"]
+    assert [each.table for each in of(solved).findings] == ["first_round", "outcomes", "recovery", "receipts", "first_pass"]
 
 
 def test_a_terminal_is_shown_eight_lines_of_a_hundred_characters(tmp_path: Path) -> None:

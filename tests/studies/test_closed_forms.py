@@ -29,7 +29,7 @@ def over_all_patterns(play: object, rate: float) -> Expectation:
     cells = [(subtask, attempt) for subtask in range(3) for attempt in range(1, ATTEMPTS + 1)]
     spent = solved = 0.0
     for struck in product((False, True), repeat=len(cells)):
-        chance = math.prod(rate if one else 1 - rate for one in struck)
+        chance = math.prod(rate if each else 1 - rate for each in struck)
         paid, done = play(dict(zip(cells, struck, strict=True)))
         spent, solved = spent + chance * paid, solved + chance * done
     return Expectation(spent, solved)
@@ -96,7 +96,7 @@ def test_simulated_trials_agree_with_the_closed_forms_within_their_intervals(tmp
     plans: dict[str, list[Fault]] = {"none": [], "often": [{"point": "output", "effect": "missing_field", "probability": 0.25}]}
     known = ["monolithic", "static", "runtime_structured"]
     curves = price_curves(run_of_matrix(tmp_path, matrix_of(architectures=known, plans=plans, repetitions=100)))
-    assert {one.measure.name for one in curves} == {"tokens", "latency_seconds"}, "without prices there is no cost"
+    assert {each.measure.name for each in curves} == {"tokens", "latency_seconds"}, "without prices there is no cost"
     for curve in curves:
         assert list(curve.curves) == known
         for name, (without, often) in curve.curves.items():

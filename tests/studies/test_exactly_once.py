@@ -73,7 +73,7 @@ def test_trials_in_which_it_died_more_than_once_are_left_out_and_counted(run: Ru
 def test_the_counts_are_those_of_the_trials(run: Run) -> None:
     trials = run.trials[run.trials["architecture"] == "state_machine"]
     crash, control = (trials[trials["plan"] == plan] for plan in ("once", "none"))
-    [row] = [one for one in exactly_once(run) if (one.architecture, one.point) == ("state_machine", "unacknowledged")]
+    [row] = [each for each in exactly_once(run) if (each.architecture, each.point) == ("state_machine", "unacknowledged")]
     for kind, effects in row.effects.items():
         assert effects == max(0, crash[f"damage_{kind}"].sum() - control[f"damage_{kind}"].sum())
         assert row.shares[kind] == exact_share(int(effects > 0), 1)

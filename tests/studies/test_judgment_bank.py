@@ -91,12 +91,12 @@ def test_the_table_counts_each_reply_once(bank: Run) -> None:
     assert bank.folder
     replies = [reply for _, reply in banked(bank.folder)]
     by_name = {judgment.name: judgment for judgment in judgments(bank)}
-    assert sum(one.right.n for one in by_name.values()) == len(replies)
+    assert sum(each.right.n for each in by_name.values()) == len(replies)
     for name, one in by_name.items():
         own = [reply for reply in replies if reply.judgment == name]
         assert one.right.k == sum(reply.is_right for reply in own)
         assert one.right.k + one.misformed + one.caught + one.passed == len(own)
-    assert sum(one.misformed for one in by_name.values()) > 0
+    assert sum(each.misformed for each in by_name.values()) > 0
     assert "after_change" in markdown(next(iter(tables(bank))))
 
 

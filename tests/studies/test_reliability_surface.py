@@ -60,7 +60,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def at(run: Run, kind: str, epsilon: int = 0) -> SurfacePoint:
-    [point] = [one for one in surface(run) if (one.kind, one.epsilon) == (kind, epsilon)]
+    [point] = [each for each in surface(run) if (each.kind, each.epsilon) == (kind, epsilon)]
     return point
 
 
@@ -78,9 +78,9 @@ def test_pass_hat_of_one_task_is_the_share_of_all_draws_of_k_that_all_came_right
 def test_a_point_is_the_mean_over_instances_of_k_repetitions_that_all_come_right(run: Run) -> None:
     """Of three repetitions 2 and 1 came right: 3/6 for one, and for two 1/3 and 0 of the three ways to draw them."""
     point = at(run, "tool error")
-    assert [one.value for one in point.passes] == pytest.approx([(2 + 1) / 6, (1 / 3 + 0) / 2, 0.0])
+    assert [each.value for each in point.passes] == pytest.approx([(2 + 1) / 6, (1 / 3 + 0) / 2, 0.0])
     assert (point.instances, point.repetitions, point.intensity) == (2, 3, 0.2)
-    assert [one.value for one in at(run, "").passes] == [1.0, 1.0, 1.0]
+    assert [each.value for each in at(run, "").passes] == [1.0, 1.0, 1.0]
 
 
 def test_a_fault_that_stands_for_each_try_has_the_chance_of_one_and_kinds_together_have_their_sum(run: Run) -> None:

@@ -42,7 +42,7 @@ def test_running_divergence_is_about_the_effects_at_the_end_and_names_the_first_
 def test_a_boundary_that_rejects_both_commits_nothing_and_free_text_is_left_out(strength: str, beyond: float) -> None:
     replies = [("A", reply(2, "check", "x")), ("A", reply(2, "check", "y")), ("B", reply(3, "check")), ("B", reply(3, "check"))]
     [found] = [
-        one for one in _local(ComparedSides("model", ["A", "B"]), replies) if (one.boundary, one.place) == (strength, "")
+        each for each in _local(ComparedSides("model", ["A", "B"]), replies) if (each.boundary, each.place) == (strength, "")
     ]
     assert found.beyond.value == beyond
 

@@ -87,7 +87,7 @@ def with_plans(
     write_run(folder, records)
     config = {**config_in(folder), "study": study, "max_attempts": 3}
     written = {
-        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **one} for one in faults]}
+        name: {"faults": [{"attempts": [], "probability": 0.0, "subtask": "*", **each} for each in faults]}
         for name, faults in plans.items()
     }
     edit_manifest(folder, config={**config, "plan": written})
@@ -134,7 +134,7 @@ def test_a_config_that_says_experiment_for_study_is_told_the_new_name(tmp_path: 
 def without_programs(name: str) -> Sequence[str]:
     """A config's scenarios but for the one whose answers are programs, each of which the sandbox runs, if others are left."""
     every = load_config(CONFIGS / f"{CONFIG_OF.get(name, name)}.toml", {}).scenarios
-    return [one for one in every if one != "multi_file_debugging"] or every
+    return [each for each in every if each != "multi_file_debugging"] or every
 
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.endurance)])
@@ -240,7 +240,7 @@ def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_pla
         "wrong": [{"point": "output", "effect": "wrong_value", **at}],
     }
     run = run_of_matrix(tmp_path, matrix_of(plans=plans, repetitions=4))
-    rates = {(one.plan, one.architecture): {end: share.k for end, share in one.ends.items()} for one in detectability(run)}
+    rates = {(each.plan, each.architecture): {end: share.k for end, share in each.ends.items()} for each in detectability(run)}
     assert rates["missing", "runtime_structured"]["recovered"] == 4
     assert rates["lost", "runtime_structured"]["silently corrupted"] == 4
     assert rates["lost", "static"]["recovered"] == 4, "who verifies at a checkpoint looks at what is really there"
@@ -345,10 +345,10 @@ def test_a_trial_in_which_nothing_was_rejected_has_no_failure() -> None:
 
 def test_static_pays_about_what_a_rerun_from_there_is_priced_at(tmp_path: Path) -> None:
     run = run_of_matrix(tmp_path, matrix_of(plans={"once": [{**MISSING, "subtask": "total"}]}, repetitions=3))
-    by_architecture = {one.architecture: one for one in policies(run)}
-    there = next(one.mean.mean for one in by_architecture["static"].priced if one.policy == "rerun from there")
+    by_architecture = {each.architecture: each for each in policies(run)}
+    there = next(each.mean.mean for each in by_architecture["static"].priced if each.policy == "rerun from there")
     assert there == pytest.approx(by_architecture["static"].paid.mean, rel=0.05)
-    alone = next(one for one in by_architecture["runtime_structured"].priced if one.policy == "retry alone")
+    alone = next(each for each in by_architecture["runtime_structured"].priced if each.policy == "retry alone")
     assert alone.to_least.ratio == 1.0 and (by_architecture["static"].paid.n, by_architecture["static"].trials) == (3, 3)
 
 
@@ -373,7 +373,7 @@ def test_in_a_task_that_forks_what_the_change_invalidates_costs_less_than_all_fr
     config = Config.model_validate({"name": "test", "seed": 7, "model": model, "plan": plan, **arms})
     run = run_of_matrix(tmp_path, build_matrix(config, (), "code", scenarios={"fork": fork()}))
     [found] = policies(run)
-    price = {one.policy: one.mean.mean for one in found.priced}
+    price = {each.policy: each.mean.mean for each in found.priced}
     first = run.calls[run.calls["cause"] == "first"]
     spent = (first["tokens_in"] + first["tokens_out"]).groupby(first["subtask"]).mean()
     assert found.standing.mean == 1, "join alone was made from left"
@@ -528,7 +528,7 @@ def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_variant_tha
 
 def test_an_architecture_that_is_no_variant_has_the_experiments_own_setting(tmp_path: Path) -> None:
     records = [repaired("mute", 1, False), repaired("static", 1, True)]
-    found = {one.architecture: one.setting for one in repair(variants(tmp_path / "run", records, mute="none"))}
+    found = {each.architecture: each.setting for each in repair(variants(tmp_path / "run", records, mute="none"))}
     assert found == {"static": "reason", "mute": "none"}
 
 

@@ -47,7 +47,7 @@ def test_each_two_architectures_are_compared_by_what_one_alone_solved_with_a_cor
     first, second, third = compared(run_of(tmp_path / "run", records()))
     assert [first[name] for name in ("A", "B", "Instances", "Pairs")] == ["static", "mine", "8", "8"]
     cells = ("Solved by both", "By A alone", "By B alone", "By neither")
-    assert [[one[name] for name in cells] for one in (first, second, third)] == [
+    assert [[each[name] for name in cells] for each in (first, second, third)] == [
         ["3", "0", "5", "0"],
         ["0", "3", "5", "0"],
         ["5", "3", "0", "0"],

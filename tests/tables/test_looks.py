@@ -49,7 +49,7 @@ def test_each_look_has_its_own_count_and_a_difference_is_tested(tmp_path: Path) 
 
 
 def test_a_run_that_took_nothing_over_or_all_is_one_look(tmp_path: Path) -> None:
-    whole = [one for one in records(3, 3) if str(one.instance).startswith("first")]
+    whole = [each for each in records(3, 3) if str(each.instance).startswith("first")]
     alone = run_of(tmp_path / "alone", records(1, 9), m={"kind": "openai"})
     assert [list(looks(run, arms_of(run))) for run in (alone, run_of(tmp_path / "whole", whole))] == [[], []]
     assert two_looks(alone, arms_of(alone)) == []

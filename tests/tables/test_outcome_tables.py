@@ -24,7 +24,7 @@ def ended(architecture: str, *outcomes: Outcome) -> list[TrialRecord]:
 
 
 def warnings_of(folder: Path, *records: list[TrialRecord]) -> tuple[str, ...]:
-    run = run_of(folder / "run", [one for some in records for one in some])
+    run = run_of(folder / "run", [each for some in records for each in some])
     return ranking_warnings(run, arms_of(run))
 
 

@@ -46,7 +46,7 @@ def test_an_interval_is_as_wide_as_the_least_squares_without_each_cluster_differ
     clusters = [draw.choice("abcdefg") for _ in amounts]
     parts = parts_of(amounts, totals, clusters) or ()
     kept = [[place for place, cluster in enumerate(clusters) if cluster != name] for name in "abcdefg"]
-    without = np.array([np.linalg.lstsq(np.array(amounts)[own], np.array(totals)[own])[0] for own in kept])
+    without = np.array([np.linalg.lstsq(np.array(amounts)[each], np.array(totals)[each])[0] for each in kept])
     widths = stats.t.ppf(0.975, 6) * without.std(axis=0) * math.sqrt(6)
     assert [(part.high or 0.0) - part.value for part in parts] == pytest.approx(widths)
 

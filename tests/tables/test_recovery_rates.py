@@ -60,7 +60,7 @@ def test_the_summary_tells_the_rate_of_each_architecture_the_highest_first(tmp_p
 
 def test_no_rate_of_it_stands_in_another_table(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records({"static": ("solved", "wrong")}))
-    titles = [name for one in all_tables(Results(run)) for name in one.columns]
+    titles = [name for each in all_tables(Results(run)) for name in each.columns]
     assert titles.count("Silent corruption") == 1 and not [name for name in titles if name.startswith("Silent corruption,")]
 
 
@@ -75,5 +75,5 @@ def test_its_figure_is_drawn_for_each_model_of_which_a_control_solved_something(
                 run_of(tmp_path / "some", [*hard, *records({"static": ("solved", "wrong"), "mine": ("wrong", "solved")})]),
             )
         )
-    assert none == [] and [one.name for one in some] == ["recovery-m"]
+    assert none == [] and [each.name for each in some] == ["recovery-m"]
     assert some[0].caption.startswith("Solved 0/4 to 4/4 without faults, 0/4 to 4/4 under paper (m, SIMULATED). ")

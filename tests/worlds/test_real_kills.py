@@ -28,7 +28,7 @@ def _matrix() -> Matrix:
 def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_leaves(
     matrix: Matrix, architecture: str, plan: str, tmp_path: Path
 ) -> None:
-    [spec] = [one for one in matrix.specs if (one.architecture, one.plan.name) == (architecture, plan)]
+    [spec] = [each for each in matrix.specs if (each.architecture, each.plan.name) == (architecture, plan)]
     end, kills = lived(matrix, spec, tmp_path)
     assert (kills, end.lives) == (1, 2)
     assert end == in_process(matrix, spec, permission(matrix).graders[spec.model])

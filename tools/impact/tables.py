@@ -40,8 +40,8 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> str:
         "# What selective re-execution misses",
         "",
         *(
-            f"- {one}"
-            for one in (*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed), slower(costs))
+            f"- {each}"
+            for each in (*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed), slower(costs))
         ),
         "",
     )

@@ -88,7 +88,7 @@ class Suite:
                 sessions.append(self._ended(self.run(*options)))
             self._copy(self._state.get(selector), folder / "state")
             (folder / "sessions.json").write_text(json.dumps([asdict(session) for session in sessions]), encoding="utf-8")
-        return [_session(found) for found in json.loads((folder / "sessions.json").read_text(encoding="utf-8"))]
+        return [_session(each) for each in json.loads((folder / "sessions.json").read_text(encoding="utf-8"))]
 
     def _ended(self, session: Session | None) -> Session:
         if session is None or not session.outcomes:

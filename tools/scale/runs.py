@@ -76,9 +76,9 @@ def measured(calls: int, workers: int) -> Iterator[Process]:
         run = folder / "results" / "run"
         trials, made = (_lines(run / file) for file in (TRIALS, RESPONSES))
         size = sum(path.stat().st_size for path in run.iterdir())
-    for role in dict.fromkeys(one.role for one in seen):
-        own = [one for one in seen if one.role == role]
-        peak, ticks = max(one.peak for one in own) / 1024, sum(one.ticks for one in own) / TICKS
+    for role in dict.fromkeys(each.role for each in seen):
+        own = [each for each in seen if each.role == role]
+        peak, ticks = max(each.peak for each in own) / 1024, sum(each.ticks for each in own) / TICKS
         yield Process(workers, trials - 4, made, seconds, again, size, role, len(own), peak, ticks)  # two sessions' lines each
 
 

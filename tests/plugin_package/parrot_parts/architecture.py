@@ -11,7 +11,7 @@ async def parrot(task: Task, workbench: Workbench) -> None:
     for subtask in task.subtasks:
         while not workbench.done(subtask):
             first, second = await workbench.sample(subtask, count=2)
-            accepted = [one for one in (first, second) if not workbench.verify(one)]
+            accepted = [each for each in (first, second) if not workbench.verify(each)]
             if accepted:
                 workbench.commit(accepted[0])
 

@@ -47,7 +47,7 @@ def run(tmp_path: Path) -> Run:
 
 def test_a_table_has_the_papers_rows_in_its_order_and_says_n(run: Run) -> None:
     [table] = tables_of(run)
-    published = next(one for one in PUBLISHED.table if one.number == 2)
+    published = next(each for each in PUBLISHED.table if each.number == 2)
     rows = [str(row[0]) for row in table.rows]
     assert [row for row in rows if row in [cells.row for cells in published.cells.values()]] == [
         cells.row for cells in published.cells.values()

@@ -37,7 +37,7 @@ def test_what_the_runtime_alone_decides_is_judged_on_a_simulated_proposer_and_ma
     bare, kept = (judged[f"stale-is-rejected.state_machine{form}"] for form in ("", "_remedied"))
     assert bare.verdict == "counterexample found" and bare.measured is not None and bare.measured.otherwise > 0
     assert kept.verdict == "inconclusive" and kept.measured is not None and kept.measured.otherwise == 0
-    assert all(one.reason.endswith(ON_SIMULATED) for one in (bare, kept))
+    assert all(each.reason.endswith(ON_SIMULATED) for each in (bare, kept))
 
 
 def test_a_saga_that_no_trial_put_to_the_test_is_not_measured(judged: dict[str, Judgement]) -> None:

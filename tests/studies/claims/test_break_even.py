@@ -242,9 +242,9 @@ def test_the_recordings_break_evens_are_those_of_plain_arithmetic_on_its_frames(
 def test_a_bound_that_few_resamples_lack_is_none_where_the_round_alone_might_save_nothing(recorded: Run) -> None:
     """On k8s_oomkill what a round of static saves is 306 [-4, 616] tokens: less than 1% of resamples save nothing."""
     (rival,) = (
-        one
-        for one in all_rivals(recorded)
-        if (one.condition.scenario, one.name, one.other) == ("k8s_oomkill", "static", "monolithic")
+        each
+        for each in all_rivals(recorded)
+        if (each.condition.scenario, each.name, each.other) == ("k8s_oomkill", "static", "monolithic")
     )
     assert rival.break_even is not None and rival.break_even.high == math.inf
     assert rival.break_even.low is not None and rival.break_even.low < rival.break_even.rate < math.inf

@@ -32,7 +32,7 @@ STATIC_ABOVE, BELOW_MONOLITHIC = "retry.rca.static-above-monolithic", "retry.rca
 STATIC_RATIO = "retry.rca.static-to-monolithic"
 PUBLISHED = load_published()
 PAPERS = {"monolithic": 904, "static": 1632, "runtime_structured": 436}
-COMPARISONS = [one for one in PUBLISHED.claim if isinstance(one, DirectionClaim | RatioClaim)]
+COMPARISONS = [each for each in PUBLISHED.claim if isinstance(each, DirectionClaim | RatioClaim)]
 
 Values = Mapping[str, Sequence[float]]
 
@@ -134,7 +134,7 @@ def test_a_p_at_its_floor_is_said_to_be_there_and_no_other(tmp_path: Path) -> No
 
 def test_the_family_is_all_comparisons_that_were_declared_whether_measured_or_not(tmp_path: Path) -> None:
     assert len(family_of(PUBLISHED)) == 10, "a ratio and the direction of the same values are one"
-    alone = PUBLISHED.model_copy(update={"claim": tuple(one for one in PUBLISHED.claim if one.id == STATIC_ABOVE)})
+    alone = PUBLISHED.model_copy(update={"claim": tuple(each for each in PUBLISHED.claim if each.id == STATIC_ABOVE)})
     run = run_with(tmp_path, like_the_paper(6))
     assert judged(run, alone)[STATIC_ABOVE].verdict == "holds"
     assert judged(run)[STATIC_ABOVE].verdict == "inconclusive"
@@ -224,7 +224,7 @@ def test_natural_failures_are_of_form_and_wrong_outputs_of_form_or_a_check(tmp_p
 
 
 def wrong_value(*stages: Stage) -> list[Event]:
-    return [replace(one, effect="wrong_value") for one in fault(*stages) if isinstance(one, Faulted)]
+    return [replace(each, effect="wrong_value") for each in fault(*stages) if isinstance(each, Faulted)]
 
 
 def test_the_weakest_assumption_falls_by_what_is_wrong_and_passes(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_simulated_model_is_judged_by_nothing(tmp_path: Path) -> None:
     records = [trial(name, plan, n, scenario=K8S) for name in PAPERS for plan in ("none", "paper") for n in range(1, 11)]
     judgements = judged_by(tmp_path, records)
     measured = [judgement for judgement in judgements.values() if judgement.measured]
-    assert len(measured) > 20 and {(one.verdict, one.reason) for one in measured} == {("not comparable", SIMULATED)}
+    assert len(measured) > 20 and {(each.verdict, each.reason) for each in measured} == {("not comparable", SIMULATED)}
     assert {judgement.verdict for judgement in judgements.values()} == {"not comparable", "not measured"}
     assert {judgement.p for judgement in judgements.values()} == {None}
 
@@ -480,8 +480,8 @@ def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated
 def traced_sum(run: Run, name: str, side: str) -> int:
     [(_, found)] = trace(run, claim_named(PUBLISHED, name))
     assert isinstance(found, tuple)
-    of_side = [one for one in found if one.item.side == side]
-    return sum(call["tokens_in"] + call["tokens_out"] for one in of_side for call in one.calls if call["cause"] != "first")
+    of_side = [each for each in found if each.item.side == side]
+    return sum(call["tokens_in"] + call["tokens_out"] for each in of_side for call in each.calls if call["cause"] != "first")
 
 
 def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: Path) -> None:
@@ -504,7 +504,7 @@ def test_a_rate_is_traced_to_its_very_calls(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", records)
     [(_, found)] = trace(run, claim_named(PUBLISHED, "natural.rca"))
     assert isinstance(found, tuple)
-    assert [(one.item.value, [call["call"] for call in one.calls]) for one in found] == [(1.0, [1]), (0.0, [2])]
+    assert [(each.item.value, [call["call"] for call in each.calls]) for each in found] == [(1.0, [1]), (0.0, [2])]
 
 
 def test_an_unknown_claim_is_answered_with_the_nearest() -> None:

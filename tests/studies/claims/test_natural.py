@@ -86,9 +86,9 @@ def test_where_nothing_fails_each_repetition_counts_once(tmp_path: Path) -> None
 
 def test_of_several_instances_the_instance_is_the_cluster(tmp_path: Path) -> None:
     records = [
-        replace(one, id=f"{one.id}-{instance}", instance=instance)
+        replace(each, id=f"{each.id}-{instance}", instance=instance)
         for instance, bad in (("i", 3), ("j", 0), ("k", 3), ("l", 0))
-        for one in repeated(bad, bad)
+        for each in repeated(bad, bad)
     ]
     found = of(run_of(tmp_path / "run", records), None)
     # By hand: 4 sums of ±3 over 24 values of ±0.5.

@@ -24,7 +24,7 @@ from bench.studies.claims.verdicts import Judgement, family_of, judge_all, judge
 
 AGENTCHAOS = load_others()[0]
 ALL = [claim for claim in AGENTCHAOS.claims if isinstance(claim, DegradationClaim)]
-CLAIMS = [one for one in ALL if one.strikes == "once"]
+CLAIMS = [each for each in ALL if each.strikes == "once"]
 """Those of which a trial can come out one way or the other."""
 ARCHITECTURES = ("monolithic", "static", "runtime_structured")
 PLANS = load_config(Path(__file__).parents[3] / "configs" / "chaos.toml", {}).plans
@@ -93,11 +93,11 @@ def test_a_loss_is_that_of_each_pair_and_over_several_plans_their_mean(base: Run
 
 
 def test_what_a_fault_at_every_attempt_costs_is_not_judged_however_much_that_is(base: Run) -> None:
-    apart = {one.id for one in ALL if one.strikes == "every"}
+    apart = {each.id for each in ALL if each.strikes == "every"}
     lost = where(base, lambda _, plan, __: "persistent" not in plan)
     judgements = [judged(lost, name) for name in sorted(apart)]
     assert {(judgement.verdict, judgement.reason) for judgement in judgements} == {("not measured", NO_ANSWER)}
-    assert {one.id for one in ALL if any("persistent" in plan for side in one.sides for plan in side.plans)} == apart
+    assert {each.id for each in ALL if any("persistent" in plan for side in each.sides for plan in side.plans)} == apart
     assert all(claim.strikes == "once" for claim in CLAIMS) and len(apart) == 11
 
 
@@ -146,15 +146,15 @@ def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -
         source_of(sources, "agentchaos.early-above-late.statik")
     [(_, found)] = trace(base, claim_named(AGENTCHAOS, EARLY))
     assert isinstance(found, tuple) and len(found) == 3 * N
-    assert {one.item.side for one in found} == {
+    assert {each.item.side for each in found} == {
         f"static under {plan}" for plan in ("none", "missing_field_first", "missing_field_last")
     }
 
 
 def test_each_claim_names_plans_of_the_config_and_is_of_a_family_of_its_own() -> None:
     assert len(ALL) == len(AGENTCHAOS.claims) == 20 and len(CLAIMS) == len(family_of(AGENTCHAOS)) == 9
-    assert {plan for one in ALL for side in one.sides for plan in side.plans} <= set(PLANS)
-    assert {side.architecture for one in ALL for side in one.sides} == set(ARCHITECTURES)
+    assert {plan for each in ALL for side in each.sides for plan in side.plans} <= set(PLANS)
+    assert {side.architecture for each in ALL for side in each.sides} == set(ARCHITECTURES)
     assert not {claim.id for claim in CLAIMS} & {claim.id for claim in load_published().claims}
 
 

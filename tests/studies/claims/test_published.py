@@ -153,7 +153,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_each_claim_says_what_of_it_can_be_compared_and_why_and_has_its_published_figure() -> None:
     """In the file itself: of a sentence beside it, of a cell beside its row."""
     written = tomllib.loads(FILE.read_text())
-    assert all(one["compares"] in ("direction", "ratio", "level") and one["why"].strip() for one in written["claim"])
+    assert all(each["compares"] in ("direction", "ratio", "level") and each["why"].strip() for each in written["claim"])
     assert all(row["why"].strip() for row in written["rows"].values())
     published = load_published()
     assert all(range_of(published, claim).value >= 0 for claim in published.claims)
@@ -169,7 +169,7 @@ def test_each_claim_says_what_of_it_can_be_compared_and_why_and_has_its_publishe
 
 
 def test_only_a_share_said_to_be_none_or_all_is_judged_of_every_model() -> None:
-    rates = [one for one in load_published().claim if isinstance(one, RateClaim)]
+    rates = [each for each in load_published().claim if isinstance(each, RateClaim)]
     assert all(rate.says_none_or_all for rate in rates if rate.compares == "ratio")
 
 

@@ -191,7 +191,7 @@ def test_of_many_repetitions_none_is_left_out_alone(tmp_path: Path) -> None:
 def test_what_a_variation_does_not_hold_is_not_measured_there(tmp_path: Path) -> None:
     records = rounds({"static": 1600, "monolithic": 900}, 10)
     unstruck = [replace(record, events=tuple(smooth())) if record.repetition <= 5 else record for record in records]
-    table = table_of(run_of(tmp_path / "run", [replace(one, tokens=_tokens(one)) for one in unstruck]))
+    table = table_of(run_of(tmp_path / "run", [replace(each, tokens=_tokens(each)) for each in unstruck]))
     assert row_of(table, ABOVE)["First 5 of 10 repetitions"] == "not measured"
 
 
@@ -202,5 +202,5 @@ def _tokens(record: TrialRecord) -> int:
 @pytest.mark.parametrize("scenario", [K8S, "demo"])
 def test_where_nothing_was_judged_there_is_no_table(scenario: str, tmp_path: Path) -> None:
     simulated = rounds({"static": 1600, "monolithic": 900}, 10, "simulated")
-    run = run_of(tmp_path / "run", [replace(one, scenario=scenario) for one in simulated])
+    run = run_of(tmp_path / "run", [replace(each, scenario=scenario) for each in simulated])
     assert list(tables(run, PUBLISHED, judge_all(run, PUBLISHED))) == []

@@ -30,7 +30,7 @@ def test_one_that_does_all_twice_and_tells_nobody_is_counted() -> None:
 
 def test_what_one_keeps_in_its_folder_is_gone_in_the_next_trial() -> None:
     first, second = (driven(["python", "cheat.py", "own_cache"]) for _ in range(2))
-    assert [(one.record.outcome, printed(one)) for one in (first, second)] == [("solved", "")] * 2
+    assert [(each.record.outcome, printed(each)) for each in (first, second)] == [("solved", "")] * 2
 
 
 def test_one_that_answers_from_what_it_kept_elsewhere_has_done_nothing_in_this_world(tmp_path: Path) -> None:

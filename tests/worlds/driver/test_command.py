@@ -77,8 +77,8 @@ def test_files_beside_it_and_versions_of_packages_are_part_of_what_it_is(tmp_pat
     before = matrix_of(["python"], **entry)
     (tmp_path / "shared.py").write_text("two", encoding="utf-8")
     after = matrix_of(["python"], **entry)
-    assert len({one.architectures["mine"].digest for one in (plain, before, after)}) == 3
-    assert len({one.specs[0].id for one in (plain, before, after)}) == 3
+    assert len({each.architectures["mine"].digest for each in (plain, before, after)}) == 3
+    assert len({each.specs[0].id for each in (plain, before, after)}) == 3
     assert manifest_of(after, "run").packages["aiohttp"] == metadata.version("aiohttp")
 
 

@@ -21,7 +21,7 @@ def test_an_agent_that_gives_keys_and_keeps_notes_does_all_exactly_once(point: s
     result = driven(CAREFUL, crash(point))
     assert (result.record.outcome, harm(result), ended(result).lives) == ("solved", {}, 3)
     assert (receipts(result)["planned"], receipts(result)["delivered"]) == (2, 2)
-    assert [(one.signal, one.why) for one in ends(result)] == [(9, "crash"), (9, "crash"), (None, "")]
+    assert [(each.signal, each.why) for each in ends(result)] == [(9, "crash"), (9, "crash"), (None, "")]
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_lost_answer_closes_the_connection_and_a_fault_of_a_tool_is_503() -> N
     careful, careless = driven(CAREFUL, faults), driven(CARELESS, faults)
     assert (careful.record.outcome, harm(careful)) == ("solved", {})
     assert harm(careless) == {"lost": 2, "orphaned": 2}
-    assert [len(ends(one)) for one in (careful, careless)] == [1, 1]
+    assert [len(ends(each)) for each in (careful, careless)] == [1, 1]
 
 
 def test_each_call_that_the_door_took_is_booked() -> None:
     result = driven(CAREFUL)
     booked = sum(event.kind == "tool" for event in result.record.events)  # type: ignore[union-attr]
-    assert sum(one.requests for one in ends(result)) == booked == 11
+    assert sum(each.requests for each in ends(result)) == booked == 11

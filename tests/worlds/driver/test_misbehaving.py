@@ -157,11 +157,11 @@ def test_what_is_no_http_is_refused_and_prints_nothing_of_ours(capfd: pytest.Cap
 @pytest.mark.parametrize(("effect", "status"), [("rate_limit", 429), ("server_error", 500)])
 def test_nothing_that_an_agent_sees_names_a_test(effect: str, status: int) -> None:
     seen = printed(misbehaving("looks_for_signs_of_a_test", [{"point": "call", "effect": effect, "attempts": [1]}]))
-    assert all(f"\n{one} " in seen for one in (200, 401, 404, status))
+    assert all(f"\n{each} " in seen for each in (200, 401, 404, status))
     assert '"model":"assistant"' in seen.replace(" ", "")
     created = re.findall(r'"created(?:_at)?": ?(\d+)', seen)
     assert len(created) > 5
-    assert all(abs(int(one) - time()) < 60 for one in created)
+    assert all(abs(int(each) - time()) < 60 for each in created)
     assert re.findall(r"bench|simulat|inject|\bfault|crash|\btrial|endpoint", seen.lower()) == []
 
 

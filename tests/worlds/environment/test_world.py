@@ -238,7 +238,7 @@ def test_a_process_that_is_killed_in_mid_call_leaves_effect_and_entry_or_neither
     os.waitpid(child, 0)
     left = World(ENVIRONMENT, path)
     done = net_effects(ENVIRONMENT, left.journal())["refund of order 1"]
-    assert done == next(one.times for one in left.standings() if one.effect == "refund of order 1") >= 20
+    assert done == next(each.times for each in left.standings() if each.effect == "refund of order 1") >= 20
     assert left.call("notify", {"order": 1, "text": "x"}).ok
 
 

@@ -50,7 +50,7 @@ def matrix_of(**variant: Any) -> Any:
 def test_a_variant_asks_for_a_form_and_is_another_trial_by_it() -> None:
     bare, remedied = matrix_of(base="state_machine"), matrix_of(base="state_machine", remedies=True)
     keyed = matrix_of(base="state_machine", commit="idempotent")
-    assert len({one.specs[0].id for one in (bare, remedied, keyed)}) == 3
+    assert len({each.specs[0].id for each in (bare, remedied, keyed)}) == 3
 
 
 def test_an_architecture_with_one_form_refuses_another() -> None:

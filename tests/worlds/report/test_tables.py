@@ -21,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rows(run: Run, name: str) -> list[dict[str, Any]]:
-    [table] = [one for one in (*world_tables(run, arms_of(run)), *refusals(run, arms_of(run))) if one.name == name]
+    [table] = [each for each in (*world_tables(run, arms_of(run)), *refusals(run, arms_of(run))) if each.name == name]
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
@@ -54,7 +54,7 @@ def test_the_tables_add_up_to_the_frames(run: Run) -> None:
     assert sum(row["Doubled"] for row in damage) > 0
     assert sum(row["Recounts that differ"] for row in damage) == 0
     assert sum(row["Crashes"] for row in calls) == (run.trials["lives"] - 1).sum() > 0
-    told = sum(row[one] for row in calls for one in ("Done", "Replayed", "Refused", "Failed"))
+    told = sum(row[each] for row in calls for each in ("Done", "Replayed", "Refused", "Failed"))
     assert told == len(run.tool_calls)
     turned = run.tool_calls["outcome"].isin(("refused", "failed")).sum()
     assert sum(row["Calls"] for row in rows(run, "world_refusals")) == turned

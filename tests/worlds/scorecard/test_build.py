@@ -104,7 +104,7 @@ def test_a_kind_of_failure_that_was_planned_and_never_came_is_not_measured_and_n
     card = scorecard_of([bench.load_run(folder)])
     lost = struck(card, "tool:lost_ack")
     assert (lost.failures, lost.trials, lost.right.rate, lost.harm["lost"].per_100.value) == (0, 0, None, None)
-    assert lost.work["tokens"].value is None and all(one.value is None for one in lost.pass_hat)
+    assert lost.work["tokens"].value is None and all(each.value is None for each in lost.pass_hat)
     assert {receipt.by: receipt.not_applicable for receipt in only(card).receipts}["tool:lost_ack"] == 1
     assert only(card).not_struck == 1
 
@@ -140,7 +140,7 @@ def test_only_trials_that_a_failure_struck_speak_of_recovery(tmp_path: Path) -> 
     ]
     row = only(card_of(tmp_path, records))
     assert (row.not_struck, row.mixed, row.errors, row.trials) == (1, 1, 1, 10)
-    trials = {one.by: one.trials for one in row.struck}
+    trials = {each.by: each.trials for each in row.struck}
     assert trials == {ALL_CRASHES: 2, "process:unacknowledged": 1, "process:recorded": 0, "tool:lost_ack": 0}
     crashes = row.struck_by(ALL_CRASHES)
     assert crashes is not None and (crashes.failures, crashes.harm["lost"].effects) == (3, 0)
@@ -150,7 +150,7 @@ def test_the_chance_of_k_right_ones_is_of_tries_of_one_task_where_each_task_has_
     tries = [(name, n) for name in "ab" for n in range(1, 5)]
     records = [lived(instance=name, repetition=n) for name, n in tries]
     records += [crashed(name, 0, "solved" if (name, n) != ("b", 1) else "wrong", repetition=n) for name, n in tries]
-    hats = {one.k: one for one in struck(card_of(tmp_path, records)).pass_hat}
+    hats = {each.k: each for each in struck(card_of(tmp_path, records)).pass_hat}
     assert {k: hat.value for k, hat in hats.items()} == {1: 7 / 8, 2: (1 + 3 / 6) / 2, 4: 0.5, 8: None}
     assert (hats[1].of, hats[1].n) == ("tries of one task", 4)
 
@@ -247,7 +247,7 @@ def test_a_scorecard_is_read_as_it_was_written_and_null_stands_for_what_was_not_
     path = tmp_path / "card.json"
     path.write_text(as_json(card))
     assert read_scorecard(path) == card
-    lost = next(one for one in json.loads(path.read_text())["rows"][0]["struck"] if one["by"] == "tool:lost_ack")
+    lost = next(each for each in json.loads(path.read_text())["rows"][0]["struck"] if each["by"] == "tool:lost_ack")
     assert lost["right"]["rate"] is lost["harm"]["doubled"]["per_100"]["value"] is None
 
 
@@ -287,7 +287,7 @@ def test_the_counts_of_a_row_add_up_whatever_happened(tmp_path_factory: pytest.T
         records.append(lived(instance=str(number), outcome=undisturbed, damage=before))
         records.append(lived("crash", str(number), outcome=outcome, by=by, damage=hurt, planned=(CRASH,)))
     row = only(card_of(tmp_path_factory.mktemp("any"), records))
-    kinds = [one for one in row.struck if one.by != ALL_CRASHES]
+    kinds = [each for each in row.struck if each.by != ALL_CRASHES]
     crashes = row.struck_by(ALL_CRASHES)
     several = (crashes.trials if crashes else 0) - sum(kind.trials for kind in kinds if kind.by.startswith("process:"))
     assert several >= 0

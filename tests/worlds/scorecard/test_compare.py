@@ -92,7 +92,7 @@ def test_under_other_faults_rates_are_compared_by_fishers_test(bad: Scorecard, g
 
 def test_who_was_not_struck_where_the_other_was_has_shown_nothing(tmp_path: Path, good: Scorecard) -> None:
     """A fault that never landed gives no clean score."""
-    records = [one if one.plan == "none" else lived("crash", one.instance) for one in shop(instances=12)]
+    records = [each if each.plan == "none" else lived("crash", each.instance) for each in shop(instances=12)]
     records.append(lived("answers", "task_1", by=(ACK,)))
     unstruck = scorecard_of([run_of(tmp_path, records)])
     same_faults = replace(unstruck, worlds=good.worlds)

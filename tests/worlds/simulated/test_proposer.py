@@ -38,7 +38,7 @@ def step(scenario: Scenario, messages: Sequence[Message], world: World, judge: J
     return proposed(scenario.environment, scenario.task, messages, tools(world), judge=judge)
 
 
-def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[str], str] = lambda said: said) -> None:
+def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[str], str] = lambda each: each) -> None:
     """Carry out what was proposed, and write it into the conversation."""
     calls = tuple(ToolCall(f"{len(messages)}.{n}", one.tool, json.dumps(one.arguments)) for n, one in enumerate(next_.calls))
     messages.append(Message("assistant", "", calls))
@@ -200,7 +200,7 @@ def with_states() -> list[Scenario]:
     return [scenario for scenario in scenarios() if scenario.environment and scenario.environment.states]
 
 
-@pytest.mark.parametrize("scenario", with_states(), ids=lambda one: f"{one.name} {one.instance}")
+@pytest.mark.parametrize("scenario", with_states(), ids=lambda each: f"{each.name} {each.instance}")
 def test_it_judges_in_the_states_that_a_bank_of_replies_is_asked_in(scenario: Scenario) -> None:
     assert scenario.environment and scenario.environment.states
     shown_in = set[tuple[str, str]]()
