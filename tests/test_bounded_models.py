@@ -57,9 +57,9 @@ def readers() -> Iterator[tuple[str, Any]]:
 
 
 def test_every_list_and_table_from_outside_stops_at_its_first_violation() -> None:
-    found = dict(readers())
-    assert {"bench.experiment.record.RECORD", "bench.experiment.config.Config"} <= found.keys()
-    assert sorted({place for name, schema in found.items() for place in unbounded(schema, name)}) == []
+    result = dict(readers())
+    assert {"bench.experiment.record.RECORD", "bench.experiment.config.Config"} <= result.keys()
+    assert sorted({place for name, schema in result.items() for place in unbounded(schema, name)}) == []
 
 
 @pytest.mark.parametrize("form", [list[int], tuple[int, ...], dict[str, int], set[int], list[dict[str, int]]])

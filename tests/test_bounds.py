@@ -129,10 +129,10 @@ def in_answer(case: Case) -> bytes:
 
 
 def read_answer(text: bytes) -> None:
-    found = extract(text.decode())
-    assert isinstance(found, Extracted)
+    result = extract(text.decode())
+    assert isinstance(result, Extracted)
     for subtask in TINY.task.subtasks:
-        validate(subtask, found.value)
+        validate(subtask, result.value)
 
 
 def in_config(case: Case) -> Path:

@@ -18,7 +18,7 @@ Table = Mapping[str, Mapping[str, Any]]
 
 
 def test_each_reader_of_texts_is_known_with_what_it_reads() -> None:
-    code = {path.relative_to(ROOT).as_posix(): found for path in CODE if (found := readers_in(path.read_text("utf-8")))}
+    code = {path.relative_to(ROOT).as_posix(): result for path in CODE if (result := readers_in(path.read_text("utf-8")))}
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     assert sum(map(Counter.total, code.values())) > 400
     wrong = [*_differences(code, table), *_unbounded(table["models"])]
@@ -52,7 +52,7 @@ ONE = {"bench/a.py": Counter({"json.loads in read": 2})}
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ({}, "`json.loads in read` stands 2 times in the code, and 0 times"),
         ({"numbers": {"bench/": "counts"}}, "`json.loads in read` stands 2 times in the code, and 0 times"),
@@ -70,16 +70,16 @@ ONE = {"bench/a.py": Counter({"json.loads in read": 2})}
         ({"ours": {"bench/": "ours"}}, ""),
     ],
 )
-def test_a_reader_that_is_new_or_gone_is_one_line(table: Table, said: str) -> None:
-    found = list(_differences(ONE, table))
-    assert bool(found) == bool(said) and said in "\n".join(found)
-    assert all("\n" not in line for line in found)
+def test_a_reader_that_is_new_or_gone_is_one_line(table: Table, message: str) -> None:
+    result = list(_differences(ONE, table))
+    assert bool(result) == bool(message) and message in "\n".join(result)
+    assert all("\n" not in line for line in result)
 
 
 def _unbounded(models: Mapping[str, Any]) -> Iterator[str]:
     for path, entries in models.items():
-        for entry, said in entries.items():
-            if not (said.get("bound") and said.get("why")):
+        for entry, reason in entries.items():
+            if not (reason.get("bound") and reason.get("why")):
                 yield f"{TABLE.name}: `{entry}` of {path} reads a model's texts: give its `bound`, and `why` that is enough"
 
 
@@ -88,13 +88,13 @@ def _differences(code: Mapping[str, Counter[str]], table: Table) -> Iterator[str
     whole, single = _read(table)
     used = set[str]()
     for path in sorted(code.keys() | single.keys()):
-        found, listed = code.get(path, Counter[str]()), single.get(path, Counter[str]())
-        for reader in sorted(found.keys() | listed.keys()):
+        result, listed = code.get(path, Counter[str]()), single.get(path, Counter[str]())
+        for reader in sorted(result.keys() | listed.keys()):
             place = "" if reader in listed else _whole_of(path, reader, whole)
             used.add(place)
-            if not place and found[reader] != listed[reader]:
+            if not place and result[reader] != listed[reader]:
                 yield (
-                    f"{path}: `{reader}` stands {found[reader]} times in the code, and {listed[reader]} times in {TABLE.name}:"
+                    f"{path}: `{reader}` stands {result[reader]} times in the code, and {listed[reader]} times in {TABLE.name}:"
                     " correct that, with what it reads; where a model's text may come there, with its bound and why that does"
                 )
     yield from (f"{TABLE.name}: {place} has nothing left to stand for: take it out" for place in whole.keys() - used)

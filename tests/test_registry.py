@@ -59,7 +59,7 @@ def test_a_module_that_raises_is_told_with_its_place_and_what_it_raised(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "message"),
     [
         (f"import nowhere\n{GOOD}", "No module named 'nowhere'"),
         (GOOD.replace("PART", "PARTS"), "module 'loud_parts' has no attribute 'PART'"),
@@ -73,17 +73,17 @@ def test_a_module_that_raises_is_told_with_its_place_and_what_it_raised(tmp_path
         (GOOD.replace("points", "place"), "TypeError: TextEffect.__init__() got an unexpected keyword argument 'place'"),
     ],
 )
-def test_whatever_hinders_a_package_is_one_line(tmp_path: Path, module: str, said: str) -> None:
+def test_whatever_hinders_a_package_is_one_line(tmp_path: Path, module: str, message: str) -> None:
     [line] = left_out(tmp_path, module)
     assert line.startswith("loud-parts 1.0 is left out: its effects, 'loud_parts:PART', cannot be imported: ")
-    assert line.endswith(said) and "\n" not in line
+    assert line.endswith(message) and "\n" not in line
 
 
 def test_a_name_that_is_taken_stays_whose_it_is(tmp_path: Path) -> None:
     two = GOOD.replace("loud", "empty") + GOOD.partition("\n")[2].replace("PART", "LOUD") + "PART = (PART, LOUD)\n"
     [line] = left_out(tmp_path, two)
-    said = "there is one of this name, by recovery-bench; it is to be given another"
-    assert line == f"loud-parts 1.0: its effect 'empty' is left out: {said}"
+    message = "there is one of this name, by recovery-bench; it is to be given another"
+    assert line == f"loud-parts 1.0: its effect 'empty' is left out: {message}"
 
 
 def test_a_part_of_a_package_that_needs_a_newer_version_is_left_out_unread(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ def test_a_seed_depends_on_every_part_and_on_their_order(one: list[object], othe
 
 def test_a_seed_is_the_same_in_every_process() -> None:
     program = "from bench.seeding import seed_of; print(seed_of('k8s', 3, 'triage'))"
-    said = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(2)}
-    assert said == {f"{seed_of('k8s', 3, 'triage')}\n".encode()}
+    printed = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(2)}
+    assert printed == {f"{seed_of('k8s', 3, 'triage')}\n".encode()}
 
 
 def test_each_draw_begins_anew() -> None:

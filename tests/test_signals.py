@@ -30,8 +30,8 @@ def test_the_first_signal_asks_and_the_second_ends_the_process(asked: signal.Sig
         [sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        for said in ("ready\n", "asked\n"):
-            assert process.stdout.readline() == said
+        for line in ("ready\n", "asked\n"):
+            assert process.stdout.readline() == line
             assert process.poll() is None
             process.send_signal(asked)
         process.communicate(timeout=60)

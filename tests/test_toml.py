@@ -49,7 +49,7 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f"x = {'[' * 5000}", "is no TOML: it is nested too deeply"),
         (f"x = {'{a=' * 5000}", "is no TOML: it is nested too deeply"),
@@ -65,12 +65,12 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
         ("deadline_seconds = nan", "deadline_seconds: must be a number"),
     ],
 )
-def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_no_reader_expects_is_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "extreme.toml"
     path.write_text(f"{WHOLE}\n{text}")
     with pytest.raises(ConfigError) as refused:
         load_config(path, {}, OTHERS)
-    assert said in str(refused.value) and "\n" not in str(refused.value) and len(str(refused.value)) < 500
+    assert message in str(refused.value) and "\n" not in str(refused.value) and len(str(refused.value)) < 500
 
 
 def test_what_is_just_as_deep_and_as_large_as_may_be_is_read(tmp_path: Path) -> None:

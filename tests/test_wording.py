@@ -32,7 +32,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("repetitions = 2", 'repetitions = "two"', "repetitions: must be a whole number, not 'two'"),
         ("repetitions = 2", "repetitions = 0", "repetitions: must be at least 1, not 0"),
@@ -51,13 +51,13 @@ VALUES = st.recursive(
         ("seed = 7", "seed = 7\ndeadline_seconds = 0", "deadline_seconds: must be more than 0.0, not 0"),
     ],
 )
-def test_a_config_is_refused_in_words_that_say_what_to_write(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_config_is_refused_in_words_that_say_what_to_write(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "test.toml"
     assert old in CONFIG
     path.write_text(CONFIG.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
         load_config(path, {})
-    assert str(refused.value) == f"{path}: {said}"
+    assert str(refused.value) == f"{path}: {message}"
 
 
 @given(st.dictionaries(st.sampled_from([*Config.model_fields, "x"]), VALUES))

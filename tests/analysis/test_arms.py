@@ -62,10 +62,10 @@ def test_the_same_repetition_of_another_instance_is_no_pair(tmp_path: Path) -> N
 def test_a_paired_difference_counts_each_instance_once(tmp_path: Path) -> None:
     static: Tokens = {"a": [1000] * 10, "b": [2000], "c": [3000]}
     mine: Tokens = {"a": [1010] * 10, "b": [2100], "c": [3400]}
-    found = arms(run_with(tmp_path / "run", {"static": static, "mine": mine}))
-    less = found["mine"].less(found["static"], "tokens")
+    result = arms(run_with(tmp_path / "run", {"static": static, "mine": mine}))
+    less = result["mine"].less(result["static"], "tokens")
     assert (less.difference, less.pairs) == (mean_of([10.0, 100.0, 400.0]), 12)
-    gap = found["mine"].solved_less(found["static"])
+    gap = result["mine"].solved_less(result["static"])
     assert (gap.pairs, gap.difference) == (12, 0.0)
 
 

@@ -81,8 +81,8 @@ def test_at_the_number_of_instances_the_test_finds_ten_points_in_about_four_of_f
     for discordant in range(1, number + 1):
         gained = np.arange(discordant + 1)
         p = 2 * stats.binom.cdf(np.minimum(gained, discordant - gained), discordant, 0.5)
-        found = stats.binom.pmf(gained[p <= 0.05], discordant, (0.2 + 0.1) / (2 * 0.2)).sum()
-        power += float(stats.binom.pmf(discordant, number, 0.2) * found)
+        result = stats.binom.pmf(gained[p <= 0.05], discordant, (0.2 + 0.1) / (2 * 0.2)).sum()
+        power += float(stats.binom.pmf(discordant, number, 0.2) * result)
     assert 0.75 < power < 0.83, "the exact test is somewhat too careful"
 
 

@@ -192,8 +192,8 @@ def test_a_masked_fault_has_a_first_round_and_no_price(tmp_path: Path) -> None:
     [row] = run.trials.to_dict("records")
     assert row["first_round_tokens"] == 130 + 20
     assert row["price_tokens"] != row["price_tokens"], "not measured, which is not 0"
-    [found] = run.recoveries.to_dict("records")
-    assert (found["masked"], found["effective"]) == (1, 0)
+    [result] = run.recoveries.to_dict("records")
+    assert (result["masked"], result["effective"]) == (1, 0)
 
 
 def test_several_effective_faults_share_the_price_of_a_trial(tmp_path: Path) -> None:

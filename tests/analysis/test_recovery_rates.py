@@ -56,22 +56,22 @@ def test_each_pair_stands_in_one_cell_and_the_net_change_is_what_is_gained_less_
 
 
 def test_a_recovery_rate_is_of_the_pairs_that_every_architectures_control_solves(tmp_path: Path) -> None:
-    found = rates(
+    result = rates(
         tmp_path,
         records("static", [SOLVED, SOLVED, SOLVED, WRONG], [SOLVED, WRONG, SOLVED, SOLVED]),
         records("mine", [SOLVED, SOLVED, GAVE_UP, SOLVED], [SOLVED, SOLVED, SOLVED, SOLVED]),
     )
-    assert found["static"].recovered == share_of(1, 2), "the third is not mine's to lose, and the fourth not its own"
-    assert found["mine"].recovered == share_of(2, 2)
+    assert result["static"].recovered == share_of(1, 2), "the third is not mine's to lose, and the fourth not its own"
+    assert result["mine"].recovered == share_of(2, 2)
 
 
 def test_a_pair_that_ended_in_an_error_in_one_arm_is_in_no_arms_rate(tmp_path: Path) -> None:
-    found = rates(
+    result = rates(
         tmp_path,
         records("static", [SOLVED, SOLVED], [SOLVED, ERROR]),
         records("mine", [SOLVED, SOLVED], [SOLVED, SOLVED]),
     )
-    assert found["static"].recovered == found["mine"].recovered == share_of(1, 1)
+    assert result["static"].recovered == result["mine"].recovered == share_of(1, 1)
 
 
 def test_a_task_that_no_fault_struck_is_counted_and_told(tmp_path: Path) -> None:
@@ -120,5 +120,5 @@ def test_repetitions_of_an_instance_widen_the_interval_of_a_rate(tmp_path: Path)
     once, often = (rates(tmp_path / str(count), repeated(count))["static"] for count in (1, 5))
     assert (once.recovered.k, once.recovered.n, often.recovered.k, often.recovered.n) == (2, 4, 10, 20)
     assert often.recovered.instances == 4
-    for found in (once.recovered, often.recovered):
-        assert found.low is not None and found.high is not None and found.high - found.low > 0.6
+    for result in (once.recovered, often.recovered):
+        assert result.low is not None and result.high is not None and result.high - result.low > 0.6

@@ -144,7 +144,7 @@ def test_an_amount_out_of_its_bounds_is_refused(values: list[float], measure: Me
 
 
 @pytest.mark.parametrize(
-    ("found", "width"),
+    ("result", "width"),
     [
         (mean_of([1.0, 2.0]), True),
         (mean_of([1.0]), False),
@@ -154,8 +154,8 @@ def test_an_amount_out_of_its_bounds_is_refused(values: list[float], measure: Me
         (share_of(0, 0), False),
     ],
 )
-def test_equal_values_have_an_interval_without_width_but_for_rounding(found: Mean | Ratio | Share, width: bool) -> None:
-    assert has_width(found) is width
+def test_equal_values_have_an_interval_without_width_but_for_rounding(result: Mean | Ratio | Share, width: bool) -> None:
+    assert has_width(result) is width
 
 
 @pytest.mark.parametrize(("values", "middle"), [([3.0, 1.0, 2.0], 2.0), ([4.0, 1.0, 2.0, 3.0], 2.5)])
@@ -242,11 +242,11 @@ def test_many_pairs_are_flipped_at_random_and_the_same_again() -> None:
 def test_a_ratios_interval_is_students_on_the_logarithm() -> None:
     values = by_number([933.0, 1100.0, 870.0, 990.0, 1020.0])
     other = by_number([703.0, 760.0, 640.0, 720.0, 650.0])
-    found = ratio_of_means(values, other)
+    result = ratio_of_means(values, other)
     ratio = 4913 / 3473
     rest = np.array([*values.values()]) - ratio * np.array([*other.values()])
     factor = math.exp(2.776445 * float(rest.std(ddof=1)) / math.sqrt(5) / (4913 / 5))
-    assert [found.ratio, found.low, found.high] == pytest.approx([ratio, ratio / factor, ratio * factor], rel=1e-6)
+    assert [result.ratio, result.low, result.high] == pytest.approx([ratio, ratio / factor, ratio * factor], rel=1e-6)
 
 
 def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
@@ -404,9 +404,9 @@ def test_a_declared_test_that_could_not_be_made_still_counts() -> None:
 
 @given(st.lists(CHANCES, min_size=1, max_size=10))
 def test_holm_never_lowers_a_p_nor_changes_their_order(ps: list[float]) -> None:
-    found = [each for each in holm(by_number(ps)).values() if each is not None]
-    assert all(p <= adjusted <= min(1.0, len(ps) * p + 1e-12) for p, adjusted in zip(ps, found, strict=True))
-    for (p, one), (q, other) in itertools.combinations(zip(ps, found, strict=True), 2):
+    result = [each for each in holm(by_number(ps)).values() if each is not None]
+    assert all(p <= adjusted <= min(1.0, len(ps) * p + 1e-12) for p, adjusted in zip(ps, result, strict=True))
+    for (p, one), (q, other) in itertools.combinations(zip(ps, result, strict=True), 2):
         assert (one <= other) if p <= q else (one >= other)
 
 
@@ -454,10 +454,10 @@ def test_more_repetitions_of_the_same_tasks_do_not_narrow_a_rates_interval() -> 
     few, many = (share_by_instance(["a"] * n + ["b"] * n + ["c"] * n, [True] * n + [False] * n + [True] * n) for n in (2, 200))
     assert (few.k, few.n, many.k, many.n) == (4, 6, 400, 600)
     assert few.rate == many.rate
-    for found in (few, many):
-        plain = share_of(found.k, found.n)
-        assert found.low is not None and plain.low is not None and found.high is not None and plain.high is not None
-        assert found.low < plain.low and plain.high < found.high
+    for result in (few, many):
+        plain = share_of(result.k, result.n)
+        assert result.low is not None and plain.low is not None and result.high is not None and plain.high is not None
+        assert result.low < plain.low and plain.high < result.high
     three = share_of(2, 3)
     assert many.low is not None and three.low is not None and many.low <= three.low
 
@@ -501,8 +501,8 @@ def test_a_number_is_shown_with_what_its_interval_does_not_hold() -> None:
 
 def test_a_limit_is_that_of_the_measure_and_of_means_or_differences() -> None:
     values = [1.0, 2.0, 2.0, 4.0, 8.0]
-    found = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
-    limits = [limit for each in found for limit in limits_of(each)]
+    result = [amount_of(values, "retry"), amount_of(values, "first_round"), mean_of(values, "retry")]
+    limits = [limit for each in result for limit in limits_of(each)]
     assert [limit.about for limit in limits] == ["mean of retry", "mean of first_round", "difference of retry"]
     assert "a mean of retry tokens" in limits[0].text and "a mean difference of retry tokens" in limits[2].text
     assert len({limit.measured for limit in limits}) == 3

@@ -105,7 +105,9 @@ def test_a_marked_key_is_in_nothing_that_run_report_trace_and_serve_write_or_say
     texts += capsys.readouterr()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(b"***" in path.read_bytes() for path in files), "its words are kept, without the key"
-    assert len(files) > 30 and {path.name: found for path in files if (found := marks(path.read_text(errors="replace")))} == {}
+    assert (
+        len(files) > 30 and {path.name: result for path in files if (result := marks(path.read_text(errors="replace")))} == {}
+    )
     assert marks("\n".join(texts)) == []
 
 

@@ -38,9 +38,9 @@ def test_a_repository_without_tests_and_one_that_does_not_parse_are_told_by_pyte
     root = repository(tmp_path, {"a.py": "A = 1\n"})
     assert "bench: step 1: 0 tests run, 0 results kept" in impact(root)[2]
     write(root, {"test_a.py": "def test_a(:\n"})
-    said = impact(root)[2]
-    assert "SyntaxError" in said
-    assert "INTERNALERROR" not in said
+    printed = impact(root)[2]
+    assert "SyntaxError" in printed
+    assert "INTERNALERROR" not in printed
 
 
 def test_a_test_that_never_ends_is_ended_and_what_was_complete_is_kept(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_merge_that_is_not_finished_is_told_by_pytest_and_no_result_is_kept_of
     impact(root)
     marked = MONEY["money.py"].replace("RATE = 2", "<<<<<<< HEAD\nRATE = 2\n=======\nRATE = 3\n>>>>>>> other")
     write(root, {"money.py": marked})
-    said = impact(root)[2]
-    assert "SyntaxError" in said
-    assert "INTERNALERROR" not in said
+    printed = impact(root)[2]
+    assert "SyntaxError" in printed
+    assert "INTERNALERROR" not in printed
     write(root, MONEY)
     assert impact(root)[:2] == ([], 2)
 

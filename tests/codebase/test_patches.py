@@ -28,8 +28,8 @@ def returns(state: ExecutionState, number: int, value: int) -> Edit:
 
 
 def values(folder: Path) -> list[int]:
-    found = runpy.run_path(str(folder / "long.py"))
-    return [found[f"f{number}"]() for number in range(6)]
+    result = runpy.run_path(str(folder / "long.py"))
+    return [result[f"f{number}"]() for number in range(6)]
 
 
 def test_a_patch_says_what_it_targets_and_who_made_it(state: ExecutionState) -> None:
@@ -86,15 +86,15 @@ def test_the_tree_stays_as_clean_as_it_was(state: ExecutionState) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (lambda root: Edit.function(root, "long.py::g", "def g(): pass"), r"long\.py has no function or class 'g'"),
         (lambda root: Edit.replace(root, "long.py", "return", "x"), r"long\.py holds the text to replace 6 times"),
         (lambda root: Edit.replace(root, "short.py", "a", "b"), r"short\.py cannot be read: No such file"),
     ],
 )
-def test_a_wrong_edit_is_told_in_one_line(state: ExecutionState, wrong, said: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(CodeError, match=said):
+def test_a_wrong_edit_is_told_in_one_line(state: ExecutionState, wrong, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(CodeError, match=message):
         wrong(state.root)
 
 
@@ -103,8 +103,8 @@ def test_credit_tells_sufficient_necessary_and_shared(state: ExecutionState) -> 
     patches = [state.propose([returns(state, number, 1)]) for number in (0, 2, 3)]
 
     def outcomes(folder: Path) -> Mapping[str, str]:
-        found = values(folder)
-        tests = {"f0": found[0] == 1, "both": found[2] == 1 == found[3], "any": 1 in (found[2], found[3]), "always": True}
+        result = values(folder)
+        tests = {"f0": result[0] == 1, "both": result[2] == 1 == result[3], "any": 1 in (result[2], result[3]), "always": True}
         return {name: "passed" if holds else "failed" for name, holds in tests.items()}
 
     credited = {each.test: (each.sufficient, each.necessary) for each in credit(state, patches, base, outcomes)}

@@ -43,9 +43,9 @@ def test_a_comment_and_a_function_that_no_test_ran_invalidate_nothing(money: Pat
 def test_a_kept_failure_fails_the_session(money: Path) -> None:
     write(money, {"names.py": "def greet(name):\n    return name\n"})
     impact(money)
-    ran, kept, said = impact(money)
+    ran, kept, printed = impact(money)
     assert (ran, kept) == ([], 2)
-    assert "FAILED test_names.py::test_greet (kept from step 2)" in said
+    assert "FAILED test_names.py::test_greet (kept from step 2)" in printed
 
 
 def test_what_a_revert_brings_back_need_not_run_again(money: Path) -> None:

@@ -23,8 +23,8 @@ def test_an_agent_is_told_at_each_step_what_is_stale(tmp_path: Path) -> None:
     state.declare("money", NEEDS)
     assert state.stale("money") == []
     state.apply(state.propose([Edit.replace(tmp_path, "money.py", "RATE = 2", "RATE = 3")], action="raise the rate"))
-    found = {each.path: (each.because, each.rerun) for each in state.stale("money")}
-    assert found == {
+    result = {each.path: (each.because, each.rerun) for each in state.stale("money")}
+    assert result == {
         "notes.md": (("money.py",), ()),
         "guide.md": ((), ("guide.md",)),
         "test_money.py": ((), ("test_money.py::test_total",)),

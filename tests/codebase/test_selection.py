@@ -9,14 +9,14 @@ import pytest
 
 
 def differing(root: Path, seeds: range) -> tuple[list[str], int]:
-    found, kept = [], 0
+    result, kept = [], 0
     for seed in seeds:
         folder = root / str(seed)
         folder.mkdir()
         wrong, count, _ = programs.mismatches(folder, seed)
-        found += [f"seed {seed}: {each}" for each in wrong]
+        result += [f"seed {seed}: {each}" for each in wrong]
         kept += count
-    return found, kept
+    return result, kept
 
 
 @pytest.mark.parametrize("first", range(0, 100, 10))

@@ -49,8 +49,8 @@ def index(results: Path) -> Index:
 
 
 def board(results: Path) -> Board:
-    [found] = boards_of([each.arms for each in reversed(index(results).runs)])
-    return found
+    [result] = boards_of([each.arms for each in reversed(index(results).runs)])
+    return result
 
 
 def live(*args: Any, **values: Any) -> list[TrialRecord]:
@@ -63,10 +63,10 @@ def test_runs_stand_newest_first_with_links_to_their_reports(tmp_path: Path) -> 
     for page in ("old/report.md", "old/report.html", "merged/report.html"):
         (tmp_path / "reports" / page).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "reports" / page).touch()
-    found = index(tmp_path / "results")
-    assert [(each.arms[0].name, each.report) for each in found.runs] == [("new", ""), ("old", "old/report.html")]
-    assert found.others == ("merged/report.html",)
-    page = index_page(found)
+    result = index(tmp_path / "results")
+    assert [(each.arms[0].name, each.report) for each in result.runs] == [("new", ""), ("old", "old/report.html")]
+    assert result.others == ("merged/report.html",)
+    page = index_page(result)
     assert '<a href="old/report.html">old</a>' in page and '<a href="merged/report.html">' in page
 
 
@@ -80,13 +80,13 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_is_shown(tmp_path: Pa
     (results / "foreign" / "photo.jpg").touch()
     (results / "junk.zip").write_bytes(b"no archive")
     (results / "notes.txt").touch()
-    found = index(results)
-    assert [each.arms[0].name for each in found.runs] == ["good"]
-    cut, foreign, junk = found.unread
+    result = index(results)
+    assert [each.arms[0].name for each in result.runs] == ["good"]
+    cut, foreign, junk = result.unread
     assert "cut/trials.jsonl: line 1 is damaged" in cut
     assert "foreign: holds no run" in foreign
     assert "junk.zip: is no whole archive" in junk
-    assert index_page(found).count("Not read: ") == 3
+    assert index_page(result).count("Not read: ") == 3
 
 
 def test_arms_of_two_runs_on_the_same_instances_are_ranked_and_close_ones_share_a_place(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_arms_of_two_runs_on_the_same_instances_are_ranked_and_close_ones_share_
 def test_what_cannot_be_compared_is_not_ranked_and_a_sentence_says_why(tmp_path: Path, other: dict[str, Any], why: str) -> None:
     written(tmp_path, "a", live(18))
     written(tmp_path, "b", live(17, model="n"), "2026-01-02T10:00:00+00:00", **other)
-    found = board(tmp_path)
-    assert [len(table.rows) for table in found.tables] == [1, 1]
-    [refusal] = found.refusals
+    result = board(tmp_path)
+    assert [len(table.rows) for table in result.tables] == [1, 1]
+    [refusal] = result.refusals
     assert refusal.startswith(f"Not ranked together: b, and a. {why}")
 
 
@@ -122,9 +122,9 @@ def test_other_instances_are_not_ranked(tmp_path: Path) -> None:
 def test_a_simulated_model_is_marked_and_not_ranked_with_a_real_one(tmp_path: Path) -> None:
     written(tmp_path, "a", live(18))
     written(tmp_path, "b", trials_of(20, model="made_up"), "2026-01-02T10:00:00+00:00")
-    found = board(tmp_path)
-    assert "A simulated model is not compared with a real one" in found.refusals[0]
-    assert found.tables[1].title.endswith("SIMULATED") and found.tables[1].rows[0][2] == "made_up (SIMULATED)"
+    result = board(tmp_path)
+    assert "A simulated model is not compared with a real one" in result.refusals[0]
+    assert result.tables[1].title.endswith("SIMULATED") and result.tables[1].rows[0][2] == "made_up (SIMULATED)"
     assert "A model marked SIMULATED is none" in index_page(index(tmp_path))
 
 

@@ -134,5 +134,5 @@ def test_the_parts_of_a_package_beside_it_are_listed_run_and_reported(tmp_path: 
     (tmp_path / "mine.toml").write_text(parrot, encoding="utf-8")
     assert "solved 18" in command(tmp_path, "run", "mine.toml", "--report")
     page = (tmp_path / "reports" / "mine-simulated" / "report.md").read_text(encoding="utf-8")
-    for said in ("What an echo costs", "counted by a parrot", "First tokens", "squawked at output"):
-        assert said in page
+    for text in ("What an echo costs", "counted by a parrot", "First tokens", "squawked at output"):
+        assert text in page

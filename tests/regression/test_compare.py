@@ -101,9 +101,9 @@ def test_the_two_runs_swapped_swap_the_verdict(tmp_path: Path) -> None:
 
 
 def test_the_margin_is_a_share_of_the_first_runs_mean(tmp_path: Path) -> None:
-    found = compared(tmp_path / "a", runs(BEFORE), runs(DEARER), "tokens", margin=0.25)
-    assert found.verdict == "no worse"
-    assert rows_of(found)[0].margin == pytest.approx(250)
+    result = compared(tmp_path / "a", runs(BEFORE), runs(DEARER), "tokens", margin=0.25)
+    assert result.verdict == "no worse"
+    assert rows_of(result)[0].margin == pytest.approx(250)
     assert compared(tmp_path / "b", runs(BEFORE), runs(DEARER), "tokens", margin=0.0).verdict == "worse"
 
 
@@ -127,9 +127,9 @@ def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
 ) -> None:
     tokens = SAME if before == after else DEARER if after < before else [tokens - 200 for tokens in BEFORE]
     one, two = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
-    found = compare(one, two, 0.05, ("cost", "tokens"))
-    assert found.verdict == verdict
-    assert findings(found)["cost"] == verdict
+    result = compare(one, two, 0.05, ("cost", "tokens"))
+    assert result.verdict == verdict
+    assert findings(result)["cost"] == verdict
 
 
 def test_equal_trials_at_other_prices_are_not_equal_in_dollars(tmp_path: Path) -> None:
@@ -143,22 +143,22 @@ def test_a_cheaper_model_that_solves_more_is_not_worse_though_its_repairs_take_m
         records = [trial("static", "paper", n, OUTCOMES[end], recovered(retry + n)) for n, end in enumerate(ended, 1)]
         return dearer(tmp_path / folder, price, records)
 
-    found = compare(bought("dear", 5.0, 8, 130), bought("cheap", 0.5, 12, 400), 0.05)
-    assert findings(found)["price"] == "worse" and findings(found)["cost"] == "better"
-    assert found.verdict == "trade-off"
-    line = dollars_line(found)
+    result = compare(bought("dear", 5.0, 8, 130), bought("cheap", 0.5, 12, 400), 0.05)
+    assert findings(result)["price"] == "worse" and findings(result)["cost"] == "better"
+    assert result.verdict == "trade-off"
+    line = dollars_line(result)
     assert line.startswith("Dollars for a solved task: 0.000") and line.endswith(" (demo, static, paper)")
-    header, row = arms_table(found).columns, arms_table(found).texts()[0]
+    header, row = arms_table(result).columns, arms_table(result).texts()[0]
     spent = dict(zip(header, row, strict=True))
     assert spent["A, $ for a solved task"].startswith("0.") and "/8 = " in spent["A, $ for a solved task"]
     assert "/12 = " in spent["B, $ for a solved task"]
-    [arm] = json.loads(as_json(found))["arms"]
+    [arm] = json.loads(as_json(result))["arms"]
     assert arm["dollars_per_solved_after"] < arm["dollars_per_solved_before"]
 
 
 def test_without_prices_no_dollars_are_shown(tmp_path: Path) -> None:
-    found = compared(tmp_path, runs(BEFORE), runs(SAME), "tokens")
-    assert dollars_line(found) == "" and "A, $ for a solved task" not in arms_table(found).columns
+    result = compared(tmp_path, runs(BEFORE), runs(SAME), "tokens")
+    assert dollars_line(result) == "" and "A, $ for a solved task" not in arms_table(result).columns
 
 
 def test_where_a_price_is_unknown_tokens_decide_and_asked_alone_the_keys_are_named(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_errors_count_against_being_no_worse_and_against_being_worse(tmp_path: P
 
 def test_one_arm_that_is_worse_makes_the_run_worse(tmp_path: Path) -> None:
     mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
-    found = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
-    assert found.verdict == "worse"
-    assert {arm.architectures[1]: arm.verdict for arm in found.arms} == {"static": "worse", "monolithic": "no worse"}
+    result = compared(tmp_path, [*runs(BEFORE), *mono], [*runs(DEARER), *mono], "tokens")
+    assert result.verdict == "worse"
+    assert {arm.architectures[1]: arm.verdict for arm in result.arms} == {"static": "worse", "monolithic": "no worse"}
 
 
 def test_a_run_against_itself_is_no_worse_whatever_it_holds(tmp_path: Path) -> None:
@@ -216,26 +216,26 @@ def test_who_solves_more_for_more_tokens_is_a_trade_off_and_who_solves_fewer_is_
 def test_one_arms_trade_off_does_not_hide_that_another_arm_is_worse(tmp_path: Path) -> None:
     mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
     dearer = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(DEARER)]
-    found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(DEARER), *dearer], "tokens", "solved")
-    assert found.verdict == "worse"
+    result = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(DEARER), *dearer], "tokens", "solved")
+    assert result.verdict == "worse"
 
 
 def test_where_arms_decide_alike_for_different_reasons_the_summary_counts_the_arms(tmp_path: Path) -> None:
     mono = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(DEARER, "w" * 8)]
     cheaper = [replace(record, architecture="monolithic", id=f"m{record.id}") for record in runs(BEFORE)]
-    found = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(BEFORE), *cheaper], "tokens", "solved")
-    assert found.summary == "better: better in solved, tokens (1 of 2 arms)"
+    result = compared(tmp_path, [*runs(BEFORE, "w" * 8), *mono], [*runs(BEFORE), *cheaper], "tokens", "solved")
+    assert result.summary == "better: better in solved, tokens (1 of 2 arms)"
 
 
 @pytest.mark.parametrize("column", ["model", "architecture"])
 def test_runs_with_one_model_or_one_architecture_each_are_compared_across_these(tmp_path: Path, column: str) -> None:
     """A model or an architecture exchanged for another, in CI: the names differ, and that is what is compared."""
     other = [replace(record, id=f"o{record.id}", **{column: "other"}) for record in runs(DEARER)]  # type: ignore[arg-type]
-    found = compared(tmp_path, runs(BEFORE), other, "tokens")
-    assert (found.verdict, rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == ("worse", 8, 0)
+    result = compared(tmp_path, runs(BEFORE), other, "tokens")
+    assert (result.verdict, rows_of(result)[0].pairs, rows_of(result)[0].unpaired) == ("worse", 8, 0)
     name = {"model": "m", "architecture": "static"}[column]
-    assert f"two {column}s are compared: A {name}, B other" in found.runs.notes
-    assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(found).texts()[0])
+    assert f"two {column}s are compared: A {name}, B other" in result.runs.notes
+    assert any(f"{name}" in cell and "→ other" in cell for cell in compare_table(result).texts()[0])
 
 
 def test_of_two_models_against_one_none_is_guessed(tmp_path: Path) -> None:
@@ -329,10 +329,10 @@ def test_what_a_failure_costs_is_judged_by_its_price_or_where_that_is_not_measur
 def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: Path) -> None:
     """The interval has no width, and that alone proves nothing."""
     for pairs, finding in ((2, "inconclusive"), (5, "inconclusive"), (6, "worse"), (8, "worse")):
-        found = compared(
+        result = compared(
             tmp_path / str(pairs), runs(BEFORE[:pairs]), runs([tokens + 200 for tokens in BEFORE[:pairs]]), "tokens"
         )
-        assert findings(found) == {"tokens": finding}, pairs
+        assert findings(result) == {"tokens": finding}, pairs
     assert findings(compared(tmp_path / "same", runs([300] * 2), runs([300] * 2, "sw"), "tokens")) == {"tokens": "no worse"}
 
 
@@ -342,23 +342,23 @@ def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: P
 def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match=r"repetitions \(8 \| 6\): without --whole"):
         compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]), whole=True)
-    found = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
-    assert (rows_of(found)[0].pairs, rows_of(found)[0].unpaired) == (6, 0)
-    assert rows_of(found)[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
-    assert found.runs.left_out == ("repetitions (8 | 6)",)
+    result = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
+    assert (rows_of(result)[0].pairs, rows_of(result)[0].unpaired) == (6, 0)
+    assert rows_of(result)[0].before == pytest.approx(sum(BEFORE[:6]) / 6)
+    assert result.runs.left_out == ("repetitions (8 | 6)",)
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"scenario": "other"}, r"the pack demo \(only in by-hand\); the pack other \(only in by-hand 2\)"),
         ({"plan": "paper"}, r"the fault plan none \(only in by-hand\); the fault plan paper \(only in by-hand 2\)"),
     ],
 )
-def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values: dict[str, str], said: str) -> None:
+def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values: dict[str, str], message: str) -> None:
     other = [replace(record, **values) for record in runs(BEFORE)]  # type: ignore[arg-type]
     for whole in (False, True):
-        with pytest.raises(ResultsError, match=said):
+        with pytest.raises(ResultsError, match=message):
             compared(tmp_path / str(whole), runs(BEFORE), other, whole=whole)
 
 
@@ -370,20 +370,20 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
     )
     with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
         compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
-    found = compare(bench.load_run(one), bench.load_run(two), 0.05)
-    assert {arm.first.plan for arm in found.arms} == {"none"}
-    assert found.runs.left_out == ("the fault plan paper (its versions differ)",)
+    result = compare(bench.load_run(one), bench.load_run(two), 0.05)
+    assert {arm.first.plan for arm in result.arms} == {"none"}
+    assert result.runs.left_out == ("the fault plan paper (its versions differ)",)
     edit_manifest(two, config=config, scenarios={"demo": {"asked": "another"}})
     with pytest.raises(ResultsError, match=r"share no trial: the pack demo \(its versions differ\)"):
         compare(bench.load_run(one), bench.load_run(two), 0.05)
 
 
-@pytest.mark.parametrize(("changes", "said"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
-def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("changes", "message"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
+def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
     config = config_in(two)
     edit_manifest(two, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
-    with pytest.raises(ResultsError, match=said):
+    with pytest.raises(ResultsError, match=message):
         compare(bench.load_run(one), bench.load_run(two), 0.05)
 
 
@@ -418,19 +418,19 @@ def test_each_verdict_has_its_exit_code(
     monkeypatch.chdir(tmp_path)
     for name, tokens in (("before", BEFORE), ("same", SAME), ("dearer", DEARER), ("wild", WILD), ("few", SAME[:3])):
         write_run(tmp_path / "results" / name, runs(tokens))
-    said = ("compare", "--measure", "tokens", "before")
-    assert run_command(monkeypatch, *said, "same") == 0
+    command = ("compare", "--measure", "tokens", "before")
+    assert run_command(monkeypatch, *command, "same") == 0
     assert run_command(monkeypatch, "compare", "before", "before") == 0
-    assert run_command(monkeypatch, *said, "dearer") == 1
-    assert run_command(monkeypatch, *said, "wild") == 3
+    assert run_command(monkeypatch, *command, "dearer") == 1
+    assert run_command(monkeypatch, *command, "wild") == 3
     capsys.readouterr()
-    assert run_command(monkeypatch, *said, "few", "--whole") == 2
-    assert run_command(monkeypatch, *said, "nowhere") == 2
-    assert run_command(monkeypatch, *said) == 2
+    assert run_command(monkeypatch, *command, "few", "--whole") == 2
+    assert run_command(monkeypatch, *command, "nowhere") == 2
+    assert run_command(monkeypatch, *command) == 2
     assert run_command(monkeypatch, "compare", "--measure", "tokns", "before", "same") == 2
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 4 and "give a second run" in err.lower() and "did you mean 'tokens'" in err
-    assert run_command(monkeypatch, *said, "few") in (0, 3)
+    assert run_command(monkeypatch, *command, "few") in (0, 3)
 
 
 def test_who_solves_five_of_five_in_the_place_of_none_for_more_tokens_is_not_worse(
@@ -470,9 +470,9 @@ def test_the_json_says_what_the_table_says(
 ) -> None:
     one, two = (str(write_run(tmp_path / name, runs(tokens))) for name, tokens in (("a", BEFORE), ("b", DEARER)))
     assert run_command(monkeypatch, "compare", one, two, "--json", "--margin", "0.1") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["verdict"], found["margin"], found["arms"][0]["verdict"]) == ("worse", 0.1, "worse")
-    [tokens] = [row for row in found["rows"] if row["measure"] == "tokens"]
+    result = json.loads(capsys.readouterr().out)
+    assert (result["verdict"], result["margin"], result["arms"][0]["verdict"]) == ("worse", 0.1, "worse")
+    [tokens] = [row for row in result["rows"] if row["measure"] == "tokens"]
     assert tokens["difference"] == pytest.approx(200) and tokens["low"] > 100 and tokens["verdict"] == "worse"
     assert run_command(monkeypatch, "compare", one, two) == 1
     shown = capsys.readouterr().out

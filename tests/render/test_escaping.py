@@ -127,8 +127,8 @@ def test_a_file_name_made_of_it_stays_in_its_folder(text: str) -> None:
 def test_a_folder_is_never_called_by_it(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         named(Path("results"), text)
-    said = str(caught.value)
-    assert "is no name for a folder in results" in said and "\n" not in said and len(said) < 250
+    message = str(caught.value)
+    assert "is no name for a folder in results" in message and "\n" not in message and len(message) < 250
 
 
 @pytest.mark.parametrize("escape", [escape_terminal, escape_markdown, escape_latex, escape_csv])

@@ -75,10 +75,10 @@ def test_each_number_stands_once_behind_the_name_of_its_row_in_a_part_that_can_b
     columns = ("name", *(f"c{place}" + "x" * width for place, width in enumerate(widths)))
     places = range(len(widths))
     rows: list[tuple[Cell, ...]] = [(f"r{row}", *(Number(row + place / 100, 2) for place in places)) for row in range(height)]
-    found: list[tuple[str, str, str]] = []
+    result: list[tuple[str, str, str]] = []
     for head, *body in rows_in(latex(Table("t", "T", columns, tuple(rows)))):
         assert head[0] == "name"
         assert sum(min(len(each), CELL) + 2 for each in head) <= READABLE
-        found += [(row[0], *place) for row in body for place in zip(head[1:], row[1:], strict=True)]
-    said = [(f"r{row}", columns[1 + place], f"{row + place / 100:.2f}") for row in range(height) for place in places]
-    assert sorted(found) == sorted(said)
+        result += [(row[0], *place) for row in body for place in zip(head[1:], row[1:], strict=True)]
+    cells = [(f"r{row}", columns[1 + place], f"{row + place / 100:.2f}") for row in range(height) for place in places]
+    assert sorted(result) == sorted(cells)

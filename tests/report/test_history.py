@@ -184,5 +184,5 @@ def test_what_was_done_about_a_missing_guard_is_said(tmp_path: Path, kept: dict[
 def test_a_new_run_says_its_guards_and_an_older_one_has_no_such_line(tmp_path: Path) -> None:
     run = replay(tmp_path)
     newer = with_manifest(run, sandbox={"one": "in force"})
-    older, said = (report_of(each).files["report.md"].decode() for each in (run, newer))
-    assert "- Sandbox: all guards in force" in said and "- Sandbox" not in older
+    older, newer_text = (report_of(each).files["report.md"].decode() for each in (run, newer))
+    assert "- Sandbox: all guards in force" in newer_text and "- Sandbox" not in older

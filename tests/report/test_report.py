@@ -148,13 +148,18 @@ def test_without_a_receipt_nothing_is_written(tmp_path: Path) -> None:
 def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Mapping[str, bytes]) -> None:
     page = checked_texts(plain)["report.md"]
     opening, closing = page.partition("## ")[0], page.rpartition("## What was run")[2]
-    for said in ("by-hand", "m (SIMULATED)", "What this does not show:", "intervals speak of repetitions of that task alone"):
-        assert said in opening
-    for said in (
+    for text in (
+        "by-hand",
+        "m (SIMULATED)",
+        "What this does not show:",
+        "intervals speak of repetitions of that task alone",
+    ):
+        assert text in opening
+    for text in (
         *("by-hand", "m (SIMULATED)", "N = 3", "demo (variant small, asked 5cede5cede5c)", "commit 0123456789ab (clean)"),
         *("2026-01-02T03:04:05+00:00", "complete", "missing_field at output of b, attempt 1"),
     ):
-        assert said in closing
+        assert text in closing
 
 
 @pytest.mark.usefixtures("undrawn")

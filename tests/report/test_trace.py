@@ -41,11 +41,11 @@ def unpacked(packed: str) -> Any:
 
 def items(pieces: PieceStore) -> list[Any]:
     """All items, after a look whether the pieces are numbered as they say."""
-    found: list[Any] = []
+    result: list[Any] = []
     for first, packed in zip(pieces.firsts, pieces.packed, strict=True):
-        assert first == len(found)
-        found += unpacked(packed)
-    return found
+        assert first == len(result)
+        result += unpacked(packed)
+    return result
 
 
 def traced(run: Run) -> Trace:

@@ -175,7 +175,7 @@ def with_those_left_out(exercise: Problem) -> tuple[Example, ...]:
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.endurance)])
 def test_just_those_examples_are_left_out_that_the_reference_does_not_fulfil(long: bool) -> None:
-    having = [(exercise, found) for exercise in PROBLEMS.values() if (found := with_those_left_out(exercise))]
+    having = [(exercise, result) for exercise in PROBLEMS.values() if (result := with_those_left_out(exercise))]
     chosen = having if long else [(exercise, cut) for exercise, cut in having if LEFT_OUT & {example.call for example in cut}]
     assert {call for exercise, cut in chosen for call in unmet(exercise, cut)} == LEFT_OUT
 

@@ -18,7 +18,7 @@ class Found:
 
 def test_each_model_has_what_was_found_of_it_and_one_of_which_nothing_was_found_is_left_out(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(model=model) for model in ("dear", "cheap", "unseen")])
-    found = [Found("cheap", 1), Found("dear", 2), Found("cheap", 3)]
+    result = [Found("cheap", 1), Found("dear", 2), Found("cheap", 3)]
     parted = [("dear", [Found("dear", 2)]), ("cheap", [Found("cheap", 1), Found("cheap", 3)])]
-    assert sorted(by_model(run, iter(found))) == sorted(parted)
-    assert [model for model, _ in by_model(run, found)] == [model for model in run.names("model") if model != "unseen"]
+    assert sorted(by_model(run, iter(result))) == sorted(parted)
+    assert [model for model, _ in by_model(run, result)] == [model for model in run.names("model") if model != "unseen"]

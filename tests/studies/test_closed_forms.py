@@ -124,19 +124,19 @@ def test_rounding_alone_lets_nobody_overtake() -> None:
 def test_repetitions_that_all_say_the_same_leave_no_doubt_where_lines_cross() -> None:
     cheap_at_first = Trials(np.tile([10.0, 40.0], (8, 1)), np.ones((8, 2)))
     steady = Trials(np.tile([20.0, 20.0], (8, 1)), np.ones((8, 2)))
-    found = crossing([0.0, 0.4], cheap_at_first, steady, resamples=200)
-    assert found.rate == pytest.approx(0.4 * 0.05 / (0.05 + 0.025))
-    assert (found.low, found.high, found.never) == (found.rate, found.rate, 0.0)
+    result = crossing([0.0, 0.4], cheap_at_first, steady, resamples=200)
+    assert result.rate == pytest.approx(0.4 * 0.05 / (0.05 + 0.025))
+    assert (result.low, result.high, result.never) == (result.rate, result.rate, 0.0)
 
 
 def test_a_crossing_that_some_resamples_lack_has_an_open_end() -> None:
     solved = np.ones((6, 2))
     first = Trials(np.column_stack([np.full(6, 10.0), [15.0, 15.0, 15.0, 15.0, 15.0, 120.0]]), solved)
     second = Trials(np.full((6, 2), 20.0), solved)
-    found = crossing([0.0, 0.4], first, second, resamples=500)
-    assert 0 < found.rate < 0.4
-    assert found.high == math.inf
-    assert 0.2 < found.never < 0.5, "one of six is not drawn in (5/6)^6 = a third of the resamples"
+    result = crossing([0.0, 0.4], first, second, resamples=500)
+    assert 0 < result.rate < 0.4
+    assert result.high == math.inf
+    assert 0.2 < result.never < 0.5, "one of six is not drawn in (5/6)^6 = a third of the resamples"
 
 
 def test_a_crossing_is_drawn_by_instance_where_a_pack_has_several() -> None:
@@ -151,8 +151,8 @@ def test_a_crossing_is_drawn_by_instance_where_a_pack_has_several() -> None:
     ]
     columns = ["trial", "instance", "repetition", "architecture", "plan", "tokens", "outcome"]
     trials = pd.DataFrame(rows, columns=columns)
-    found = trials_in_both(trials, ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
-    assert found["one"].spent.tolist() == [[600.0, 600.0], [300.0, 300.0]], "b's third repetition is not whole"
-    assert found["one"].solved.tolist() == [[3.0, 3.0], [0.0, 0.0]]
+    result = trials_in_both(trials, ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
+    assert result["one"].spent.tolist() == [[600.0, 600.0], [300.0, 300.0]], "b's third repetition is not whole"
+    assert result["one"].solved.tolist() == [[3.0, 3.0], [0.0, 0.0]]
     sole = trials_in_both(trials[trials["instance"] == "a"], ("one", "other"), {"none": 0.0, "often": 0.2}, "tokens")
     assert sole["other"].spent.tolist() == [[100.0, 100.0], [200.0, 200.0], [300.0, 300.0]]

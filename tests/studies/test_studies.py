@@ -169,8 +169,8 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
 def test_a_run_that_lacks_what_its_experiment_needs_says_so_in_one_line(name: str, tmp_path: Path) -> None:
     run = with_plans(tmp_path / "run", [trial()], study=name)
     [table] = study_tables(run)
-    [[said]] = table.texts()
-    assert (said.startswith(f"study '{name}': ") and "needs" in said) or "holds no mutants" in said
+    [[message]] = table.texts()
+    assert (message.startswith(f"study '{name}': ") and "needs" in message) or "holds no mutants" in message
     assert study_pictures(run) == []
 
 
@@ -220,16 +220,16 @@ def test_each_trial_in_which_the_fault_arrived_has_one_end(tmp_path: Path) -> No
         ended(9, "wrong", "undetected"),
         trial(plan="bad", repetition=8, events=[*fault("planned", "not_applicable"), called(2, "b")]),
     ]
-    [found] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
-    assert {end: (share.k, share.n) for end, share in found.ends.items()} == {
+    [result] = detectability(with_plans(tmp_path / "run", records, {"bad": [MISSING]}))
+    assert {end: (share.k, share.n) for end, share in result.ends.items()} == {
         "silently corrupted": (2, 7),
         "wrong otherwise": (1, 7),
         "gave up": (1, 7),
         "recovered": (2, 7),
         "did no harm": (1, 7),
     }
-    assert (found.noticed.k, found.noticed.n) == (3, 7)
-    assert found.fault == "missing_field at output, attempt 1"
+    assert (result.noticed.k, result.noticed.n) == (3, 7)
+    assert result.fault == "missing_field at output, attempt 1"
 
 
 def test_a_retry_alone_fails_where_nobody_looks_again_and_where_the_value_is_plausible(tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def prices(found: PricedFailure | None) -> list[int]:
 
 
 def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
-    found = first_failure(handed_on())
-    assert prices(found) == [11111, 11111, 1101, 1, 1], "b and e were not made from a, so nothing invalidates them"
-    assert found and (found.standing, found.paid) == (2, 2202)
+    result = first_failure(handed_on())
+    assert prices(result) == [11111, 11111, 1101, 1, 1], "b and e were not made from a, so nothing invalidates them"
+    assert result and (result.standing, result.paid) == (2, 2202)
 
 
 def test_the_least_holds_what_came_out_different() -> None:
@@ -372,11 +372,11 @@ def test_in_a_task_that_forks_what_the_change_invalidates_costs_less_than_all_fr
     arms = {"scenarios": ["fork"], "architectures": ["static"], "models": ["m"], "plans": list(plan), "repetitions": 3}
     config = Config.model_validate({"name": "test", "seed": 7, "model": model, "plan": plan, **arms})
     run = run_of_matrix(tmp_path, build_matrix(config, (), "code", scenarios={"fork": fork()}))
-    [found] = policies(run)
-    price = {each.policy: each.mean.mean for each in found.priced}
+    [result] = policies(run)
+    price = {each.policy: each.mean.mean for each in result.priced}
     first = run.calls[run.calls["cause"] == "first"]
     spent = (first["tokens_in"] + first["tokens_out"]).groupby(first["subtask"]).mean()
-    assert found.standing.mean == 1, "join alone was made from left"
+    assert result.standing.mean == 1, "join alone was made from left"
     assert price["rerun from there"] == spent["left"] + spent["right"] + spent["join"]
     assert price["rerun what it invalidates"] == spent["left"] + spent["join"], "right stands"
     assert price["retry alone"] == spent["left"]
@@ -474,10 +474,10 @@ def test_the_slope_is_the_mean_of_the_slopes_of_the_repetitions(tmp_path: Path) 
     folder = write_run(tmp_path / "run", [*records, retried("demo", 3, 9999)])
     sizes = {"demo": {"document_tokens": 50}, "demo:big": {"document_tokens": 250}}
     edit_manifest(folder, scenarios=sizes)
-    [found] = context(bench.load_run(folder))
-    assert [tokens for tokens, _ in found.sizes] == [50, 250]
-    assert found.slope.n == 2, "repetition 3 lacks a size"
-    assert found.slope.mean == pytest.approx((1.0 + 2.0) / 2)
+    [result] = context(bench.load_run(folder))
+    assert [tokens for tokens, _ in result.sizes] == [50, 250]
+    assert result.slope.n == 2, "repetition 3 lacks a size"
+    assert result.slope.mean == pytest.approx((1.0 + 2.0) / 2)
 
 
 def test_context_needs_to_know_how_large_the_documents_are(tmp_path: Path) -> None:
@@ -528,8 +528,8 @@ def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_variant_tha
 
 def test_an_architecture_that_is_no_variant_has_the_experiments_own_setting(tmp_path: Path) -> None:
     records = [repaired("mute", 1, False), repaired("static", 1, True)]
-    found = {each.architecture: each.setting for each in repair(variants(tmp_path / "run", records, mute="none"))}
-    assert found == {"static": "reason", "mute": "none"}
+    result = {each.architecture: each.setting for each in repair(variants(tmp_path / "run", records, mute="none"))}
+    assert result == {"static": "reason", "mute": "none"}
 
 
 def test_variants_without_one_that_is_told_nothing_have_nothing_to_be_compared_with(tmp_path: Path) -> None:

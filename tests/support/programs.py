@@ -290,16 +290,16 @@ def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
 
 def main(count: int = 10_000) -> int:
     """Try so many programs, and print each mismatch and what was kept; exits with 1 where there is a mismatch."""
-    found, kept, results = 0, 0, 0
+    result, kept, results = 0, 0, 0
     for seed in range(count):
         with tempfile.TemporaryDirectory() as folder:
             wrong, of_kept, of_all = mismatches(Path(folder), seed)
         for mismatch in wrong:
             print(f"seed {seed}: {mismatch}", flush=True)
-        found, kept, results = found + len(wrong), kept + of_kept, results + of_all
+        result, kept, results = result + len(wrong), kept + of_kept, results + of_all
         if (seed + 1) % 500 == 0 or seed + 1 == count:
-            print(f"{seed + 1} programs: {found} mismatches, {kept} of {results} results kept", flush=True)
-    return 1 if found else 0
+            print(f"{seed + 1} programs: {result} mismatches, {kept} of {results} results kept", flush=True)
+    return 1 if result else 0
 
 
 if __name__ == "__main__":

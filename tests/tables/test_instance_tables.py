@@ -24,14 +24,14 @@ SOLVES: Mapping[str, str] = {"static": "abc", "mine": "abcdefgh", "other": "hgfe
 
 
 def records(solves: Mapping[str, str] = SOLVES, instances: str = "abcdefgh", repetitions: int = 1) -> list[TrialRecord]:
-    found = []
+    result = []
     for name, solved in solves.items():
         for instance in instances:
             for repetition in range(1, repetitions + 1):
                 outcome: Outcome = "solved" if instance in solved else "wrong"
                 place = f"{name}-{instance}-{repetition}"
-                found.append(trial(name, "none", repetition, outcome, smooth(), instance=instance, id=place))
-    return found
+                result.append(trial(name, "none", repetition, outcome, smooth(), instance=instance, id=place))
+    return result
 
 
 def rows(table: Table) -> list[dict[str, str]]:

@@ -30,8 +30,8 @@ BANK = Bank("bank", "digest", "small", [*KNOWN, *OTHER])
 
 
 def drawn(state: str, right: Json, times: int = 300) -> Counter[object]:
-    found = (BANK.draw("renewal", "case_1", "offer", state, right, draw_for(n)) for n in range(times))
-    return Counter(each if isinstance(each, str) else each["discount"] for each in found)
+    result = (BANK.draw("renewal", "case_1", "offer", state, right, draw_for(n)) for n in range(times))
+    return Counter(each if isinstance(each, str) else each["discount"] for each in result)
 
 
 def test_what_is_only_noted_is_neither_right_nor_wrong() -> None:

@@ -141,8 +141,8 @@ def judged(harm: Mapping[str, int], excess: Mapping[str, int]) -> tuple[Advice, 
 def test_advice_holds_elsewhere_where_it_damages_nothing_within_a_tenth_of_the_best_price(
     harm: Mapping[str, int], excess: Mapping[str, int], holds: bool
 ) -> None:
-    advice, line, found = judged(harm, excess)
-    assert (advice.arm, found) == ("state_machine_kept", holds)
+    advice, line, result = judged(harm, excess)
+    assert (advice.arm, result) == ("state_machine_kept", holds)
     assert line.endswith("holds" if holds else "does not hold")
 
 

@@ -44,16 +44,16 @@ def each(*values: float, instance: str = "") -> dict[Pair, float]:
 def test_at_the_break_even_both_take_the_same_and_beyond_it_the_first_takes_less(
     one_pass: int, extra: int, one_round: int, saved: int
 ) -> None:
-    found = break_even((alike(one_pass + extra), alike(one_pass)), (alike(one_round), alike(one_round + saved)))
-    assert found is not None
-    assert found.rate == pytest.approx(extra / saved)
-    assert (found.low, found.high) == (found.rate, found.rate), "values without spread leave no doubt"
+    result = break_even((alike(one_pass + extra), alike(one_pass)), (alike(one_round), alike(one_round + saved)))
+    assert result is not None
+    assert result.rate == pytest.approx(extra / saved)
+    assert (result.low, result.high) == (result.rate, result.rate), "values without spread leave no doubt"
 
     def ahead(failures: float) -> float:
         return one_pass + failures * (one_round + saved) - (one_pass + extra + failures * one_round)
 
-    assert ahead(found.rate) == pytest.approx(0, abs=1e-6)
-    assert ahead(found.rate + 1) > 0 > ahead(found.rate - 0.5 * found.rate)
+    assert ahead(result.rate) == pytest.approx(0, abs=1e-6)
+    assert ahead(result.rate + 1) > 0 > ahead(result.rate - 0.5 * result.rate)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_at_the_break_even_both_take_the_same_and_beyond_it_the_first_takes_less
 def test_one_that_is_dearer_in_neither_is_cheaper_at_any_rate_and_one_whose_round_saves_nothing_never_is(
     extra: float, saved: float, rate: float
 ) -> None:
-    found = break_even((alike(1000 + extra), alike(1000)), (alike(1000 - saved), alike(1000)))
-    assert found is not None and found.rate == rate
-    assert (found.low, found.high) == (rate, rate)
+    result = break_even((alike(1000 + extra), alike(1000)), (alike(1000 - saved), alike(1000)))
+    assert result is not None and result.rate == rate
+    assert (result.low, result.high) == (rate, rate)
 
 
 def test_without_a_first_pass_or_a_round_of_both_there_is_nothing_to_compare() -> None:
@@ -83,12 +83,12 @@ def test_without_a_first_pass_or_a_round_of_both_there_is_nothing_to_compare() -
 
 def test_the_interval_holds_the_rate_and_is_the_same_each_time_and_in_any_order() -> None:
     passes, rounds = (each(300, 350, 320, 360, 310), alike(100, 5)), (alike(40, 5), each(140, 120, 150, 150, 130))
-    found = break_even(passes, rounds)
-    assert found is not None and found.low is not None and found.high is not None
-    assert found.rate == pytest.approx(228 / 98)
-    assert found.low < found.rate < found.high
+    result = break_even(passes, rounds)
+    assert result is not None and result.low is not None and result.high is not None
+    assert result.rate == pytest.approx(228 / 98)
+    assert result.low < result.rate < result.high
     backwards = tuple(dict(reversed(one.items())) for one in (*passes, *rounds))
-    assert break_even((backwards[0], backwards[1]), (backwards[2], backwards[3])) == found
+    assert break_even((backwards[0], backwards[1]), (backwards[2], backwards[3])) == result
 
 
 def test_what_the_first_pass_and_the_round_of_a_repetition_have_in_common_cancels_out() -> None:
@@ -111,9 +111,9 @@ def test_a_saving_that_cannot_be_told_from_nothing_leaves_no_upper_bound() -> No
 
 
 def test_where_it_is_dearer_in_both_a_doubt_about_the_round_is_in_the_lower_end() -> None:
-    found = break_even((alike(1100), alike(1000)), (alike(1000), each(900, 1150, 800, 1100, 950, 1000)))
-    assert found is not None and found.rate == math.inf == found.high
-    assert found.low is not None and found.low < math.inf
+    result = break_even((alike(1100), alike(1000)), (alike(1000), each(900, 1150, 800, 1100, 950, 1000)))
+    assert result is not None and result.rate == math.inf == result.high
+    assert result.low is not None and result.low < math.inf
 
 
 def test_more_repetitions_of_the_same_instances_say_no_more_about_instances() -> None:
@@ -131,21 +131,21 @@ def test_more_repetitions_of_the_same_instances_say_no_more_about_instances() ->
 
 def test_each_instance_counts_once_however_many_of_its_repetitions_are_there() -> None:
     more = {**each(1100, 1100, 1100, 1100, instance="a"), **each(1300, instance="b")}
-    found = break_even((more, dict.fromkeys(more, 1000.0)), (dict.fromkeys(more, 100.0), dict.fromkeys(more, 200.0)))
-    assert found is not None and found.rate == pytest.approx(2.0)
+    result = break_even((more, dict.fromkeys(more, 1000.0)), (dict.fromkeys(more, 100.0), dict.fromkeys(more, 200.0)))
+    assert result is not None and result.rate == pytest.approx(2.0)
 
 
 def test_one_pair_has_no_interval() -> None:
-    found = break_even((alike(300, 1), alike(100, 1)), (alike(50, 9), alike(150, 9)))
-    assert found is not None and (found.rate, found.low, found.high) == (2.0, None, None)
+    result = break_even((alike(300, 1), alike(100, 1)), (alike(50, 9), alike(150, 9)))
+    assert result is not None and (result.rate, result.low, result.high) == (2.0, None, None)
 
 
 def test_the_interval_of_few_repetitions_is_as_wide_as_students_where_there_is_nothing_to_divide_by() -> None:
     values = each(*np.random.default_rng(1).normal(1200, 300, 10))
-    found, student = break_even((values, alike(0, 10)), (alike(0, 10), alike(1, 10))), mean_of(values.values())
-    assert found is not None and found.low is not None and found.high is not None
+    result, student = break_even((values, alike(0, 10)), (alike(0, 10), alike(1, 10))), mean_of(values.values())
+    assert result is not None and result.low is not None and result.high is not None
     assert student.low is not None and student.high is not None
-    width = (found.high - found.low) / (student.high - student.low)
+    width = (result.high - result.low) / (student.high - student.low)
     assert 0.95 < width < 1.05, "a plain percentile interval has 0.82 of it"
 
 
@@ -204,8 +204,8 @@ def test_the_papers_figures_imply_its_break_evens(tmp_path: Path) -> None:
     names = ("monolithic", "static", "runtime_structured")
     for scenario, expected in (("k8s_oomkill", 3.9), ("multi_file_debugging", 6.3)):
         records = [trial(name, plan, scenario=scenario) for plan in ("none", "paper") for name in names]
-        found = {pair: rival.published for pair, rival in rivals(run_of(tmp_path / scenario, records)).items()}
-        structured, static = found["runtime_structured", "monolithic"], found["static", "monolithic"]
+        result = {pair: rival.published for pair, rival in rivals(run_of(tmp_path / scenario, records)).items()}
+        structured, static = result["runtime_structured", "monolithic"], result["static", "monolithic"]
         assert structured is not None and structured.rate == pytest.approx(expected, abs=0.05)
         assert static is not None and static.rate == math.inf, "it is dearer in both"
 
@@ -225,9 +225,9 @@ def by_repetition(run: Run, scenario: str, plan: str, architecture: str, column:
 
 
 def test_the_recordings_break_evens_are_those_of_plain_arithmetic_on_its_frames(recorded: Run) -> None:
-    found = {(rival.condition.scenario, rival.name, rival.other): rival for rival in all_rivals(recorded)}
-    assert len(found) == 6
-    for (scenario, name, other), one in found.items():
+    result = {(rival.condition.scenario, rival.name, rival.other): rival for rival in all_rivals(recorded)}
+    assert len(result) == 6
+    for (scenario, name, other), one in result.items():
         extra, saved = (
             by_repetition(recorded, scenario, "none", name, "first_pass_tokens")
             - by_repetition(recorded, scenario, "none", other, "first_pass_tokens"),

@@ -48,7 +48,7 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("result", "words"),
     [
         (BreakEven(1.234, 0.5, 2.0), ("1.23", "0.50", "2.00")),
         (BreakEven(1.234, 0.0, math.inf), ("1.23", "at any rate", "no upper bound")),
@@ -60,9 +60,9 @@ def run(tmp_path: Path) -> Run:
     ],
 )
 def test_what_is_no_number_is_said_in_words(
-    monkeypatch: pytest.MonkeyPatch, run: Run, found: BreakEven | None, words: tuple[str, ...]
+    monkeypatch: pytest.MonkeyPatch, run: Run, result: BreakEven | None, words: tuple[str, ...]
 ) -> None:
-    table = shown(monkeypatch, run, found, None)
+    table = shown(monkeypatch, run, result, None)
     (row,) = rows_of(table)
     assert tuple(row[name] for name in ENDS) == words
     assert row["By the paper's figures"] == "–"
@@ -107,6 +107,6 @@ def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeyp
     with style():
         (picture,) = break_even_figures(Results(run))
         assert picture.name == "break_even-m" and "m, SIMULATED" in picture.caption
-        for found in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
-            shown(monkeypatch, run, found, found)
+        for result in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
+            shown(monkeypatch, run, result, result)
             assert break_even_figures(Results(run))

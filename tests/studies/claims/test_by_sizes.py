@@ -88,5 +88,5 @@ def test_each_size_is_a_family_of_its_own(sized: Run) -> None:
 
 
 def test_a_claim_at_the_papers_sizes_is_traced_by_its_name(sized: Run) -> None:
-    [(_, found)] = trace(sized, claim_named(PUBLISHED, f"{ABOVE}:{SIZE}"))
-    assert isinstance(found, tuple) and len(found) == 6
+    [(_, result)] = trace(sized, claim_named(PUBLISHED, f"{ABOVE}:{SIZE}"))
+    assert isinstance(result, tuple) and len(result) == 6

@@ -198,11 +198,11 @@ def test_outputs_of_one_repetition_are_no_independent_ones(tmp_path: Path) -> No
 
 def outputs(*reasons: str) -> list[Event]:
     """A runtime-structured trial's first outputs, one a subtask, each accepted or rejected for a reason."""
-    found: list[Event] = []
+    result: list[Event] = []
     for number, reason in enumerate(reasons, 1):
         name = "anomaly_classification" if number == 1 else f"s{number}"
-        found += [called(number, name), rejected(number, name, reason) if reason else accepted(number, name)]
-    return found
+        result += [called(number, name), rejected(number, name, reason) if reason else accepted(number, name)]
+    return result
 
 
 def test_natural_failures_are_of_form_and_wrong_outputs_of_form_or_a_check(tmp_path: Path) -> None:
@@ -468,8 +468,8 @@ def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: P
 
 def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated_model(tmp_path: Path) -> None:
     run = run_with(tmp_path / "live", like_the_paper())
-    found = verdict_finding(run, judge_all(run, PUBLISHED), PUBLISHED)
-    assert found and (found.text, found.table) == ("Of the 6 claims of the paper that were measured, 6 hold.", "claims")
+    result = verdict_finding(run, judge_all(run, PUBLISHED), PUBLISHED)
+    assert result and (result.text, result.table) == ("Of the 6 claims of the paper that were measured, 6 hold.", "claims")
     simulated = run_of(tmp_path / "simulated", [trial(name, "paper", n, scenario=K8S) for name in PAPERS for n in (1, 2)])
     assert verdict_finding(simulated, judge_all(simulated, PUBLISHED), PUBLISHED) is None
 
@@ -478,9 +478,9 @@ def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated
 
 
 def traced_sum(run: Run, name: str, side: str) -> int:
-    [(_, found)] = trace(run, claim_named(PUBLISHED, name))
-    assert isinstance(found, tuple)
-    of_side = [each for each in found if each.item.side == side]
+    [(_, result)] = trace(run, claim_named(PUBLISHED, name))
+    assert isinstance(result, tuple)
+    of_side = [each for each in result if each.item.side == side]
     return sum(call["tokens_in"] + call["tokens_out"] for each in of_side for call in each.calls if call["cause"] != "first")
 
 
@@ -502,9 +502,9 @@ def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: 
 def test_a_rate_is_traced_to_its_very_calls(tmp_path: Path) -> None:
     records = [trial("runtime_structured", "none", 1, "gave_up", outputs("schema", "check"), scenario=K8S)]
     run = run_of(tmp_path / "run", records)
-    [(_, found)] = trace(run, claim_named(PUBLISHED, "natural.rca"))
-    assert isinstance(found, tuple)
-    assert [(each.item.value, [call["call"] for call in each.calls]) for each in found] == [(1.0, [1]), (0.0, [2])]
+    [(_, result)] = trace(run, claim_named(PUBLISHED, "natural.rca"))
+    assert isinstance(result, tuple)
+    assert [(each.item.value, [call["call"] for call in each.calls]) for each in result] == [(1.0, [1]), (0.0, [2])]
 
 
 def test_an_unknown_claim_is_answered_with_the_nearest() -> None:

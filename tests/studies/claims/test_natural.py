@@ -51,8 +51,8 @@ def test_a_reply_that_one_architecture_rejects_is_rejected_and_stands_where_it_w
         trial("y", "none", 1, "gave_up", whole_task("check", "insufficient")),
         trial("z", "none", 1, "gave_up", whole_task("cut_off", "")),
     ]
-    found = distinct(run_of(tmp_path / "run", records).replies)
-    assert found[["call", "kind"]].values.tolist() == [[2, "insufficient"], [1, "cut_off"]]
+    result = distinct(run_of(tmp_path / "run", records).replies)
+    assert result[["call", "kind"]].values.tolist() == [[2, "insufficient"], [1, "cut_off"]]
 
 
 def test_a_reply_that_a_fault_touched_in_one_trial_counts_by_what_it_was_in_another(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_of_several_instances_the_instance_is_the_cluster(tmp_path: Path) -> Non
         for instance, bad in (("i", 3), ("j", 0), ("k", 3), ("l", 0))
         for each in repeated(bad, bad)
     ]
-    found = of(run_of(tmp_path / "run", records), None)
+    result = of(run_of(tmp_path / "run", records), None)
     # By hand: 4 sums of ±3 over 24 values of ±0.5.
-    assert found.counts_as == pytest.approx(24 / (4 / 3 * 36 / 6)) and found.share.instances == 4
+    assert result.counts_as == pytest.approx(24 / (4 / 3 * 36 / 6)) and result.share.instances == 4
 
 
 def test_it_is_said_how_many_trials_came_so_far_as_a_call(tmp_path: Path) -> None:
@@ -111,12 +111,12 @@ def test_it_is_said_how_many_trials_came_so_far_as_a_call(tmp_path: Path) -> Non
 def test_the_reference_runs_replies_are_those_that_another_program_counted() -> None:
     """The audit of the run: 9 of 312 outputs were 2 distinct replies, 212 of 588 were 96 of 220, none lacking a field."""
     run = bench.load_run(RESULTS / "paper-qwen2.5-coder-1.5b-instruct")
-    found = {
+    result = {
         (failure.scenario, failure.kinds): (failure.share.k, failure.share.n)
         for failure in natural_failures(run)
         if failure.subtask is None
     }
-    debugging, k8s = ({kinds: n for (name, kinds), n in found.items() if name == pack} for pack in PACKS)
+    debugging, k8s = ({kinds: n for (name, kinds), n in result.items() if name == pack} for pack in PACKS)
     assert debugging[MALFORMED] == (2, 110) and debugging["cut_off",] == (1, 110)
     assert k8s[MALFORMED] == (96, 220) and k8s["vocabulary",] == (93, 220)
     assert debugging["missing_field",] == (0, 110) and k8s["missing_field",] == (0, 220)

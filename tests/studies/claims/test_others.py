@@ -144,9 +144,9 @@ def test_a_claim_of_any_source_is_traced_to_the_trials_of_every_arm(base: Run) -
     assert source_of(sources, EARLY) is AGENTCHAOS and source_of(sources, "natural.rca") is sources[0]
     with pytest.raises(ResultsError, match=r"did you mean 'agentchaos\.early-above-late\.static'"):
         source_of(sources, "agentchaos.early-above-late.statik")
-    [(_, found)] = trace(base, claim_named(AGENTCHAOS, EARLY))
-    assert isinstance(found, tuple) and len(found) == 3 * N
-    assert {each.item.side for each in found} == {
+    [(_, result)] = trace(base, claim_named(AGENTCHAOS, EARLY))
+    assert isinstance(result, tuple) and len(result) == 3 * N
+    assert {each.item.side for each in result} == {
         f"static under {plan}" for plan in ("none", "missing_field_first", "missing_field_last")
     }
 

@@ -69,10 +69,10 @@ def test_every_cell_of_the_papers_tables_is_there() -> None:
 
 
 def test_a_published_value_names_its_source() -> None:
-    found = load_published().value("k8s_oomkill", "paper", "retry_tokens", "runtime_structured")
-    assert found is not None
-    assert (found.mean, found.sd) == (436.0, 132.0)
-    assert found.source == "arXiv 2605.15425v1, Table 2, row 'Retry tokens', column 'RSTD'"
+    result = load_published().value("k8s_oomkill", "paper", "retry_tokens", "runtime_structured")
+    assert result is not None
+    assert (result.mean, result.sd) == (436.0, 132.0)
+    assert result.source == "arXiv 2605.15425v1, Table 2, row 'Retry tokens', column 'RSTD'"
 
 
 def test_the_published_savings_follow_from_the_published_means() -> None:
@@ -80,9 +80,9 @@ def test_the_published_savings_follow_from_the_published_means() -> None:
     published = load_published()
 
     def retry(scenario: str, architecture: str) -> float:
-        found = published.value(scenario, "paper", "retry_tokens", architecture)
-        assert found is not None
-        return found.mean
+        result = published.value(scenario, "paper", "retry_tokens", architecture)
+        assert result is not None
+        return result.mean
 
     for scenario, first, second, percent in (
         ("k8s_oomkill", "static", "monolithic", 80.5),

@@ -62,8 +62,8 @@ def test_a_link_in_the_place_of_a_card_is_replaced_and_not_written_through(place
     [("bad", "good", 0, "better"), ("good", "good", 0, "no worse"), ("good", "bad", 1, "worse")],
 )
 def test_the_exit_code_says_whether_it_is_worse(place: Path, first: str, second: str, code: int, verdict: str) -> None:
-    found, out, err = bench(place, "compare", first, second, "--scorecard")
-    assert (found, err) == (code, "") and out.rstrip().endswith(f"{second} against {first}: {verdict}")
+    result, out, err = bench(place, "compare", first, second, "--scorecard")
+    assert (result, err) == (code, "") and out.rstrip().endswith(f"{second} against {first}: {verdict}")
 
 
 def test_two_files_are_compared_without_their_runs_and_few_crashes_are_inconclusive(tmp_path: Path) -> None:

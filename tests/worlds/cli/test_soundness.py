@@ -19,9 +19,9 @@ from bench.worlds.environment import Policy, PolicyVerdict, World
 def problems(grade: Callable[..., Any] = REFUNDS.grade, **changes: Any) -> list[str]:
     scenario = replace(REFUNDS, environment=replace(ENVIRONMENT, **changes), grade=grade)
     hooks = Hooks(scenario, ROOT / "refunds")
-    found = [problem for check in OF_WORLDS.values() for problem in check(hooks).problems]
-    assert not any("\n" in problem for problem in found)
-    return found
+    result = [problem for check in OF_WORLDS.values() for problem in check(hooks).problems]
+    assert not any("\n" in problem for problem in result)
+    return result
 
 
 def twice(world: World) -> None:

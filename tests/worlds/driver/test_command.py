@@ -20,7 +20,7 @@ from bench.worlds.driver.command import Bounds, command_of
 
 
 @pytest.mark.parametrize(
-    ("words", "entry", "said"),
+    ("words", "entry", "message"),
     [
         (["no_such_program"], {}, "architecture.mine.command: there is no program 'no_such_program'"),
         (["no/such/program"], {}, "architecture.mine.command: there is no program 'no/such/program'"),
@@ -33,8 +33,8 @@ from bench.worlds.driver.command import Bounds, command_of
         (["python"], {"packages": ["no-such"]}, "architecture.mine.packages: no-such is not installed"),
     ],
 )
-def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         matrix_of(words, **entry)
 
 
@@ -85,8 +85,8 @@ def test_files_beside_it_and_versions_of_packages_are_part_of_what_it_is(tmp_pat
 def test_an_agent_has_its_own_folder_over_its_lives_and_nothing_of_its_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_SECRET", "secret")
     fault = {"point": "process", "effect": "before", "tool": "notify", "attempts": [1]}
-    said = printed(driven(["python", "surroundings.py"], [fault], env={"MINE": "1"}))
-    first, second = (dict(line.split("=", 1) for line in life.splitlines()) for life in said.split("--\n") if life.strip())
+    text = printed(driven(["python", "surroundings.py"], [fault], env={"MINE": "1"}))
+    first, second = (dict(line.split("=", 1) for line in life.splitlines()) for life in text.split("--\n") if life.strip())
     given = {"MCP_COMMAND", "MCP_URL", "MINE", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "PATH", "TOOLS_URL"}
     assert {"HOME", "LANG", "AGENT_FOLDER", "AGENT_TASK", *given} == first.keys()
     assert first == second

@@ -22,8 +22,8 @@ def test_when_the_driver_is_gone_the_agent_and_its_daemon_are_killed() -> None:
         daemon = int(supervisor.stdout.readline())
         os.close(ours)  # as the kernel does when the driver dies
         assert supervisor.wait() == 0
-        with os.fdopen(status) as said:
-            assert said.read().split("\n")[1] == "signal 9"
+        with os.fdopen(status) as pipe:
+            assert pipe.read().split("\n")[1] == "signal 9"
         assert not is_there(daemon)
     os.close(control)
 

@@ -33,8 +33,8 @@ def test_a_role_may_call_what_its_contract_allows_and_does_not_deny(role: str, t
 def test_what_a_contract_forbids_changes_nothing_and_stands_in_the_journal() -> None:
     one = world(roles=CLERK)
     before = one.digest()
-    said = one.call("refund", {"order": 1, "amount": 40}, who="guest")
-    assert (said.reason, one.digest()) == ("the role 'guest' may not call refund", before)
+    answer = one.call("refund", {"order": 1, "amount": 40}, who="guest")
+    assert (answer.reason, one.digest()) == ("the role 'guest' may not call refund", before)
     assert [(entry.name, entry.outcome) for entry in one.journal()] == [("refund", "refused")]
 
 

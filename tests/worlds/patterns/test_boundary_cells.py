@@ -45,7 +45,7 @@ class Confused(SimulatedModel):
         if self._draw.random() < 0.5:
             name = self._draw.choice(sorted(value))
             odd = self._draw.choice((..., *ODD))
-            value = {one: said for one, said in value.items() if one != name} | ({} if odd is ... else {name: odd})
+            value = {key: part for key, part in value.items() if key != name} | ({} if odd is ... else {name: odd})
         return Reply(json.dumps(value))
 
 

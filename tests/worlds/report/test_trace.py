@@ -38,9 +38,9 @@ def record_of(run: Run, architecture: str, plan: str) -> TrialRecord:
 def traced(run: Run, architecture: str, plan: str, packs: list[Path] | None = None) -> WorldTrace:
     assert run.folder
     worlds = Worlds(run, texts_of_worlds(run, [run.folder]), packs if packs is not None else [ROOT])
-    found = worlds.of(record_of(run, architecture, plan))
-    assert found
-    return found
+    result = worlds.of(record_of(run, architecture, plan))
+    assert result
+    return result
 
 
 @pytest.mark.parametrize("plan", ["none", "crash", "lost"])
@@ -97,9 +97,9 @@ def test_a_world_that_is_kept_as_other_sql_is_not_run_and_the_trial_says_so(run:
     kept = next(event.kept for event in record.events if isinstance(event, WorldEnded))
     texts = texts_of_worlds(run, [run.folder])
     evil = f"{texts[kept]}\nATTACH '{tmp_path / 'made'}' AS x; CREATE TABLE x.t (a);"
-    found = Worlds(run, {**texts, kept: evil}, [ROOT]).of(record)
-    assert found and found.lacking == "what is kept of the world is none: not authorized"
-    assert list(tmp_path.iterdir()) == [] and not any(step.changes for step in found.steps)
+    result = Worlds(run, {**texts, kept: evil}, [ROOT]).of(record)
+    assert result and result.lacking == "what is kept of the world is none: not authorized"
+    assert list(tmp_path.iterdir()) == [] and not any(step.changes for step in result.steps)
 
 
 def test_a_pack_that_makes_another_world_is_noticed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,19 +25,19 @@ def rows(run: Run, name: str) -> list[dict[str, Any]]:
 
 
 def test_each_arm_says_its_success_by_trial_and_by_step(run: Run) -> None:
-    found = {(row["Architecture"], row["Fault plan"]): row for row in rows(run, "world_workflow")}
-    assert set(found) == {(name, plan) for name in ("state_machine", "kept") for plan in ("none", "crash", "lost")}
+    result = {(row["Architecture"], row["Fault plan"]): row for row in rows(run, "world_workflow")}
+    assert set(result) == {(name, plan) for name in ("state_machine", "kept") for plan in ("none", "crash", "lost")}
     steps = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none")]
-    share = found["kept", "none"]["Steps done"].share
+    share = result["kept", "none"]["Steps done"].share
     assert (share.k, share.n) == (steps["done"].sum(), len(steps))
     waited = run.trials.set_index(["architecture", "plan"])["waiting_for_people_minutes"]
-    assert found["kept", "none"]["Minutes for people"].value == waited["kept", "none"] > 0
-    assert found["kept", "none"]["Minutes in steps"].value == steps["minutes"].sum()
+    assert result["kept", "none"]["Minutes for people"].value == waited["kept", "none"] > 0
+    assert result["kept", "none"]["Minutes in steps"].value == steps["minutes"].sum()
 
 
 def test_each_step_says_why_it_was_not_done(run: Run) -> None:
-    found = [row for row in rows(run, "world_steps") if (row["Architecture"], row["Fault plan"]) == ("kept", "none")]
-    failed = {row["Step"]: row["Why not"] for row in found if row["Done, of those that began"].share.k == 0}
+    result = [row for row in rows(run, "world_steps") if (row["Architecture"], row["Fault plan"]) == ("kept", "none")]
+    failed = {row["Step"]: row["Why not"] for row in result if row["Done, of those that began"].share.k == 0}
     steps = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none") & ~run.steps["done"]]
     assert failed == {step: f"{why} 1" for step, why in zip(steps["step"], steps["why"], strict=True)} and failed
 

@@ -39,9 +39,9 @@ def only(card: Scorecard) -> ScorecardRow:
 
 
 def struck(card: Scorecard, by: str = ALL_CRASHES) -> Struck:
-    found = only(card).struck_by(by)
-    assert found is not None
-    return found
+    result = only(card).struck_by(by)
+    assert result is not None
+    return result
 
 
 # What is counted
@@ -51,20 +51,20 @@ def test_damage_is_counted_beyond_the_control_and_put_by_100_crashes(tmp_path: P
     """Five effects doubled in two trials, of which the controls did one: four beyond, in three crashes."""
     twice = lived("crash", "two", by=(CRASH, CRASH), damage={"doubled": 3}, outcome="wrong")
     card = card_of(tmp_path, [lived(instance="one", damage={"doubled": 1}), lived(instance="two"), crashed("one", 2), twice])
-    found = struck(card)
-    assert (found.failures, found.trials, found.instances, found.paired) == (3, 2, 2, 2)
-    assert found.harm["doubled"].effects == 4 and found.harm["doubled"].per_100.value == pytest.approx(400 / 3)
-    assert (found.right.k, found.right.n) == (1, 2)
+    result = struck(card)
+    assert (result.failures, result.trials, result.instances, result.paired) == (3, 2, 2, 2)
+    assert result.harm["doubled"].effects == 4 and result.harm["doubled"].per_100.value == pytest.approx(400 / 3)
+    assert (result.right.k, result.right.n) == (1, 2)
     assert (only(card).control.k, only(card).control.n) == (2, 2)
-    assert found.any_harm.k == 2 and found.harm["any"].effects == 4
+    assert result.any_harm.k == 2 and result.harm["any"].effects == 4
 
 
 def test_what_a_control_damaged_and_the_struck_trial_did_not_is_taken_off_and_told(tmp_path: Path) -> None:
     records = [lived(instance="one", damage={"stale": 3}), lived(instance="two"), crashed("one", 0), crashed("two", 1)]
-    found = struck(card_of(tmp_path, records))
-    stale = found.harm["stale"]
+    result = struck(card_of(tmp_path, records))
+    stale = result.harm["stale"]
     assert (stale.effects, stale.more, stale.fewer) == (-3, 0, 3) and stale.per_100.value == pytest.approx(-150)
-    assert (found.harm["any"].effects, found.any_harm.k) == (-2, 1)
+    assert (result.harm["any"].effects, result.any_harm.k) == (-2, 1)
 
 
 def test_trials_of_one_task_that_went_the_same_course_are_told_as_copies(tmp_path: Path) -> None:
@@ -72,16 +72,16 @@ def test_trials_of_one_task_that_went_the_same_course_are_told_as_copies(tmp_pat
     same = replace(other, id="the same", plan="sooner")
     further = lived("crash", "two", by=(CRASH,), damage={"doubled": 2}, outcome="wrong")
     card = card_of(tmp_path, [lived(instance="one"), lived(instance="two"), other, same, further])
-    found = struck(card)
-    assert (found.trials, found.distinct, found.has_copies) == (3, 2, True)
+    result = struck(card)
+    assert (result.trials, result.distinct, result.has_copies) == (3, 2, True)
     assert "| 3, 2 distinct |" in as_markdown(card) and "are copies" in as_markdown(card)
 
 
 def test_damage_that_never_came_up_is_0_with_the_exact_upper_end_of_a_share(tmp_path: Path) -> None:
-    found = struck(card_of(tmp_path, shop(doubled=0, outcome="solved", instances=10)))
-    assert found.harm["doubled"].per_100.value == found.harm["doubled"].per_100.low == 0
-    assert found.harm["doubled"].per_100.high == pytest.approx(100 * (1 - 0.025 ** (1 / 10)))
-    assert found.right == exact_share(10, 10)
+    result = struck(card_of(tmp_path, shop(doubled=0, outcome="solved", instances=10)))
+    assert result.harm["doubled"].per_100.value == result.harm["doubled"].per_100.low == 0
+    assert result.harm["doubled"].per_100.high == pytest.approx(100 * (1 - 0.025 ** (1 / 10)))
+    assert result.right == exact_share(10, 10)
 
 
 def test_where_all_crashes_do_the_same_there_is_a_number_and_no_interval(tmp_path: Path) -> None:
@@ -115,18 +115,18 @@ def test_work_is_a_ratio_to_the_own_control_and_recovery_what_each_crash_took_be
         crashed("a", 0, tokens=300, tool_calls=8),
         lived("crash", "b", by=(CRASH, CRASH), tokens=250),
     ]
-    found = struck(card_of(tmp_path, records))
-    assert found.work["tokens"].value == pytest.approx(550 / 300)
-    assert found.work["tool_calls"].value == pytest.approx(12 / 8)
-    assert found.recovery["tokens"].value == pytest.approx(250 / 3)
-    assert found.recovery["tool_calls"].value == pytest.approx(4 / 3)
+    result = struck(card_of(tmp_path, records))
+    assert result.work["tokens"].value == pytest.approx(550 / 300)
+    assert result.work["tool_calls"].value == pytest.approx(12 / 8)
+    assert result.recovery["tokens"].value == pytest.approx(250 / 3)
+    assert result.recovery["tool_calls"].value == pytest.approx(4 / 3)
 
 
 def test_a_trial_that_gave_up_is_not_right_and_saves_no_work(tmp_path: Path) -> None:
     records = [*(lived(instance=name) for name in "ab"), crashed("a", 0), crashed("b", 0, "gave_up", tokens=30)]
-    found = struck(card_of(tmp_path, records))
-    assert (found.right.k, found.right.n, found.paired, found.compared) == (1, 2, 2, 1)
-    assert found.work["tokens"].value == 1
+    result = struck(card_of(tmp_path, records))
+    assert (result.right.k, result.right.n, result.paired, result.compared) == (1, 2, 2, 1)
+    assert result.work["tokens"].value == 1
 
 
 def test_only_trials_that_a_failure_struck_speak_of_recovery(tmp_path: Path) -> None:

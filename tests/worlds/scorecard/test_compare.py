@@ -46,17 +46,17 @@ def test_a_scorecard_against_itself_is_no_worse_and_the_better_one_is_better(bad
 
 
 def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, good: Scorecard) -> None:
-    found = by_measure(compare_scorecards(good, bad, MARGIN))
+    result = by_measure(compare_scorecards(good, bad, MARGIN))
     crash = "process:unacknowledged"
-    assert set(found) == {("control", "right"), (crash, "right"), (crash, "harm")}, "one point is not said twice"
-    assert {place: one.finding for place, one in found.items() if place[0] == crash} == {
+    assert set(result) == {("control", "right"), (crash, "right"), (crash, "harm")}, "one point is not said twice"
+    assert {place: one.finding for place, one in result.items() if place[0] == crash} == {
         (crash, "right"): "worse",
         (crash, "harm"): "worse",
     }
-    harm = found[crash, "harm"].measurement
+    harm = result[crash, "harm"].measurement
     assert (harm.before, harm.after, harm.pairs) == (0, 200, 12)
-    assert found[crash, "right"].measurement.p == pytest.approx(2 / 2**12)
-    assert found["control", "right"].finding == "no worse"
+    assert result[crash, "right"].measurement.p == pytest.approx(2 / 2**12)
+    assert result["control", "right"].finding == "no worse"
 
 
 def test_three_tests_are_one_family(bad: Scorecard, good: Scorecard) -> None:
@@ -78,8 +78,8 @@ def test_few_crashes_decide_nothing(tmp_path: Path) -> None:
 
 
 def test_under_other_faults_rates_are_compared_by_fishers_test(bad: Scorecard, good: Scorecard) -> None:
-    found = by_measure(compare_scorecards(good, elsewhere(bad), MARGIN))
-    harmed = found["process:unacknowledged", "harmed"]
+    result = by_measure(compare_scorecards(good, elsewhere(bad), MARGIN))
+    harmed = result["process:unacknowledged", "harmed"]
     assert (harmed.measurement.pairs, harmed.measurement.before, harmed.measurement.after, harmed.finding) == (
         None,
         0,

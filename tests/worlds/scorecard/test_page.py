@@ -78,10 +78,10 @@ def test_what_was_not_measured_is_a_word_and_never_a_number(card: Scorecard) -> 
 
 def test_without_any_plan_that_kills_the_page_stands_and_says_so(tmp_path: Path) -> None:
     records = [lived(), lived("answers", by=(ACK,), damage={"doubled": 1})]
-    found = scorecard_of([run_of(tmp_path, records)])
-    assert cells(glance(found), 0)["Right after a crash"] == UNMEASURED
-    assert not list(pictures(found)) and UNMEASURED in as_html(found)
-    assert json.loads(badge(found))["message"] == UNMEASURED
+    result = scorecard_of([run_of(tmp_path, records)])
+    assert cells(glance(result), 0)["Right after a crash"] == UNMEASURED
+    assert not list(pictures(result)) and UNMEASURED in as_html(result)
+    assert json.loads(badge(result))["message"] == UNMEASURED
 
 
 def test_markdown_and_page_mark_what_is_simulated_and_name_the_schedule_and_the_files(card: Scorecard) -> None:

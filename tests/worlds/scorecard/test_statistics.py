@@ -67,9 +67,9 @@ def test_an_exact_share_is_wider_where_trials_of_an_instance_are_alike() -> None
 def test_where_all_or_none_of_several_tasks_held_each_task_counts_once() -> None:
     """Else crashes of one task, all ending alike, would be taken for as many tasks."""
     for held, share in ((True, exact_share(2, 2)), (False, exact_share(0, 2))):
-        found = exact_share_by_instance(["a", "a", "b"], [held] * 3)
-        assert (found.k, found.n, found.instances) == (3 * held, 3, 2)
-        assert [found.low, found.high] == pytest.approx([share.low, share.high])
+        result = exact_share_by_instance(["a", "a", "b"], [held] * 3)
+        assert (result.k, result.n, result.instances) == (3 * held, 3, 2)
+        assert [result.low, result.high] == pytest.approx([share.low, share.high])
     assert exact_share_by_instance(["a"] * 3, [True] * 3) == exact_share(3, 3)
     assert pass_hat(2, [(3, 3), (3, 3)]).low == pytest.approx((exact_share(2, 2).low or 0.0) ** 2)
 

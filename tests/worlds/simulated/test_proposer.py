@@ -186,8 +186,8 @@ def judging(scenario: Scenario, wrong: dict[str, Json | str], shown_in: set[tupl
     def judge(subtask: str, shown: Mapping[str, str]) -> Json | str:
         if shown_in is not None:
             shown_in.add((subtask, case_of(shown)))
-        said = wrong.get(subtask, {})
-        return said if isinstance(said, str) else {**right(subtask, {**scenario.task.documents, **shown}), **said}
+        values = wrong.get(subtask, {})
+        return values if isinstance(values, str) else {**right(subtask, {**scenario.task.documents, **shown}), **values}
 
     return judge
 

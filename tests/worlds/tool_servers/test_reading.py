@@ -38,14 +38,14 @@ def test_any_header_is_a_key_and_versions_or_one_line(header: str, meta: object)
         (versions_of, header),
         (expected_of, meta),
     )
-    for read, said in readers:
+    for read, line in readers:
         try:
-            found = read(said)
+            result = read(line)
         except Problem as problem:
             assert problem.status == 400 and "\n" not in problem.message
         else:
-            assert found is None or isinstance(found, str | dict)
-            assert not isinstance(found, dict) or all(type(version) is int for version in found.values())
+            assert result is None or isinstance(result, str | dict)
+            assert not isinstance(result, dict) or all(type(version) is int for version in result.values())
 
 
 @given(st.lists(st.tuples(st.text("ab/1", min_size=1), st.integers(0, 10**17 - 1)), min_size=1, unique_by=lambda pair: pair[0]))

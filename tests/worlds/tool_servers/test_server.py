@@ -59,16 +59,16 @@ def test_each_operation_has_its_schemas_and_each_reference_leads_somewhere() -> 
     document = openapi(OFFERS, "http://127.0.0.1")
     assert [path.rpartition("/")[2] for path in document["paths"]] == [tool.name for tool in ENVIRONMENT.tools]
     for reference in references(document):
-        found: Any = document
+        result: Any = document
         for step in reference.removeprefix("#/").split("/"):
-            found = found[step]
+            result = result[step]
     assert document["components"]["schemas"]["refund.arguments"]["required"] == ["order", "amount"]
 
 
 def references(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [found for one in value for found in references(one)]
+        return [result for one in value for result in references(one)]
     if not isinstance(value, dict):
         return []
     own = [value["$ref"]] if "$ref" in value else []
-    return [*own, *(found for one in value.values() for found in references(one))]
+    return [*own, *(result for one in value.values() for result in references(one))]
