@@ -80,11 +80,11 @@ LEVEL_NOTES = (
 )
 
 
-Labelled = tuple[Judgement, str]
+LabelledJudgement = tuple[Judgement, str]
 """A judgement, and the label of the model that it is of."""
 
 
-def _judgement(labelled: Labelled) -> Judgement:
+def _judgement(labelled: LabelledJudgement) -> Judgement:
     return labelled[0]
 
 
@@ -96,8 +96,8 @@ def _adjusted(judgement: Judgement) -> AdjustedP:
     return AdjustedP(judgement.p, judgement.floor, errs)
 
 
-_CLAIM = TableColumn[Labelled]("Claim", lambda labelled: labelled[0].claim.id)
-_MODEL = TableColumn[Labelled]("Model", lambda labelled: labelled[1])
+_CLAIM = TableColumn[LabelledJudgement]("Claim", lambda labelled: labelled[0].claim.id)
+_MODEL = TableColumn[LabelledJudgement]("Model", lambda labelled: labelled[1])
 _VERDICT = TableColumn[Judgement]("Verdict", lambda judgement: judgement.in_words).of(_judgement)
 _SENTENCE = TableColumn[Judgement]("What is said", lambda judgement: judgement.claim.sentence).of(_judgement)
 _OURS = TableColumn[Judgement]("Ours", ours).of(_judgement)
@@ -193,7 +193,7 @@ def _levels(run: Run, judgements: Sequence[Judgement]) -> Table:
     return table_of("claims_levels", "Levels: ours by the published", LEVEL_COLUMNS, _measured(run, judgements), notes)
 
 
-def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[Labelled]:
+def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJudgement]:
     return ((judgement, model_label(run, judgement.model)) for judgement in judgements if judgement.measured)
 
 
