@@ -2,7 +2,7 @@
 
 By one criterion, of an arm:
 
-    no worse       the 95% interval of the paired difference lies within the margin
+    no worse       the 95% interval of the paired difference ends before the margin on the bad side
     better         it lies wholly beyond the margin, on the good side
     worse          it lies wholly beyond the margin, on the bad side
     inconclusive   neither
@@ -77,6 +77,7 @@ FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cos
 ALIKE = 6
 """Pairs from which on a difference that is the same in each is no chance: their signs alone have p = 2 / 2^6 = 0.03."""
 EQUAL = "equal in every pair"
+WITHIN = "the interval ends before the margin on the bad side"
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ def _of_a_cost(difference: Mean, margin: float) -> tuple[ComparisonFinding, str]
     if difference.high < -margin:
         return "better", "the interval lies beyond the margin, on the good side"
     if difference.high <= margin:
-        return "no worse", "the interval lies within the margin"
+        return "no worse", WITHIN
     if difference.low > margin:
         return "worse", "the interval lies beyond the margin"
     return "inconclusive", "the interval holds the margin"
@@ -341,7 +342,7 @@ def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float)
     if at_worst.low > margin:
         return "better", "the interval lies beyond the margin, on the good side"
     if at_worst.low >= -margin:
-        return "no worse", "the interval lies within the margin"
+        return "no worse", WITHIN
     if at_best.high < -margin:
         return "worse", "the interval lies beyond the margin"
     return "inconclusive", "the interval holds the margin"

@@ -95,7 +95,7 @@ def compare_table(comparison: Comparison) -> Table:
     margin = f"{100 * comparison.margin:g}"
     notes = (
         f"worse: the 95% interval lies beyond the margin, {margin}% of A's mean (of solved: {margin} points); no worse: it "
-        "lies within; better: it lies beyond the margin on the other side",
+        "ends before the margin; better: it lies beyond the margin on the other side",
         "price of a failure, first round: in tokens, over pairs in which both have one",
         "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
         "to decide: the pairs that would, were the difference the one found, with a power of 80%",

@@ -63,7 +63,8 @@ def paid(run: Run, arm: Arm) -> str:
     spent = per_solved(arm.trials, COST.name)
     if len(run.names("model")) < MODELS or spent.value is None:
         return ""
-    return f" at {BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text()} $ each"
+    value, interval = BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text().split(" ", 1)
+    return f" at {value} $ each {interval}"
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:

@@ -80,10 +80,10 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
         arms: Its arms.
         verdicts: A sentence on the claims of each source of which some were judged.
 
-    What was solved stands beside what a repair took. Where there is more to say than findings may be, the first passes and
-    what the faults struck are left to their tables.
+    What was damaged in a world comes first. What was solved stands beside what a repair took. Where there is more to say than
+    findings may be, the first passes and what the faults struck are left to their tables.
     """
-    each = (_first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _damaged(run, arms), _impacts(run))
+    each = (_damaged(run, arms), _first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _impacts(run))
     findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
     passes = [finding for finding in [_first_passes(run, arms)] if finding]
     headline = headline_of(run, arms)

@@ -125,7 +125,7 @@ def test_a_simulated_model_is_marked_and_not_ranked_with_a_real_one(tmp_path: Pa
     result = board(tmp_path)
     assert "A simulated model is not compared with a real one" in result.refusals[0]
     assert result.tables[1].title.endswith("SIMULATED") and result.tables[1].rows[0][2] == "made_up (SIMULATED)"
-    assert "A model marked SIMULATED is none" in index_page(index(tmp_path))
+    assert "A model marked SIMULATED is no model" in index_page(index(tmp_path))
 
 
 def test_faults_of_another_seed_are_other_faults(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices
     run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
     dear = run.trials["architecture"].eq("a")
     priced = run.having({"trials": run.trials.assign(cost=dear.map({True: 0.2, False: 0.1}).astype("float64"))})
-    assert headline_of(priced, arms_of(priced)).count(" with b at ") == 2
+    assert headline_of(priced, arms_of(priced)).count(" with b at 0.20000 $ each") == 1
 
 
 def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:

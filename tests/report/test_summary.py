@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from records import recovered, run_of, smooth, trial, undamaged
+from scorecards import CRASH, lived
 
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
@@ -136,6 +137,17 @@ def test_a_terminal_is_shown_eight_lines_of_a_hundred_characters(tmp_path: Path)
     assert any(line.startswith("Not shown: other tasks") for line in lines)
     assert summary.lines(["One differs."]) == ("One differs.", *lines)
     assert summary.lines(["One differs."] * 4)[0].startswith("4 notes say what is left out")
+
+
+def test_in_a_world_the_damage_is_told_first_and_stands_in_the_terminal(tmp_path: Path) -> None:
+    records = [
+        *(lived(system=name) for name in ("agent", "other")),
+        lived("crash", system="agent", by=(CRASH,)),
+        lived("crash", system="other", by=(CRASH,), damage={"doubled": 1}),
+    ]
+    summary = of(run_of(tmp_path / "run", records))
+    assert summary.findings[0].table == "world_damage"
+    assert "damage was done in 0 of 1 trials of agent and 1 of 1 trials of other" in " ".join(summary.lines())
 
 
 @pytest.mark.usefixtures("undrawn")
