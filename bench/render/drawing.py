@@ -134,7 +134,7 @@ def _png(figure: Figure) -> bytes:
     image = Image.frombuffer("RGBA", size, drawn, "raw", "RGBA", 0, 1)
     png = io.BytesIO()
     colours = image.convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi), compress_level=8)
+    colours.save(png, "PNG", dpi=(figure.dpi, figure.dpi), compress_level=9)
     return png.getvalue()
 
 
