@@ -6,8 +6,15 @@ from collections.abc import Mapping
 
 from bench.scenario import Json
 
-JUDGED: Mapping[str, Json] = {"adapt": {"rewrite": "a"}, "risk": {"risk": "low"}, "canary": {"decision": "promote"}}
-SHOWN = {"adapt": "module", "risk": "checks", "canary": "metrics"}
+JUDGED: Mapping[str, Json] = {
+    "adapt": {"rewrite": "a"},
+    "risk": {"risk": "low"},
+    "canary": {"decision": "promote"},
+    "blame": {"label": "regression", "commit": "3"},
+    "choose": {"test": "a"},
+    "describe": {"modules": [], "risk": "low"},
+}
+SHOWN = {"adapt": "module", "risk": "checks", "canary": "metrics", "blame": "log", "choose": "mistake", "describe": "diff"}
 
 
 def judge(subtask: str) -> Json:

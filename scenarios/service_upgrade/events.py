@@ -7,13 +7,12 @@ from typing import Any
 
 from bench.worlds.environment import Db, EventKind, Moment, Person, Scheduled
 
-from .policy import is_green, results_of, risk_of, stands
+from .policy import description_of, is_green, results_of, risk_of, stands, work_in
 from .processes import REQUESTS, failures
 from .reading import case_in
 from .repository import PUSHED, files_in, pushed, stored
 from .story import OPENED, Case
-from .story import PUSHED as PUSHED_AT
-from .tables import MAIN
+from .trees import MAIN
 
 Payload = Mapping[str, Any]
 ANSWERS, ANSWERS_LATE = 30, 90
@@ -24,7 +23,7 @@ def scheduled(case: Case) -> tuple[Scheduled, ...]:
     ticket = Scheduled("ticket", "ticket", case.moment(OPENED), {"branch": case.branch})
     if "pushed" not in case.traits:
         return (ticket,)
-    return (ticket, Scheduled("push by a colleague", "pushed", case.moment(PUSHED_AT), {"file": PUSHED}))
+    return (ticket, Scheduled("push by a colleague", "pushed", case.moment(case.pushed_at), {"file": PUSHED}))
 
 
 def _push(db: Db, _: Payload, __: Moment) -> None:
@@ -53,7 +52,20 @@ def _approves(db: Db, question: Payload, _: Moment) -> bool:
         return True
     results = results_of(db, question["tree"])
     withdrawn = db.value("SELECT withdrawn FROM behind")
+    if work_in(db) == "pull_request" and not _is_as_described(db, question["tree"]):
+        return False
     return is_green(results) and question["risk"] == risk_of(results) and not withdrawn
+
+
+def _is_as_described(db: Db, tree: str) -> bool:
+    """Whether the open pull request names the modules that its tree changes, and the risk that it has."""
+    given, main, files = (
+        description_of(db, tree),
+        files_in(db, db.value("SELECT tree FROM ref WHERE name = ?", MAIN)),
+        files_in(db, tree),
+    )
+    changed = [module.name for module in case_in(db).modules if main.get(f"{module.name}.py") != files.get(f"{module.name}.py")]
+    return bool(given) and sorted(given["modules"]) == sorted(changed) and given["risk"] == risk_of(results_of(db, tree))
 
 
 def _record(db: Db, question: Payload, approved: bool, now: Moment) -> None:

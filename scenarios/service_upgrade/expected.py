@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from .repository import CONTRACT, FilesOf, library, main_files
+from .repository import CONTRACT, FilesOf, library, main_files, module_text
 from .story import Case, Module
 
 UNKNOWN = 99
@@ -27,11 +28,17 @@ def base_files(case: Case) -> FilesOf:
 
 def answer(case: Case, module: Module, order: Any) -> Any:
     """Return what a module answers with the present library; None where there is no such order."""
-    present: dict[str, Any] = {}
-    exec(library(case, 0), present)
-    space: dict[str, Any] = {case.library: SimpleNamespace(**present)}
-    exec(f"def answer(rows, order):\n{module.body.replace('$line', module.old)}", space)
-    return space["answer"]([dict(row) for row in case.orders], order)
+    text = module_text(case, module, module.old)
+    return evaluated(text, case.library, library(case, 0), case.orders, order)
+
+
+def evaluated(text: str, name: str, library_text: str, rows: Iterable[Mapping[str, Any]], order: Any) -> Any:
+    """Return what a module of this text answers. `name` and `library_text` are those of the library that it imports."""
+    offered: dict[str, Any] = {}
+    exec(library_text, offered)
+    space: dict[str, Any] = {name: SimpleNamespace(**offered)}
+    exec(text.replace(f"import {name}\n", ""), space)
+    return space["answer"]([dict(row) for row in rows], order)
 
 
 def _tests(case: Case, module: Module) -> str:

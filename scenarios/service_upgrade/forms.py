@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 Rewrite = Literal["a", "b", "c", "d"]
 Risk = Literal["low", "high"]
+Label = Literal["regression", "flaky"]
 
 
 class Everything(BaseModel):
@@ -78,6 +79,41 @@ class CheckResults(BaseModel):
     rebased: bool
 
 
+class CommitShown(BaseModel):
+    """`tests`: each run of them on the tree of this commit."""
+
+    commit: int
+    author: str
+    edits: str
+    tree: str
+    tests: list[TestRun]
+
+
+class Log(BaseModel):
+    """The first is the oldest."""
+
+    commits: list[CommitShown]
+
+
+class TestOffered(BaseModel):
+    """It asserts that `answer(rows, order) == expects`."""
+
+    test: Rewrite
+    order: int
+    expects: JsonValue
+
+
+class Mistake(BaseModel):
+    """`present`: the module on main. `mended`: the module on the branch `fix`."""
+
+    module: str
+    library: str
+    present: str
+    mended: str
+    orders: list[dict[str, str | int]]
+    tests: list[TestOffered]
+
+
 class Metrics(BaseModel):
     requests: int
     failed: int
@@ -100,6 +136,25 @@ class Merging(OfTree):
     risk: Risk
 
 
+class Labelling(BaseModel):
+    label: Label
+
+
+class Assigning(BaseModel):
+    person: str
+
+
+class AddingTest(OfModule):
+    branch: str
+    test: Rewrite
+
+
+class PullRequest(OfTree):
+    branch: str
+    modules: list[str] = Field(description="the modules that it changes")
+    risk: Risk
+
+
 class Share(OfTree):
     percent: int = Field(ge=1, le=100, description="of the traffic")
 
@@ -110,6 +165,12 @@ class Failed(BaseModel):
 
 class Moved(BaseModel):
     tree: str
+
+
+class TestAdded(Moved):
+    """`tree`: the branch with the test. `fixed`: what is right, with the same test."""
+
+    fixed: str
 
 
 class Done(BaseModel):

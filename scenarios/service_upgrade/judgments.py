@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from bench.scenario import Check, Context, Json, Output
 
-from .forms import Rewrite, Risk
+from .forms import Label, Rewrite, Risk
+from .offered import next_library, telling_test
 from .policy import is_sound, risk_of
 from .story import PARTS, part_of
 
@@ -26,6 +27,20 @@ class Settle(Output):
     decision: Literal["promote", "roll_back"]
 
 
+class Blame(Output):
+    label: Label
+    commit: Literal["1", "2", "3", "none"]
+
+
+class Choose(Output):
+    test: Rewrite
+
+
+class Describe(Output):
+    modules: list[str]
+    risk: Risk
+
+
 def right(subtask: str, documents: Mapping[str, str]) -> Json:
     """`documents`: those that the judgment reads, by name, as texts."""
     shown = {name: json.loads(text) for name, text in documents.items() if not name.endswith(".md")}
@@ -36,7 +51,29 @@ def right(subtask: str, documents: Mapping[str, str]) -> Json:
             return {"risk": risk_of(shown["checks"])}
         case "canary":
             return {"decision": "promote" if is_sound(shown["metrics"]) else "roll_back"}
+        case "blame":
+            failing = [str(commit["commit"]) for commit in shown["log"]["commits"] if last_failures(commit)]
+            return {"label": "regression", "commit": failing[0]} if failing else {"label": "flaky", "commit": "none"}
+        case "choose":
+            return {"test": _test(shown["mistake"])}
+        case "describe":
+            return {"modules": changed_in(shown["diff"]), "risk": risk_of(shown["checks"])}
     raise KeyError(subtask)
+
+
+def last_failures(commit: Mapping[str, Any]) -> list[str]:
+    """Return what failed in the last run of a commit's tests; nothing where they never ran."""
+    return list(commit["tests"][-1]["failed"]) if commit["tests"] else []
+
+
+def changed_in(diff: Mapping[str, Any]) -> list[str]:
+    """Return the modules that a diff changes."""
+    return sorted(line[4:].removesuffix(".py") for line in diff["lines"] if line.startswith("+++ ") and line.endswith(".py"))
+
+
+def _test(mistake: Mapping[str, Any]) -> str:
+    tests = {each["test"]: (each["order"], each["expects"]) for each in mistake["tests"]}
+    return telling_test(tests, mistake["present"], mistake["mended"], mistake["library"], next_library(), mistake["orders"])
 
 
 def _letter(module: Mapping[str, Any]) -> str:
@@ -62,8 +99,27 @@ def decision_follows_from_the_metrics(output: Settle, context: Context) -> str |
     return None if output.decision == decision else why
 
 
+def label_fits_the_commit(output: Blame, context: Context) -> str | None:
+    if (output.label == "flaky") != (output.commit == "none"):
+        return "a regression names the commit that broke the test, and a flaky test names none"
+    log = json.loads(context.documents["log"])
+    if output.commit != "none" and not last_failures(log["commits"][int(output.commit) - 1]):
+        return f"the tests of commit {output.commit} passed in their last run"
+    return None
+
+
+def description_follows_from_diff_and_checks(output: Describe, context: Context) -> str | None:
+    changed, risk = changed_in(json.loads(context.documents["diff"])), risk_of(json.loads(context.documents["checks"]))
+    if sorted(output.modules) != changed:
+        return f"the diff changes {', '.join(changed) or 'no module'}"
+    return None if output.risk == risk else f"by the policy the risk is {risk}"
+
+
 RULES: Mapping[str, tuple[Check, ...]] = {
     "adapt": (line_is_another,),
     "risk": (risk_follows_from_the_checks,),
     "canary": (decision_follows_from_the_metrics,),
+    "blame": (label_fits_the_commit,),
+    "choose": (),
+    "describe": (description_follows_from_diff_and_checks,),
 }

@@ -9,16 +9,26 @@ import json
 from collections.abc import Iterator
 
 from .expected import base_files
+from .offered import offered_tests, with_test
 from .processes import KEPT, failures, kept
 from .repository import PUSHED, FilesOf
 from .story import NEARLY, Case, case_of
-from .tables import upgraded
+from .trees import history, mistaken, upgraded
 
 CASES = [f"{word}_{number:02}" for word in ("case", "dev") for number in range(1, 13)]
+SMALLER = [f"{word}_{number:02}" for word in ("triage", "test", "pull") for number in range(1, 7)]
 
 
 def trees(case: Case) -> Iterator[FilesOf]:
-    """The right tree, before a rebase too, and those in which one module is nearly right."""
+    """The right tree, before a rebase too, and those in which one module is nearly right. Of a triage the tree of each commit,
+    of a test to be added both versions with each test that is offered."""
+    if case.work == "triage":
+        yield from (commit.files for commit in history(case))
+        return
+    if case.work == "add_test":
+        for files in (mistaken(case), upgraded(case)):
+            yield from (with_test(case, files, letter) for letter in offered_tests(case))
+        return
     right = upgraded(case)
     yield right
     if "pushed" in case.traits:
@@ -31,15 +41,17 @@ def check(case: Case) -> None:
     for files in trees(case):
         if failures(case, files, "tests"):
             failures(case, files, "tests", 2)
+        if case.work in ("triage", "add_test"):
+            continue
         failures(case, files, "lint")
-        if not failures(case, files, "instance"):
+        if not failures(case, files, "instance") and case.work == "upgrade":
             failures(case, files, "canary")
 
 
 def main() -> None:
-    for name in CASES:
+    for name in (*CASES, *SMALLER):
         check(case_of(name))
-        lines = [f"{json.dumps(key)}: {json.dumps(failed)}" for key, failed in sorted(kept().items())]
+        lines = [f'"{tree}": {json.dumps(results, sort_keys=True)}' for tree, results in sorted(kept().items())]
         KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         print(name, len(lines), flush=True)
 

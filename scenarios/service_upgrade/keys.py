@@ -17,6 +17,10 @@ KEYS: Mapping[str, str] = {
     "start_canary": "canary of {tree}",
     "promote": "release of {tree}",
     "hand_over": "hand-over of {branch}",
+    "label": "label {label}",
+    "assign": "assignment to {person}",
+    "add_test": "test {test} of {module}",
+    "open_pull_request": "pull request of {branch}",
 }
 UNDOES: Mapping[str, str] = {
     "open_branch": "delete_branch",
@@ -24,6 +28,10 @@ UNDOES: Mapping[str, str] = {
     "merge": "revert_merge",
     "migrate": "migrate_back",
     "start_canary": "roll_back",
+    "label": "take_label_off",
+    "assign": "unassign",
+    "add_test": "drop_test",
+    "open_pull_request": "close_pull_request",
 }
 """Tool -> its undo."""
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
 
-from .tables import MAIN
+from .offered import ADDED
+from .story import WORK, Work
+from .trees import FIX, MAIN
 
 ALLOWED = PolicyVerdict()
 MOST_FAILED = 1
@@ -43,12 +45,51 @@ def stands(db: Db, tool: str, target: str = "%") -> bool:
     return db.value("SELECT 1 FROM deed WHERE standing AND tool = ? AND target LIKE ?", tool, target) is not None
 
 
+def work_in(db: Db) -> Work:
+    """Return what is to be done in this world."""
+    return WORK[db.value("SELECT name FROM upgrade").rpartition("_")[0]]
+
+
+def description_of(db: Db, tree: str) -> dict[str, Any]:
+    """Return what the last pull request of a tree says that is open; nothing where none is."""
+    last = "SELECT given FROM deed WHERE tool = 'open_pull_request' AND standing ORDER BY rowid DESC LIMIT 1"
+    given = json.loads(db.value(last) or "{}")
+    return given if given.get("tree") == tree else {}
+
+
+def fixed(branch: str) -> str:
+    """Return the ref of what is right, with the branch's test in it."""
+    return f"{FIX} with {branch}"
+
+
+def proof_of(db: Db, branch: str) -> dict[str, Any]:
+    """Return what failed in the last run of the tests on a branch, and on what is right with the same test; None: no run."""
+    trees = {
+        row["name"]: row["tree"] for row in db.all("SELECT name, tree FROM ref WHERE name IN (?, ?)", branch, fixed(branch))
+    }
+    runs = {name: results_of(db, tree)["tests"] for name, tree in trees.items()}
+    last = {name: each[-1]["failed"] if each else None for name, each in runs.items()}
+    return {"branch": last.get(branch), "fixed": last.get(fixed(branch))}
+
+
+def is_proved(proof: Values) -> bool:
+    """Return whether the added test alone fails on main, and nothing fails on what is right."""
+    failed = proof["branch"] or []
+    return len(failed) == 1 and failed[0].partition(".")[0].endswith(ADDED) and proof["fixed"] == []
+
+
 def seen_now(db: Db, tool: str, given: Values) -> dict[str, Any]:
     """Return all that the policy looks at, as it is now."""
     tree = given.get("tree", "")
     if tool == "merge":
         approved = db.value("SELECT approved FROM review WHERE tree = ? ORDER BY rowid DESC LIMIT 1", tree)
-        return {"results": results_of(db, tree), "approved": bool(approved)}
+        seen = {"results": results_of(db, tree), "approved": bool(approved)}
+        return {**seen, "proposed": bool(description_of(db, tree))} if work_in(db) == "pull_request" else seen
+    if tool in ("label", "assign"):
+        commits = db.all("SELECT tree FROM ref WHERE name LIKE 'commit %'")
+        return {"tried": all(results_of(db, row["tree"])["tests"] for row in commits)}
+    if tool == "hand_over" and work_in(db) == "add_test":
+        return {"proof": proof_of(db, given["branch"])}
     if tool in ("migrate", "start_canary"):
         merged = db.value("SELECT given FROM deed WHERE tool = 'merge' AND standing ORDER BY rowid DESC LIMIT 1")
         main = db.value("SELECT tree FROM ref WHERE name = ?", MAIN)
@@ -69,6 +110,8 @@ def on(tool: str, given: Values, seen: Values) -> PolicyVerdict:
     """Of an effect, by what was so when it was made."""
     match tool:
         case "merge":
+            if not seen.get("proposed", True):
+                return PolicyVerdict("deny", "no pull request", "only what an open pull request describes is merged")
             if not is_green(seen["results"]):
                 return PolicyVerdict("deny", "not green", "tests, lint and an instance of this tree must have passed")
             return ALLOWED if seen["approved"] else PolicyVerdict("person", "review", "only with the reviewer's approval")
@@ -80,6 +123,12 @@ def on(tool: str, given: Values, seen: Values) -> PolicyVerdict:
             most = SHARES[seen["merged"]["risk"]]
             why = f"at most {most}% of the traffic"
             return ALLOWED if given["percent"] <= most else PolicyVerdict("deny", "share", why)
+        case "label" | "assign":
+            why = "only once the tests of each commit have run"
+            return ALLOWED if seen["tried"] else PolicyVerdict("deny", "not tried", why)
+        case "hand_over" if "proof" in seen:
+            why = "only a test that fails on main, alone, and passes on the branch fix"
+            return ALLOWED if is_proved(seen["proof"]) else PolicyVerdict("deny", "not proved", why)
         case "promote":
             return (
                 ALLOWED

@@ -36,15 +36,15 @@ MIGRATION = "ALTER TABLE orders ADD COLUMN currency TEXT NOT NULL DEFAULT 'EUR'"
 
 def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tuple[str, ...]:
     """Return what fails, by name: a test, a rule of the lint, a request. Nothing where all is well."""
-    key = f"{tree_of(files)} {command} {seed}"
-    if key not in kept():
-        kept()[key] = sorted(RUN[command](case, files, seed))
-    return tuple(kept()[key])
+    results, key = kept().setdefault(tree_of(files), {}), f"{command} {seed}"
+    if key not in results:
+        results[key] = sorted(RUN[command](case, files, seed))
+    return tuple(results[key])
 
 
 @cache
-def kept() -> dict[str, list[str]]:
-    """Key -> what failed, as it is kept in the pack; this process adds to it."""
+def kept() -> dict[str, dict[str, list[str]]]:
+    """Tree -> command and seed -> what failed, as it is kept in the pack; this process adds to it."""
     return dict(json.loads(KEPT.read_text(encoding="utf-8"))) if KEPT.exists() else {}
 
 

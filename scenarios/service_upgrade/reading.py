@@ -8,11 +8,28 @@ from typing import Any
 from bench.errors import ToolRefused
 from bench.worlds.environment import Db, Moment, Tool
 
-from .forms import Changes, CheckResults, Diff, Everything, Metrics, ModuleText, OfBranch, OfModule, OfTree, Refs, Service
+from .forms import (
+    Changes,
+    CheckResults,
+    CommitShown,
+    Diff,
+    Everything,
+    Log,
+    Metrics,
+    Mistake,
+    ModuleText,
+    OfBranch,
+    OfModule,
+    OfTree,
+    Refs,
+    Service,
+    TestRun,
+)
+from .offered import offered_tests
 from .policy import results_of
 from .repository import files_in, module_text
-from .story import Case, Module, case_of, shuffled
-from .tables import MAIN
+from .story import NEARLY, Case, Module, case_of, shuffled
+from .trees import MAIN, history
 
 
 def case_in(db: Db) -> Case:
@@ -89,6 +106,33 @@ def _checks(db: Db, arguments: OfTree, _: Moment) -> CheckResults:
     return CheckResults.model_validate(results_of(db, arguments.tree))
 
 
+def _log(db: Db, _: Everything, __: Moment) -> Log:
+    shown = []
+    for commit in history(case_in(db)):
+        tree = tree_at(db, commit.ref)
+        runs = [TestRun.model_validate(run) for run in results_of(db, tree)["tests"]]
+        edits = f"{commit.module.name}.py"
+        shown.append(CommitShown(commit=commit.number, author=commit.author, edits=edits, tree=tree, tests=runs))
+    return Log(commits=shown)
+
+
+def _mistake(db: Db, arguments: OfModule, _: Moment) -> Mistake:
+    case = case_in(db)
+    module = module_in(case, arguments.module)
+    return Mistake.model_validate(
+        {
+            "module": module.name,
+            "library": case.library,
+            "present": module_text(case, module, module.wrong[NEARLY]),
+            "mended": module_text(case, module, module.right),
+            "orders": [dict(row) for row in case.orders],
+            "tests": [
+                {"test": letter, "order": order, "expects": expects} for letter, (order, expects) in offered_tests(case).items()
+            ],
+        }
+    )
+
+
 def _metrics(db: Db, arguments: OfTree, _: Moment) -> Metrics:
     row = db.row("SELECT requests, failed FROM metric WHERE tree = ? ORDER BY rowid DESC LIMIT 1", arguments.tree)
     if row is None:
@@ -109,6 +153,27 @@ def of_canary(arguments: Any) -> tuple[str, ...]:
     return (f"canary of {arguments.tree}",)
 
 
+def of_ticket(_: Any) -> tuple[str, ...]:
+    return ("ticket",)
+
+
+READ_LOG = Tool(
+    "read_log",
+    "read",
+    Everything,
+    Log,
+    _log,
+    about=of_ticket,
+    description="The last commits of main, and what their tests gave.",
+)
+READ_MISTAKE = Tool(
+    "read_mistake",
+    "read",
+    OfModule,
+    Mistake,
+    _mistake,
+    description="A module that answers wrongly, and tests that are offered.",
+)
 READING = (
     Tool("read_service", "read", Everything, Service, _service, description="The service, its library, and who uses it."),
     Tool("read_changes", "read", Everything, Changes, _changes, description="What the next version of the library changes."),

@@ -95,9 +95,10 @@ def pinned(case: Case, version: int) -> str:
     return f"{case.library}=={case.versions[version]} --hash=sha256:{digest}\n"
 
 
-def module_text(case: Case, module: Module, line: str) -> str:
+def module_text(case: Case, module: Module, line: str, notes: str = "") -> str:
+    """Return a module's text with this line; `notes` stand behind what it says of itself."""
     body = module.body.replace("$line", line)
-    return f'"""{module.about}"""\n\nimport {case.library}\n\n\ndef answer(rows, order):\n{body}\n'
+    return f'"""{module.about}{notes}"""\n\nimport {case.library}\n\n\ndef answer(rows, order):\n{body}\n'
 
 
 def main_files(case: Case) -> dict[str, str]:

@@ -1,72 +1,118 @@
-"""A service is upgraded to a library's next version: branch, rewrites, checks, review, merge, canary, release or retreat."""
+"""A service is upgraded to a library's next version: branch, rewrites, checks, review, merge, canary, release or retreat.
+Three smaller works stand in the same world: a failing test is triaged, a test is added, a pull request is opened."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 from bench.packs import PackFolder
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
-from bench.worlds.environment import Environment, JudgmentState, World
+from bench.worlds.environment import Environment, JudgmentState, Tool, World
 
 from .audit import audit
 from .baseline import baseline
 from .course import follow, slips_of, wrong_courses
 from .events import KINDS, PEOPLE, scheduled
-from .expected import base_files
 from .grader import grade
-from .judgments import RULES, Adapt, Assess, Settle, right
+from .judgments import RULES, Adapt, Assess, Blame, Choose, Describe, Settle, right
+from .offered import right_test
 from .policy import POLICY
 from .processes import SECONDS
-from .reading import READING, rewrites_of
+from .reading import READ_LOG, READ_MISTAKE, READING, rewrites_of
 from .repository import pushed, tree_of
 from .steps import steps
-from .story import ENDS, Case, case_of
-from .tables import SCHEMA, rows, upgraded
-from .writing import WRITING
+from .story import ENDS, Case, Work, case_of
+from .tables import SCHEMA, rows
+from .trees import MAIN, history, refs_of, upgraded
+from .writing import ADD_TEST, PULL_REQUEST, TRIAGE, WRITING
 
-VARIANTS = ("upgrade", "upgrade_dev", "yes")
+VARIANTS = ("upgrade", "upgrade_dev", "yes", "triage", "add_test", "pull_request")
 """Whoever tunes a prompt or a draw looks at the second, whose instances no reference run takes. In the third the reviewer says
-yes to everything."""
-INSTANCES = 12
-GIVEN = ("module", "changes", "diff", "checks", "metrics")
+yes to everything. The others are smaller works in the same world."""
+WORDS: Mapping[str, str] = {"upgrade_dev": "dev", "triage": "triage", "add_test": "test", "pull_request": "pull"}
+"""Variant -> the first word of its instances; that of the others is `case`."""
+INSTANCES, FEWER = 12, 6
+GIVEN: Mapping[Work, tuple[str, ...]] = {
+    "upgrade": ("module", "changes", "diff", "checks", "metrics"),
+    "triage": ("log",),
+    "add_test": ("mistake", "changes"),
+    "pull_request": ("module", "changes", "diff", "checks"),
+}
 OUTPUTS: dict[str, tuple[tuple[str, ...], type[Output]]] = {
     "adapt": (("module", "changes"), Adapt),
     "risk": (("policy.md", "diff", "checks"), Assess),
     "canary": (("policy.md", "metrics"), Settle),
+    "blame": (("policy.md", "log"), Blame),
+    "choose": (("policy.md", "mistake", "changes"), Choose),
+    "describe": (("policy.md", "diff", "checks"), Describe),
+}
+JUDGMENTS: Mapping[Work, tuple[str, ...]] = {
+    "upgrade": ("adapt", "risk", "canary"),
+    "triage": ("blame",),
+    "add_test": ("choose",),
+    "pull_request": ("adapt", "describe"),
+}
+RELEASE = ("read_metrics", "migrate", "start_canary", "promote", "migrate_back", "roll_back")
+ON_BRANCHES = ("read_service", "read_refs", "read_diff", "read_checks", "open_branch", "run_tests", "delete_branch")
+
+
+def _tools(*names: str) -> tuple[Tool, ...]:
+    return tuple(tool for tool in (*READING, *WRITING) if tool.name in names)
+
+
+TOOLS: Mapping[Work, tuple[Tool, ...]] = {
+    "upgrade": (*READING, *WRITING),
+    "triage": (READ_LOG, *_tools(*ON_BRANCHES, "rewrite", "merge", "revert_merge"), *TRIAGE),
+    "add_test": (READ_MISTAKE, *_tools(*ON_BRANCHES, "read_changes", "hand_over"), *ADD_TEST),
+    "pull_request": (*(tool for tool in (*READING, *WRITING) if tool.name not in RELEASE), *PULL_REQUEST),
 }
 
 
 def instances(folder: PackFolder) -> tuple[str, ...]:
-    word = "dev" if folder.variant == "upgrade_dev" else "case"
-    return tuple(f"{word}_{number:02}" for number in range(1, INSTANCES + 1))
+    word = WORDS.get(folder.variant, "case")
+    return tuple(f"{word}_{number:02}" for number in range(1, (FEWER if word in ("triage", "test", "pull") else INSTANCES) + 1))
 
 
 def scenario(folder: PackFolder, instance: str) -> Scenario:
     case = case_of(instance)
     subtasks = tuple(
-        Subtask(name, folder.prompt(name), reads, output, checks=RULES[name]) for name, (reads, output) in OUTPUTS.items()
+        Subtask(name, folder.prompt(name), OUTPUTS[name][0], OUTPUTS[name][1], checks=RULES[name])
+        for name in JUDGMENTS[case.work]
     )
-    before = pushed(base_files(case), case) if "pushed" in case.traits else base_files(case)
-    return folder.scenario(
+    main, _ = refs_of(case)[MAIN]
+    before = pushed(main, case) if "pushed" in case.traits else main
+    smaller = case.work != "upgrade"
+    made = folder.scenario(
         subtasks,
         grade=grade,
         baseline=baseline,
         reference=_judged(case),
         wrong=list(_wrong(case)),
-        truth={"wanted": case.is_wanted, "before": tree_of(before), "upgraded": tree_of(upgraded(case))},
+        documents={"policy.md": folder.prompt("policy")} if smaller else None,
+        truth={"work": case.work, "wanted": case.is_wanted, "before": tree_of(before), "upgraded": tree_of(upgraded(case))},
         made_by=case_of,
-        environment=environment(case, folder.variant == "yes", folder.prompt("work")),
+        environment=environment(case, folder.variant == "yes", folder.prompt(f"work_{case.work}" if smaller else "work")),
     )
+    return replace(made, task=replace(made.task, role=folder.prompt("maintainer"))) if smaller else made
 
 
-def _judged(case: Case) -> dict[str, dict[str, str]]:
+def _judged(case: Case) -> dict[str, dict[str, Json]]:
     """What is right in the first state of each judgment."""
+    if case.work == "triage":
+        breaking = [str(commit.number) for commit in history(case) if commit.breaks]
+        blame = {"label": "regression", "commit": breaking[0]} if breaking else {"label": "flaky", "commit": "none"}
+        return {"blame": blame}
+    if case.work == "add_test":
+        return {"choose": {"test": right_test(case)}}
     module = case.modules[0]
     letter = next(letter for letter, line in rewrites_of(case, module).items() if line == module.right)
     risk = "high" if case.traits & {"pushed", "flaky"} else "low"
+    if case.work == "pull_request":
+        return {"adapt": {"rewrite": letter}, "describe": {"modules": [module.name], "risk": risk}}
     decision = "roll_back" if "legacy" in case.traits else "promote"
     return {"adapt": {"rewrite": letter}, "risk": {"risk": risk}, "canary": {"decision": decision}}
 
@@ -77,18 +123,19 @@ def _wrong(case: Case) -> Iterator[WrongAnswer]:
     for name, (why, slips) in slips_of(case).items():
         outputs = {judgment.partition(" ")[0]: output for judgment, output in slips.items()}
         if not name.startswith("module") or name.startswith("module_1"):
-            yield WrongAnswer(name, why, {**reference, **outputs})
+            whole = {judgment: {**right_one, **outputs.get(judgment, {})} for judgment, right_one in reference.items()}
+            yield WrongAnswer(name, why, whole)
 
 
 def environment(case: Case, lenient: bool = False, work: str = "") -> Environment:
     return Environment(
         schema=SCHEMA,
         rows=rows(case, lenient),
-        tools=(*READING, *WRITING),
+        tools=TOOLS[case.work],
         audit=audit,
         reference=partial(follow, case, {}),
         wrong=wrong_courses(case, lenient),
-        given=GIVEN,
+        given=GIVEN[case.work],
         right=right,
         states=partial(_states, case),
         events=scheduled(case),

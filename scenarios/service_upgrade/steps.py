@@ -1,14 +1,16 @@
-"""The procedure of an upgrade: what is read, judged and done, in which order, from the ticket to the end of the branch."""
+"""The procedures of an upgrade and of a pull request: what is read, judged and done, in which order, from the ticket to the
+end of the branch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench.worlds.environment import Call, Facts, ProcedureStep, Question
 
 from .policy import SHARES, is_green
+from .smaller_steps import steps_of_adding, triage_steps
 from .story import LAST_LOOK, Case
 
 Calls = Sequence[Call]
@@ -84,6 +86,20 @@ class Acts:
         over = [] if stands(facts, "release of") else [Call("hand_over", self.branch)]
         return [Call("delete_branch", self.branch), *over]
 
+    def propose(self, facts: Facts) -> Calls:
+        return [Call("open_pull_request", {**self.tree(facts), **self.branch, **facts.decided["describe"]})]
+
+    def checks(self, facts: Facts) -> Mapping[str, Call]:
+        return {"now": Call("read_refs", self.branch), "checks": Call("read_checks", self.tree(facts))}
+
+    def merge_described(self, facts: Facts) -> Calls:
+        described, checks = facts.decided["describe"], facts.read["checks"]
+        return [Call("merge", {**self.tree(facts), "risk": described["risk"]})] if is_green(checks) else []
+
+    def close_pull_request(self, facts: Facts) -> Calls:
+        close = Call("delete_branch", self.branch)
+        return [close] if is_merged(facts) else [Call("close_pull_request", self.branch), close, Call("hand_over", self.branch)]
+
     @staticmethod
     def tree(facts: Facts) -> dict[str, Any]:
         """The branch's tree once it is made on what main is."""
@@ -118,26 +134,46 @@ def is_open(facts: Facts) -> bool:
 
 def steps(case: Case) -> tuple[ProcedureStep, ...]:
     do = Acts(case)
-    last, adapted = "open", list[ProcedureStep]()
-    for module in case.modules:
+    match case.work:
+        case "triage":
+            return triage_steps()
+        case "add_test":
+            return steps_of_adding(case)
+        case "pull_request":
+            return (*_up_to_the_checks(do), *_of_pull_request(do))
+        case _:
+            return (*_up_to_the_checks(do), *_of_release(do))
+
+
+def _up_to_the_checks(do: Acts) -> Iterator[ProcedureStep]:
+    last = "open"
+    yield ProcedureStep("open", on="ticket", effects=do.open)
+    for module in do.case.modules:
         name = f"adapt_{module.name}"
         reads, effects = do.of_module(module.name), do.rewrite(module.name)
-        adapted.append(ProcedureStep(name, (last,), reads=reads, judgment="adapt", effects=effects))
+        yield ProcedureStep(name, (last,), reads=reads, judgment="adapt", effects=effects)
         last = name
-    return (
-        ProcedureStep("open", on="ticket", effects=do.open),
-        *adapted,
-        ProcedureStep("rebase", (last,), reads=do.refs("refs"), effects=do.rebase),
-        ProcedureStep("check", ("rebase",), reads=do.refs("checked"), effects=do.check),
-        ProcedureStep("test_again", ("check",), needed=failed_first, effects=do.test_again),
-        ProcedureStep("stop", ("test_again",), effects=do.stop),
-        ProcedureStep("merge", ("stop",), reads=do.of_tree, judgment="risk", effects=do.merge, asks=do.ask),
-        ProcedureStep("deploy", ("merge",), needed=is_merged, effects=do.deploy),
-        ProcedureStep("give_up", ("deploy",), needed=came_to_nothing, effects=do.close),
-        ProcedureStep(
-            "settle", ("deploy",), "measured", needed=is_on_trial, reads=do.metrics, judgment="canary", effects=do.settle
-        ),
-        ProcedureStep("close", ("settle",), needed=is_open, effects=do.close),
-        ProcedureStep("last_look", ("give_up",), starts=case.moment(LAST_LOOK), needed=is_on_trial, effects=do.take_back),
-        ProcedureStep("last_close", ("last_look",), needed=is_open, effects=do.close),
+    yield ProcedureStep("rebase", (last,), reads=do.refs("refs"), effects=do.rebase)
+    yield ProcedureStep("check", ("rebase",), reads=do.refs("checked"), effects=do.check)
+    yield ProcedureStep("test_again", ("check",), needed=failed_first, effects=do.test_again)
+    yield ProcedureStep("stop", ("test_again",), effects=do.stop)
+
+
+def _of_release(do: Acts) -> Iterator[ProcedureStep]:
+    yield ProcedureStep("merge", ("stop",), reads=do.of_tree, judgment="risk", effects=do.merge, asks=do.ask)
+    yield ProcedureStep("deploy", ("merge",), needed=is_merged, effects=do.deploy)
+    yield ProcedureStep("give_up", ("deploy",), needed=came_to_nothing, effects=do.close)
+    yield ProcedureStep(
+        "settle", ("deploy",), "measured", needed=is_on_trial, reads=do.metrics, judgment="canary", effects=do.settle
     )
+    yield ProcedureStep("close", ("settle",), needed=is_open, effects=do.close)
+    last_look = do.case.moment(LAST_LOOK)
+    yield ProcedureStep("last_look", ("give_up",), starts=last_look, needed=is_on_trial, effects=do.take_back)
+    yield ProcedureStep("last_close", ("last_look",), needed=is_open, effects=do.close)
+
+
+def _of_pull_request(do: Acts) -> Iterator[ProcedureStep]:
+    """The pull request is opened whatever the checks gave, and merged if they are green and the reviewer approves."""
+    yield ProcedureStep("describe", ("stop",), reads=do.of_tree, judgment="describe", effects=do.propose)
+    yield ProcedureStep("merge", ("describe",), reads=do.checks, effects=do.merge_described, asks=do.ask)
+    yield ProcedureStep("close", ("merge",), effects=do.close_pull_request)

@@ -1,4 +1,4 @@
-"""What is so of one upgrade: the service, its library, what lies ahead of it. Made from the case's name alone."""
+"""What is so of one case: the work, the service, its library, what lies ahead of it. Made from the case's name alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from string import Template
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from bench.seeding import seed_of
 from bench.worlds.environment import Moment
@@ -16,6 +16,22 @@ from bench.worlds.environment import Moment
 T = TypeVar("T")
 Row = Mapping[str, str | int]
 SERVICE = Path(__file__).with_name("service")
+Work = Literal["upgrade", "triage", "add_test", "pull_request"]
+WORK: Mapping[str, Work] = {
+    "case": "upgrade",
+    "dev": "upgrade",
+    "triage": "triage",
+    "test": "add_test",
+    "pull": "pull_request",
+}
+"""First word of a case's name -> what is to be done in it."""
+MEANT: Mapping[Work, frozenset[str]] = {
+    "upgrade": frozenset(("pushed", "flaky", "legacy", "refused")),
+    "triage": frozenset(("flaky",)),
+    "add_test": frozenset(("flaky",)),
+    "pull_request": frozenset(("pushed", "flaky", "refused")),
+}
+"""The traits that change what is right in a work; a case has no others."""
 PARTS = ("prices", "terms", "customers", "pages", "shares", "labels")
 """What a module can use of a library; each has a file in `service/parts`."""
 TRAITS: tuple[frozenset[str], ...] = tuple(
@@ -41,8 +57,9 @@ LIBRARIES = ("tally", "plumb", "ledgerkit", "quill", "tarn", "wicket")
 SERVICES = ("harbour", "granary", "signal", "orchard", "foundry", "causeway", "beacon", "quarry")
 CUSTOMERS = ("Anna Berg", "Carl Dahl", "north_yard ltd", "Eva Fors", "South_Quay inc", "Gun Holm", "Ivar Juhl", "Kaj Lind")
 LEGACY = ("Åsa Öberg", "Jörg Müller", "Zoë Sørensen")
-OPENED, PUSHED, LAST_LOOK, ENDS = 540, 550, 960, 1080
-"""Minutes of the day: the ticket comes, the colleague pushes, an upgrade that is still on trial is given up, the day ends."""
+OPENED, PUSHED, PUSHED_SOON, LAST_LOOK, ENDS = 540, 550, 543, 960, 1080
+"""Minutes of the day: the ticket comes, the colleague pushes (soon, where one module is
+to be changed), an upgrade that is still on trial is given up, the day ends."""
 
 
 NEARLY = 1
@@ -71,6 +88,7 @@ class Case:
     """`orders` are those of the tests; `production` those of the database that the service has in use."""
 
     name: str
+    work: Work
     service: str
     library: str
     versions: tuple[str, str]
@@ -81,12 +99,18 @@ class Case:
 
     @property
     def branch(self) -> str:
-        return f"{self.library}-{self.versions[1]}"
+        """Return the name of the branch on which the work is done."""
+        return f"test-{self.modules[0].name}" if self.work == "add_test" else f"{self.library}-{self.versions[1]}"
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether it is right that the upgrade is in use at the end."""
+        """Return whether it is right that the change is merged, and in use, at the end."""
         return not self.traits & {"legacy", "refused"}
+
+    @property
+    def pushed_at(self) -> int:
+        """Return the minute at which a colleague pushes: while the modules are being rewritten."""
+        return PUSHED_SOON if self.work == "pull_request" else PUSHED
 
     def moment(self, minute: int) -> Moment:
         return Moment(0, minute)
@@ -94,17 +118,19 @@ class Case:
 
 @cache
 def case_of(name: str) -> Case:
-    """Return the case of this name, such as `case_07` or `dev_07`."""
-    number = int(name.rpartition("_")[2]) - 1
-    traits = TRAITS[number % len(TRAITS)]
+    """Return the case of this name, such as `case_07`, `dev_07` or `triage_02`."""
+    word, _, digits = name.rpartition("_")
+    number, work = int(digits) - 1, WORK[word]
+    traits, modules = TRAITS[number % len(TRAITS)] & MEANT[work], 3 if work in ("upgrade", "triage") else 1
     library, major = _picked(LIBRARIES, name, "library"), 1 + _below(4, name, "version")
     customers = shuffled([*CUSTOMERS, *(LEGACY if "legacy" in traits else ())], name, "customers")
     return Case(
         name=name,
+        work=work,
         service=_picked(SERVICES, name, "service"),
         library=library,
         versions=(f"{major}.{_below(9, name, 'minor')}", f"{major + 1}.0"),
-        modules=tuple(_module(part, library, name) for part in shuffled(PARTS, name, "parts")[:3]),
+        modules=tuple(_module(part, library, name) for part in shuffled(PARTS, name, "parts")[:modules]),
         orders=tuple(_order(name, number, CUSTOMERS[number - 1]) for number in range(1, 7)),
         production=tuple(_order(name, number, customers[number % len(customers)]) for number in range(1, 31)),
         traits=traits,

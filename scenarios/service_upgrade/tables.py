@@ -1,13 +1,13 @@
-"""The tables of an upgrade's world, and the rows with which one begins. `behind` is what no tool shows."""
+"""The tables of a case's world, and the rows with which one begins. `behind` is what no tool shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .expected import base_files
-from .repository import PIN, blob_of, entries_of, module_text, pinned, pushed, tree_of
+from .repository import blob_of, entries_of, tree_of
 from .story import Case
+from .trees import refs_of, upgraded
 
 SCHEMA = """
 CREATE TABLE upgrade (name TEXT NOT NULL, branch TEXT NOT NULL, lenient INTEGER NOT NULL);
@@ -22,23 +22,20 @@ CREATE TABLE result (tree TEXT NOT NULL, command TEXT NOT NULL, run INTEGER NOT 
 CREATE TABLE review (tree TEXT NOT NULL, approved INTEGER NOT NULL, at INTEGER NOT NULL);
 CREATE TABLE metric (tree TEXT NOT NULL, requests INTEGER NOT NULL, failed INTEGER NOT NULL);
 """
-MAIN = "main"
-
-
-def upgraded(case: Case, **lines: str) -> dict[str, str]:
-    """Return the files of the upgrade, as it is to be merged; with other lines in the modules that are named."""
-    base = base_files(case)
-    modules = {f"{each.name}.py": module_text(case, each, lines.get(each.name, each.right)) for each in case.modules}
-    return {**(pushed(base, case) if "pushed" in case.traits else base), PIN: pinned(case, 1), **modules}
 
 
 def rows(case: Case, lenient: bool = False) -> dict[str, Sequence[Mapping[str, Any]]]:
-    files = base_files(case)
+    refs = refs_of(case)
+    trees = list({tree_of(files): files for files, _ in refs.values()}.values())
+    texts = {blob_of(text): text for files in trees for text in files.values()}
     behind = {"tree": tree_of(upgraded(case)), "wanted": int(case.is_wanted), "withdrawn": int("refused" in case.traits)}
     return {
         "upgrade": [{"name": case.name, "branch": case.branch, "lenient": int(lenient)}],
         "behind": [behind],
-        "blob": [{"id": blob, "text": text} for blob, text in {blob_of(text): text for text in files.values()}.items()],
-        "entry": entries_of(files),
-        "ref": [{"name": MAIN, "tree": tree_of(files), "base": ""}],
+        "blob": [{"id": blob, "text": text} for blob, text in texts.items()],
+        "entry": [row for files in trees for row in entries_of(files)],
+        "ref": [
+            {"name": name, "tree": tree_of(files), "base": tree_of(base) if base is not None else ""}
+            for name, (files, base) in refs.items()
+        ],
     }

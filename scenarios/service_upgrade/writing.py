@@ -12,13 +12,31 @@ from bench.errors import ToolRefused
 from bench.worlds.environment import Db, Moment, Tool
 from bench.worlds.environment.parts import ToolAccess
 
-from .forms import Done, Everything, Failed, Merging, Moved, OfBranch, OfTree, Onto, Rewriting, Share, Testing
+from .forms import (
+    AddingTest,
+    Assigning,
+    Done,
+    Everything,
+    Failed,
+    Labelling,
+    Merging,
+    Moved,
+    OfBranch,
+    OfTree,
+    Onto,
+    PullRequest,
+    Rewriting,
+    Share,
+    TestAdded,
+    Testing,
+)
 from .keys import UNDOES, key_of, keyed
-from .policy import seen_now, stands
+from .offered import test_file, with_test
+from .policy import fixed, seen_now, stands
 from .processes import Command, failures
-from .reading import case_in, module_in, of_branch, of_canary, of_tree, rewrites_of, tree_at
+from .reading import case_in, module_in, of_branch, of_canary, of_ticket, of_tree, rewrites_of, tree_at
 from .repository import PIN, files_in, module_text, pinned, stored
-from .tables import MAIN
+from .trees import FIX, MAIN
 
 DONE = Done()
 MEASURED = 45
@@ -96,6 +114,24 @@ def _moved(db: Db, branch: str, files: dict[str, str]) -> Moved:
     return Moved(tree=tree)
 
 
+def _add_test(db: Db, arguments: AddingTest, _: Moment) -> TestAdded:
+    """The branch gets the test, and so does a tree of what is right."""
+    case = case_in(db)
+    module_in(case, arguments.module)
+    with_fix = stored(db, with_test(case, files_in(db, tree_at(db, FIX)), arguments.test))
+    moved = _moved(db, arguments.branch, with_test(case, files_in(db, tree_at(db, arguments.branch)), arguments.test))
+    db.write("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fixed(arguments.branch), with_fix, tree_at(db, FIX))
+    return TestAdded(tree=moved.tree, fixed=with_fix)
+
+
+def _drop_test(db: Db, arguments: AddingTest, _: Moment) -> Done:
+    if not stands(db, "add_test"):
+        files = files_in(db, tree_at(db, arguments.branch))
+        _moved(db, arguments.branch, {path: text for path, text in files.items() if path != test_file(arguments.module)})
+        db.write("DELETE FROM ref WHERE name = ?", fixed(arguments.branch))
+    return DONE
+
+
 def _ran(command: Command) -> Run:
     """Processes run, or what they gave before is looked up."""
 
@@ -116,7 +152,7 @@ def _files(db: Db, tree: str) -> dict[str, str]:
 
 def _merge(db: Db, arguments: Merging, _: Moment) -> Done:
     """Main becomes the branch's tree, if the branch is made on what main is."""
-    branch = db.row("SELECT * FROM ref WHERE tree = ? AND name != ?", arguments.tree, MAIN)
+    branch = db.row("SELECT * FROM ref WHERE tree = ? AND name != ? ORDER BY rowid DESC LIMIT 1", arguments.tree, MAIN)
     if branch is None:
         raise ToolRefused("no branch is at this tree")
     if branch["base"] != (main := tree_at(db, MAIN)) and main != arguments.tree:
@@ -192,4 +228,18 @@ WRITING = (
     _undo("merge", OfTree, _revert, _of_main, "Take main back to what it was before the merge."),
     _undo("migrate", Everything, _migrate_back, _of_production, "Take the migration back."),
     _undo("start_canary", OfTree, _nothing, of_canary, "Take the canary's traffic away."),
+)
+TRIAGE = (
+    _tool("label", Labelling, Done, _nothing, of_ticket, 1, "Label the ticket. Once."),
+    _tool("assign", Assigning, Done, _nothing, of_ticket, 1, "Assign the ticket to a person. Once."),
+    _undo("label", Labelling, _nothing, of_ticket, "Take a label off the ticket."),
+    _undo("assign", Assigning, _nothing, of_ticket, "Take the ticket from a person."),
+)
+ADD_TEST = (
+    _tool("add_test", AddingTest, TestAdded, _add_test, _of_module, 5, "Put a test that is offered on the branch."),
+    _undo("add_test", AddingTest, _drop_test, _of_module, "Take an added test off the branch."),
+)
+PULL_REQUEST = (
+    _tool("open_pull_request", PullRequest, Done, _nothing, _of_module, 2, "Open the branch's pull request. Once."),
+    _undo("open_pull_request", OfBranch, _nothing, _of_module, "Close the pull request."),
 )

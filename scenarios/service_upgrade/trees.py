@@ -1,0 +1,81 @@
+"""The trees that a case begins with, and the one that is right at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.seeding import seed_of
+
+from .expected import base_files
+from .repository import PIN, FilesOf, module_text, pinned, pushed
+from .story import NEARLY, Case, Module, shuffled
+
+MAIN, FIX = "main", "fix"
+"""Refs. The second holds what is right, where a test of it is to be added."""
+AUTHORS = ("Ada", "Bo", "Cleo")
+COMMITS = (1, 2, 3)
+TOLERANT = "customers"
+"""The part whose present line still passes its tests under the next version."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One of the last three changes of main. `files`: those of main after it."""
+
+    number: int
+    author: str
+    module: Module
+    files: FilesOf
+    breaks: bool
+
+    @property
+    def ref(self) -> str:
+        """Return the name of the ref that keeps its tree."""
+        return f"commit {self.number}"
+
+
+def upgraded(case: Case, **lines: str) -> dict[str, str]:
+    """Return the files of the upgrade, as it is to be merged; with other lines in the modules that are named."""
+    base = base_files(case)
+    modules = {f"{each.name}.py": module_text(case, each, lines.get(each.name, each.right)) for each in case.modules}
+    return {**(pushed(base, case) if "pushed" in case.traits else base), PIN: pinned(case, 1), **modules}
+
+
+def mistaken(case: Case) -> dict[str, str]:
+    """Return the files of an upgrade in which the first module passes its tests and answers wrongly."""
+    module = case.modules[0]
+    return upgraded(case, **{module.name: module.wrong[NEARLY]})
+
+
+def history(case: Case) -> tuple[Commit, ...]:
+    """Return the last three commits of a main to be triaged. Two of them edit one module, of which one takes its old line back,
+    and a third edits another. Where a test is flaky, none breaks anything."""
+    suspect = next(module for module in case.modules if module.part != TOLERANT)
+    other = next(module for module in case.modules if module is not suspect)
+    first, *rest = shuffled(COMMITS, case.name, "commits")
+    modules = {first: suspect, **dict(zip(rest, (suspect, other), strict=True))}
+    authors = dict(zip(COMMITS, shuffled(AUTHORS, case.name, "authors"), strict=True))
+    files, notes, lines, commits = upgraded(case), dict[str, str](), dict[str, str](), list[Commit]()
+    for number in COMMITS:
+        module, breaks = modules[number], number == first and "flaky" not in case.traits
+        notes[module.name] = (
+            f"{notes.get(module.name, '')} See note {seed_of('service_upgrade', case.name, number) % 900 + 100}."
+        )
+        lines[module.name] = module.old if breaks else lines.get(module.name, module.right)
+        files = {**files, f"{module.name}.py": module_text(case, module, lines[module.name], notes[module.name])}
+        commits.append(Commit(number, authors[number], module, files, breaks))
+    return tuple(commits)
+
+
+def refs_of(case: Case) -> dict[str, tuple[FilesOf, FilesOf | None]]:
+    """Return the refs that a case begins with: the files that each names, and those from which it was made."""
+    match case.work:
+        case "triage":
+            commits = history(case)
+            before = [None, *(commit.files for commit in commits)]
+            refs = {commit.ref: (commit.files, base) for commit, base in zip(commits, before[:-1], strict=True)}
+            return {MAIN: (commits[-1].files, None), **refs}
+        case "add_test":
+            return {MAIN: (mistaken(case), None), FIX: (upgraded(case), mistaken(case))}
+        case _:
+            return {MAIN: (base_files(case), None)}
