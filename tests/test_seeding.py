@@ -16,10 +16,10 @@ PARTS = st.lists(
 
 
 @given(PARTS, PARTS)
-def test_a_seed_depends_on_every_part_and_on_their_order(one: list[object], other: list[object]) -> None:
-    same = [str(part) for part in one] == [str(part) for part in other]
-    assert (seed_of(*one) == seed_of(*other)) is same
-    assert 0 <= seed_of(*one) < 2**64
+def test_a_seed_depends_on_every_part_and_on_their_order(parts: list[object], other: list[object]) -> None:
+    same = [str(part) for part in parts] == [str(part) for part in other]
+    assert (seed_of(*parts) == seed_of(*other)) is same
+    assert 0 <= seed_of(*parts) < 2**64
 
 
 def test_a_seed_is_the_same_in_every_process() -> None:

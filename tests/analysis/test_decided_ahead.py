@@ -16,7 +16,7 @@ from bench.analysis.recovery_rates import recovery_rates
 EVERY: Any = {"attempts": "every"}
 
 
-def said(folder: Path, cache: bool = False, **fault: Any) -> str:
+def note_on(folder: Path, cache: bool = False, **fault: Any) -> str:
     """What is said of a plan with this one fault, at three attempts at most."""
     write_run(folder, experiment())
     plan = {"none": {}, "paper": {"faults": [{"subtask": "b", **fault}]}}
@@ -26,27 +26,27 @@ def said(folder: Path, cache: bool = False, **fault: Any) -> str:
 
 @pytest.mark.parametrize("effect", ["missing_field", "truncated", "empty"])
 def test_a_broken_form_at_every_attempt_leaves_no_answer(effect: str, tmp_path: Path) -> None:
-    assert said(tmp_path / "every", point="output", effect=effect, **EVERY) == NO_ANSWER
-    assert said(tmp_path / "listed", point="output", effect=effect, attempts=[1, 2, 3]) == NO_ANSWER
-    assert said(tmp_path / "two", point="output", effect=effect, attempts=[1, 2]) == ""
+    assert note_on(tmp_path / "every", point="output", effect=effect, **EVERY) == NO_ANSWER
+    assert note_on(tmp_path / "listed", point="output", effect=effect, attempts=[1, 2, 3]) == NO_ANSWER
+    assert note_on(tmp_path / "two", point="output", effect=effect, attempts=[1, 2]) == ""
 
 
 def test_a_wrong_value_at_every_attempt_may_pass_or_be_refused(tmp_path: Path) -> None:
-    assert said(tmp_path / "run", point="output", effect="wrong_value", **EVERY) == ""
+    assert note_on(tmp_path / "run", point="output", effect="wrong_value", **EVERY) == ""
 
 
 def test_a_call_that_always_fails_leaves_no_answer_and_one_that_is_slow_does(tmp_path: Path) -> None:
-    assert said(tmp_path / "fails", point="call", effect="server_error", **EVERY) == NO_ANSWER
-    assert said(tmp_path / "listed", point="call", effect="server_error", attempts=[1, 2, 3]) == ""
-    assert said(tmp_path / "slow", point="call", effect="slow", **EVERY) == ""
+    assert note_on(tmp_path / "fails", point="call", effect="server_error", **EVERY) == NO_ANSWER
+    assert note_on(tmp_path / "listed", point="call", effect="server_error", attempts=[1, 2, 3]) == ""
+    assert note_on(tmp_path / "slow", point="call", effect="slow", **EVERY) == ""
 
 
 def test_a_call_that_failed_once_is_its_control_where_a_cache_answers_it_and_may_be_another_where_none_does(
     tmp_path: Path,
 ) -> None:
-    assert said(tmp_path / "cached", cache=True, point="call", effect="server_error", attempts=[1]) == AS_CONTROL
-    assert said(tmp_path / "asked", point="call", effect="server_error", attempts=[1]) == ""
-    assert said(tmp_path / "paid", cache=True, point="call", effect="cut_off", attempts=[1]) == "", "it is another attempt"
+    assert note_on(tmp_path / "cached", cache=True, point="call", effect="server_error", attempts=[1]) == AS_CONTROL
+    assert note_on(tmp_path / "asked", point="call", effect="server_error", attempts=[1]) == ""
+    assert note_on(tmp_path / "paid", cache=True, point="call", effect="cut_off", attempts=[1]) == "", "it is another attempt"
 
 
 def test_silence_is_counted_among_trials_that_could_have_been_silent_alone(tmp_path: Path) -> None:

@@ -51,13 +51,13 @@ def test_a_trials_row_holds_its_ledger_its_faults_and_its_seconds(tmp_path: Path
     assert (row["outcome"], row["correct"], row["score"], row["timing"]) == ("solved", True, 1.0, "simulated")
 
 
-@pytest.mark.parametrize(("timing", "own"), [("live", 0.001), ("simulated", 0.0), ("recorded", 0.0)])
+@pytest.mark.parametrize(("timing", "seconds"), [("live", 0.001), ("simulated", 0.0), ("recorded", 0.0)])
 def test_framework_time_is_part_of_the_latency_only_where_the_seconds_are_real(
-    tmp_path: Path, timing: Timing, own: float
+    tmp_path: Path, timing: Timing, seconds: float
 ) -> None:
     [row] = run_of(tmp_path / "run", [trial(timing=timing)]).trials.to_dict("records")
     assert row["framework_seconds"] == 0.001
-    assert row["latency_seconds"] == pytest.approx(2.1 + 0.5 + own, abs=1e-9)
+    assert row["latency_seconds"] == pytest.approx(2.1 + 0.5 + seconds, abs=1e-9)
 
 
 def test_a_calls_row_says_what_it_was_for_and_what_became_of_it(tmp_path: Path) -> None:

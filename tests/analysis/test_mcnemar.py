@@ -24,10 +24,10 @@ Held = dict[Pair, bool]
 OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
 
 
-def arms(found: Sequence[tuple[bool, bool]], repetitions: int = 1) -> tuple[Held, Held]:
+def arms(held: Sequence[tuple[bool, bool]], repetitions: int = 1) -> tuple[Held, Held]:
     """Each pair of outcomes is that of an instance, which had it at each of its repetitions."""
-    pairs = [(f"case_{number}", repetition) for number in range(len(found)) for repetition in range(1, repetitions + 1)]
-    outcomes = [each for each in found for _ in range(repetitions)]
+    pairs = [(f"case_{number}", repetition) for number in range(len(held)) for repetition in range(1, repetitions + 1)]
+    outcomes = [each for each in held for _ in range(repetitions)]
     first, second = zip(*outcomes, strict=True)
     return dict(zip(pairs, first, strict=True)), dict(zip(pairs, second, strict=True))
 
@@ -37,17 +37,17 @@ def of(both: int, first: int, second: int, neither: int) -> list[tuple[bool, boo
 
 
 @given(OUTCOMES)
-def test_a_two_by_two_counts_each_pair_that_both_have_once(found: list[tuple[bool, bool]]) -> None:
-    first, second = arms(found)
+def test_a_two_by_two_counts_each_pair_that_both_have_once(pairs: list[tuple[bool, bool]]) -> None:
+    first, second = arms(pairs)
     second["alone", 1] = True
     table = two_by_two(first, second)
-    assert table.pairs == len(found)
-    assert table == TwoByTwo(*(found.count(kind) for kind in ((True, True), (True, False), (False, True), (False, False))))
+    assert table.pairs == len(pairs)
+    assert table == TwoByTwo(*(pairs.count(kind) for kind in ((True, True), (True, False), (False, True), (False, False))))
 
 
 @given(OUTCOMES)
-def test_with_one_pair_an_instance_to_flip_signs_is_mcnemars_exact_test(found: list[tuple[bool, bool]]) -> None:
-    solved = arms(found)
+def test_with_one_pair_an_instance_to_flip_signs_is_mcnemars_exact_test(pairs: list[tuple[bool, bool]]) -> None:
+    solved = arms(pairs)
     exact = mcnemar_test(*solved).p
     assert exact is not None and exact == pytest.approx(paired_test(*solved).p)
     table = two_by_two(*solved)
@@ -56,8 +56,8 @@ def test_with_one_pair_an_instance_to_flip_signs_is_mcnemars_exact_test(found: l
 
 
 @given(OUTCOMES.filter(lambda each: len(each) > 1), st.integers(2, 4))
-def test_to_repeat_what_came_out_finds_no_more(found: list[tuple[bool, bool]], repetitions: int) -> None:
-    once, again = arms(found), arms(found, repetitions)
+def test_to_repeat_what_came_out_finds_no_more(pairs: list[tuple[bool, bool]], repetitions: int) -> None:
+    once, again = arms(pairs), arms(pairs, repetitions)
     assert mcnemar_test(*again).p == pytest.approx(mcnemar_test(*once).p)
     assert required_instances(*again) == required_instances(*once)
 

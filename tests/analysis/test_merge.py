@@ -80,12 +80,12 @@ def test_runs_that_share_nothing_are_refused_by_what_differs(tmp_path: Path, cha
 
 
 def test_runs_of_other_packs_or_plans_are_refused_by_their_names(tmp_path: Path) -> None:
-    one = run_of(tmp_path / "one", [trial(plan="paper")])
+    run = run_of(tmp_path / "one", [trial(plan="paper")])
     packs = run_of(tmp_path / "two", [trial(plan="paper", scenario="other")])
     text = "by-hand and by-hand 2 share no trial: the "
-    assert refusal(one, packs) == f"{text}pack demo (only in by-hand); the pack other (only in by-hand 2)"
+    assert refusal(run, packs) == f"{text}pack demo (only in by-hand); the pack other (only in by-hand 2)"
     plans = run_of(tmp_path / "three", [trial(plan="storm")])
-    assert refusal(one, plans) == f"{text}fault plan paper (only in by-hand); the fault plan storm (only in by-hand 2)"
+    assert refusal(run, plans) == f"{text}fault plan paper (only in by-hand); the fault plan storm (only in by-hand 2)"
 
 
 def test_what_not_all_runs_have_is_named_and_left_out(tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ def test_a_variant_that_means_another_thing_in_each_run_has_two_names(tmp_path: 
     digests = [{"architecture": {"mine": {"base": "my:mine"}}} for _ in range(2)]
     runs = [run_of(tmp_path / name, [trial("mine", model=name)]) for name in ("one", "two")]
     apart = [
-        with_manifest(one, config={**config_in(one.folder or tmp_path), **more}, architectures={"mine": digest})
-        for one, more, digest in zip(runs, digests, ("1", "2"), strict=True)
+        with_manifest(run, config={**config_in(run.folder or tmp_path), **more}, architectures={"mine": digest})
+        for run, more, digest in zip(runs, digests, ("1", "2"), strict=True)
     ]
     assert merge(apart).names("architecture") == ["mine", "mine (by-hand 2)"], "code of somebody's own was edited"
 

@@ -260,7 +260,7 @@ def test_a_ratio_that_the_data_do_not_bear_has_no_bounds() -> None:
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
 def test_a_ratio_lies_in_its_interval(pairs: list[tuple[float, float]]) -> None:
-    ratio = ratio_of_means(by_number([one for one, _ in pairs]), by_number([other for _, other in pairs]))
+    ratio = ratio_of_means(by_number([first for first, _ in pairs]), by_number([other for _, other in pairs]))
     assert ratio.ratio is not None
     assert ratio.low is not None and ratio.high is not None
     assert 0 < ratio.low <= ratio.ratio * (1 + 1e-6) and ratio.ratio <= ratio.high * (1 + 1e-6)
@@ -268,7 +268,7 @@ def test_a_ratio_lies_in_its_interval(pairs: list[tuple[float, float]]) -> None:
 
 @given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(1, 1e4)), min_size=2, max_size=12))
 def test_a_ratio_upside_down_has_its_interval_upside_down(pairs: list[tuple[float, float]]) -> None:
-    sides = by_number([one for one, _ in pairs]), by_number([other for _, other in pairs])
+    sides = by_number([first for first, _ in pairs]), by_number([other for _, other in pairs])
     ratio, turned = ratio_of_means(*sides), ratio_of_means(*reversed(sides))
     assert turned.low is not None and turned.high is not None
     assert [ratio.low, ratio.high] == pytest.approx([1 / turned.high, 1 / turned.low], rel=1e-6)
@@ -325,7 +325,7 @@ def test_rates_without_a_pair_have_no_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "depends"),
+    ("first", "other", "depends"),
     [
         ((8, 2, 0), (5, 5, 0), False),  # no errors: nothing to depend on
         ((6, 2, 2), (7, 3, 0), True),  # 6/8 > 7/10, but 6/10 < 7/10
@@ -336,10 +336,10 @@ def test_rates_without_a_pair_have_no_difference() -> None:
     ],
 )
 def test_a_ranking_depends_on_errors_where_a_way_to_count_them_turns_it(
-    one: tuple[int, int, int], other: tuple[int, int, int], depends: bool
+    first: tuple[int, int, int], other: tuple[int, int, int], depends: bool
 ) -> None:
-    assert ranking_depends(counted(*one), counted(*other)) is depends
-    assert ranking_depends(counted(*other), counted(*one)) is depends
+    assert ranking_depends(counted(*first), counted(*other)) is depends
+    assert ranking_depends(counted(*other), counted(*first)) is depends
 
 
 def counted(solved: int, unsolved: int, errors: int) -> Denominators:
@@ -406,8 +406,8 @@ def test_a_declared_test_that_could_not_be_made_still_counts() -> None:
 def test_holm_never_lowers_a_p_nor_changes_their_order(ps: list[float]) -> None:
     result = [each for each in holm(by_number(ps)).values() if each is not None]
     assert all(p <= adjusted <= min(1.0, len(ps) * p + 1e-12) for p, adjusted in zip(ps, result, strict=True))
-    for (p, one), (q, other) in itertools.combinations(zip(ps, result, strict=True), 2):
-        assert (one <= other) if p <= q else (one >= other)
+    for (p, first), (q, other) in itertools.combinations(zip(ps, result, strict=True), 2):
+        assert (first <= other) if p <= q else (first >= other)
 
 
 def test_the_required_pairs_are_those_of_the_tables() -> None:
@@ -431,7 +431,7 @@ def test_what_cannot_be_planned_is_none_and_a_small_difference_takes_many() -> N
 
 
 def of_instances(values: Mapping[str, Sequence[Value]]) -> dict[Pair, Value]:
-    return {(instance, place): value for instance, own in values.items() for place, value in enumerate(own, 1)}
+    return {(instance, place): value for instance, numbers in values.items() for place, value in enumerate(numbers, 1)}
 
 
 @given(st.lists(WHOLE, min_size=1, max_size=8), st.lists(st.booleans(), min_size=1, max_size=8))

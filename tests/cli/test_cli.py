@@ -218,7 +218,7 @@ def test_a_config_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) -> None:
-    told = "bench: results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
+    line = "bench: results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n"
     commands = (
         ["report"],
         ["diagnose"],
@@ -229,7 +229,7 @@ def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) ->
         ["shrink", "--trial", "t"],
     )
     for command, *options in commands:
-        assert refused(bench(tmp_path, command, "nothing", *options)) == told, command
+        assert refused(bench(tmp_path, command, "nothing", *options)) == line, command
 
 
 def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:

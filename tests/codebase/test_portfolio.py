@@ -53,13 +53,13 @@ def test_a_document_that_was_looked_at_is_no_longer_stale(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("needs", "told"),
+    ("needs", "line"),
     [
         ({"none.py": []}, "there is no file none.py"),
         ({"money.py": ["names.py"]}, "money.py needs names.py, which is not declared; add it"),
         ({"money.py": ["names.py"], "names.py": ["money.py"]}, "its artifacts need each other in a circle"),
     ],
 )
-def test_a_portfolio_that_cannot_be_is_refused(tmp_path: Path, needs: dict[str, list[str]], told: str) -> None:
-    with pytest.raises(CodeError, match=told):
+def test_a_portfolio_that_cannot_be_is_refused(tmp_path: Path, needs: dict[str, list[str]], line: str) -> None:
+    with pytest.raises(CodeError, match=line):
         ExecutionState.open(repository(tmp_path, FILES)).declare("money", needs)

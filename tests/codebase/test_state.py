@@ -51,17 +51,17 @@ def test_it_says_which_patch_of_which_call_turned_a_test(ran: ExecutionState) ->
 
 
 def test_the_command_tells_the_same(ran: ExecutionState) -> None:
-    def said(*words: str) -> str:
+    def printed(*words: str) -> str:
         return CliRunner().invoke(app, [*words, "--in", str(ran.root)], catch_exceptions=False).output
 
-    assert said("impact", "money.py::total") == "test_money.py::test_total\n"
-    assert "turned by patch 1 (action speed, call call-9)" in said("why", "test_money.py::test_total")
-    assert said("at", "--step", "1", "names.py") == MONEY["names.py"]
-    assert "1 failed" in said("log")
+    assert printed("impact", "money.py::total") == "test_money.py::test_total\n"
+    assert "turned by patch 1 (action speed, call call-9)" in printed("why", "test_money.py::test_total")
+    assert printed("at", "--step", "1", "names.py") == MONEY["names.py"]
+    assert "1 failed" in printed("log")
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "line"),
     [
         (lambda state: state.at(99), "there is no step 99; the last is 2"),
         (lambda state: state.content(1, "none.py"), "none.py was not there at step 1"),
@@ -71,10 +71,10 @@ def test_the_command_tells_the_same(ran: ExecutionState) -> None:
         (lambda state: state.patch(9), "there is no patch 9; `bench code log` shows the patches"),
     ],
 )
-def test_a_question_that_has_no_answer_is_told_in_one_line(ran: ExecutionState, ask, told: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_question_that_has_no_answer_is_told_in_one_line(ran: ExecutionState, ask, line: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(CodeError) as error:
         ask(ran)
-    assert str(error.value) == told
+    assert str(error.value) == line
 
 
 def test_a_dirty_tree_and_a_file_that_does_not_parse_are_steps_as_well(tmp_path: Path) -> None:

@@ -76,5 +76,5 @@ def test_what_the_page_says_of_a_models_patches_stands_in_the_table_of_the_arms(
     run = load_run(folder)
     asked = sum(not response.reused for response in read_responses(folder))
     assert asked == run.trials["calls"].sum()
-    told = f"gave {asked} replies in {len(run.trials)} trials"
-    assert told in page
+    count = f"gave {asked} replies in {len(run.trials)} trials"
+    assert count in page

@@ -116,7 +116,7 @@ class Place:
         return bench_anew(self.folder, *command(name, *words), PYTHONWARNINGS="default")
 
     def assert_nothing_was_lost(self, name: str) -> None:
-        assert told(self.results / name) == told(self.results / "whole")
+        assert by_id(self.results / name) == by_id(self.results / "whole")
         assert verify(self.results / name).defects == ()
 
     def assert_each_answer_was_paid_once(self, name: str) -> None:
@@ -136,7 +136,7 @@ def command(name: str, *words: str) -> tuple[str, ...]:
     return "run", "configs/small.toml", "--name", name, "--engine", "ray", "--workers", "2", *words
 
 
-def told(folder: Path) -> dict[str, TrialRecord]:
+def by_id(folder: Path) -> dict[str, TrialRecord]:
     """The records without waits, and without the numbers of events, which they move."""
     trials = as_it_would_have_been(folder).items()
     return {key: replace(trial, events=tuple(map(_unnumbered, _without_waits(trial)))) for key, trial in trials}

@@ -39,7 +39,7 @@ def budgeted(matrix: Matrix, folder: Path, **budget: Any) -> tuple[Session, Spen
     return session, spending, run_matrix_in(matrix, folder, session)
 
 
-def told(trials: list[TrialRecord]) -> dict[str, TrialRecord]:
+def by_trial(trials: list[TrialRecord]) -> dict[str, TrialRecord]:
     """The records by id, without what is this machine's, and whether a reply had been given before."""
     assert len(trials) == len({trial.id for trial in trials})
     return {
@@ -63,7 +63,7 @@ def test_a_run_that_reaches_its_budget_again_and_again_ends_as_one_without_and_p
     folder = tmp_path / "run"
     with ScriptedServer(counting := Counting()) as server:
         matrix = matrix_at(server, concurrency=concurrency)
-        expected = told(run_matrix_in(matrix, tmp_path / "whole"))
+        expected = by_trial(run_matrix_in(matrix, tmp_path / "whole"))
         paid, sessions = counting.answered, 0
         counting.answered = Counter()
         while True:
@@ -80,7 +80,7 @@ def test_a_run_that_reaches_its_budget_again_and_again_ends_as_one_without_and_p
             assert verify(folder).defects == ()
     assert sessions >= 3
     assert counting.answered == paid
-    assert told(trials) == expected
+    assert by_trial(trials) == expected
 
 
 def test_a_run_whose_last_call_reaches_the_budget_is_complete(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_budget_holds_for_a_simulated_model_as_well(tmp_path: Path) -> None:
     session, spending, trials = budgeted(matrix, tmp_path / "run", tokens=3000)
     assert 0 < len(trials) < len(matrix.specs) and 3000 <= spending.tokens < 4000
     assert session.why == "--max-tokens 3,000 is reached"
-    told_at_last = told(budgeted(matrix, tmp_path / "run")[2])
-    assert told_at_last == told(run_matrix_in(matrix, tmp_path / "whole"))
+    told_at_last = by_trial(budgeted(matrix, tmp_path / "run")[2])
+    assert told_at_last == by_trial(run_matrix_in(matrix, tmp_path / "whole"))
 
 
 def spent(*outcomes: Reply | CallFailed, entry: dict[str, Any] = PRICES, **budget: Any) -> Spending:

@@ -38,7 +38,7 @@ STORM = [
 ]
 
 
-def told(record: TrialRecord) -> TrialRecord:
+def without_times(record: TrialRecord) -> TrialRecord:
     """All of a record that is not our own real time."""
     return replace(record, framework_seconds=0.0)
 
@@ -69,8 +69,8 @@ def test_a_record_depends_neither_on_order_nor_on_concurrency(seed: int, random:
     matrix = matrix_of(plans={"storm": STORM}, model={"failure_rate": 0.2}, repetitions=3, seed=seed)
     order = list(range(len(matrix.specs)))
     random.shuffle(order)
-    alone = [told(result.record) for result in run_all(matrix)]
-    assert [told(record) for record in together(matrix, order)] == alone
+    alone = [without_times(result.record) for result in run_all(matrix)]
+    assert [without_times(record) for record in together(matrix, order)] == alone
 
 
 @settings(max_examples=25)

@@ -80,7 +80,7 @@ def judged(result: TrialResult) -> list[str]:
     return [name for name, _, cause in calls(result) if cause == "judge"]
 
 
-def said(messages: Sequence[Message]) -> str:
+def contents(messages: Sequence[Message]) -> str:
     return "\n".join(message.content for message in messages)
 
 
@@ -187,15 +187,15 @@ def test_mellea_has_each_requirement_judged_and_each_judge_call_stands_in_the_ac
     tokens = [entry.tokens for entry in book(result.record.events) if entry.call.cause == "judge"]
     assert totals(book(result.record.events))["judging"] == sum(tokens) > 0
     asked = [request for request in model.requests if request.context.judging]
-    assert all("Requirement: " in said(request.messages) for request in asked)
-    assert "Each item of deliveries must have: day, apples." in said(model.requests[0].messages)
+    assert all("Requirement: " in contents(request.messages) for request in asked)
+    assert "Each item of deliveries must have: day, apples." in contents(model.requests[0].messages)
 
 
 def test_mellea_repairs_what_its_judge_refuses_with_the_requirement_shown() -> None:
     result, model = scripted("mellea", judgments=["yes", "yes", "yes", "no", "yes"])
     assert without_judges(result) == [*FIRST[:2], ("total", 2, "retry"), FIRST[2]]
     again = next(request for request in model.requests if request.context.attempt == 2)
-    assert "The following requirements failed before:" in said(again.messages)
+    assert "The following requirements failed before:" in contents(again.messages)
     assert [entry.account for entry in book(result.record.events)].count("rejected") == 1
 
 
@@ -204,7 +204,7 @@ def test_mellea_names_what_failed_in_the_same_order_in_every_run() -> None:
         _, model = scripted("mellea", judgments=["yes"] * 3 + ["no", "no"])
         again = next(request for request in model.requests if request.context.attempt == 2)
         failed = "* It must have: total, unit.\n* The output must be one JSON object."
-        assert f"The following requirements failed before:\n{failed}" in said(again.messages)
+        assert f"The following requirements failed before:\n{failed}" in contents(again.messages)
 
 
 def test_what_melleas_judges_let_pass_is_found_at_the_end_and_not_asked_again() -> None:
@@ -219,7 +219,7 @@ def test_mellea_with_requirements_in_code_has_no_judges_and_shows_the_verifiers_
     result, model = scripted("mellea_code", {"total": [TOO_LOW]})
     assert judged(result) == []
     assert calls(result) == SEQUENCES["mellea_code"]
-    assert "the total 5 is less than one delivery alone" in said(model.requests[2].messages)
+    assert "the total 5 is less than one delivery alone" in contents(model.requests[2].messages)
 
 
 def test_mellea_in_code_asks_again_for_what_is_too_weak_and_skips_what_is_not_needed() -> None:
@@ -231,7 +231,7 @@ def test_mellea_in_code_asks_again_for_what_is_too_weak_and_skips_what_is_not_ne
 def test_mellea_reopens_what_a_later_subtask_found_wrong_and_says_so_in_the_repair() -> None:
     result, model = scripted("mellea_code", {"total": [WRONG], "review": [REFUSED]})
     assert calls(result) == [*FIRST, *AGAIN]
-    assert "12 + 30 is 42" in said(model.requests[3].messages)
+    assert "12 + 30 is 42" in contents(model.requests[3].messages)
     assert result.record.outcome == "solved"
 
 
@@ -248,7 +248,7 @@ def test_langgraphs_chain_hands_on_what_is_wrong_and_its_retry_does_not() -> Non
     for name, seen in (("langgraph", True), ("langgraph_retry", False)):
         _, model = scripted(name, {"total": ["about forty"]})
         review = next(request for request in model.requests if request.context.subtasks == ("review",))
-        assert ("about forty" in said(review.messages)) is seen
+        assert ("about forty" in contents(review.messages)) is seen
 
 
 def test_in_the_same_words_langgraph_asks_again_as_runtime_structured_does() -> None:
@@ -268,12 +268,12 @@ def test_langgraphs_retry_policy_tells_no_reason() -> None:
 def test_the_team_answers_again_what_its_reviewer_does_not_approve() -> None:
     result, model = scripted("autogen_team", judgments=["The total is wrong.", "yes"])
     assert calls(result) == [(WHOLE, 1, "first"), (WHOLE, 1, "judge"), (WHOLE, 1, "step"), (WHOLE, 1, "judge")]
-    assert "The total is wrong." in said(model.requests[2].messages)
+    assert "The total is wrong." in contents(model.requests[2].messages)
 
 
 def test_langgraphs_retry_tells_the_node_why_it_runs_again() -> None:
     _, model = scripted("langgraph_retry", {"total": [TOO_LOW]})
-    assert said(model.requests[2].messages).endswith(
+    assert contents(model.requests[2].messages).endswith(
         "Your last answer was rejected: the total 5 is less than one delivery alone"
     )
 
@@ -282,7 +282,7 @@ def test_dspy_asks_for_advice_on_what_the_verifier_rejects_and_gives_it_as_a_hin
     advice = json.dumps({"discussion": "the sum", "advice": {"steps['total']": "Add them up again."}})
     result, model = scripted("dspy", {"total": [TOO_LOW]}, judgments=[advice])
     assert calls(result) == [*FIRST, (WHOLE, 1, "judge"), ("gather", 2, "rerun"), *AGAIN]
-    assert "Add them up again." in said(model.requests[5].messages)
+    assert "Add them up again." in contents(model.requests[5].messages)
     assert result.record.outcome == "solved"
 
 
@@ -295,8 +295,8 @@ def test_reflexion_shows_the_reflection_in_the_next_attempt_and_no_more_than_thr
     script: dict[str, list[Line]] = {WHOLE: ["about forty"]}
     _, model = scripted("reflexion", script, judgments=["I gave no JSON."])
     reflection, again = model.requests[1:]
-    assert "about forty" in said(reflection.messages)
-    assert said(again.messages).endswith("I gave no JSON.")
+    assert "about forty" in contents(reflection.messages)
+    assert contents(again.messages).endswith("I gave no JSON.")
 
 
 def test_autogens_runtime_has_no_errors_of_its_agents_printed() -> None:
@@ -310,10 +310,10 @@ def test_autogens_agents_hear_only_those_whose_outputs_they_read() -> None:
     _, model = scripted("autogen_graph")
     gather, total, review = model.requests
     deliveries, sum_ = json.dumps(TINY.reference["gather"]), json.dumps(TINY.reference["total"])
-    assert deliveries not in said(gather.messages)
-    assert deliveries in said(total.messages)
-    assert deliveries in said(review.messages)
-    assert sum_ in said(review.messages)
+    assert deliveries not in contents(gather.messages)
+    assert deliveries in contents(total.messages)
+    assert deliveries in contents(review.messages)
+    assert sum_ in contents(review.messages)
 
 
 def test_the_simulated_judge_says_yes_to_what_fits_and_no_to_what_does_not() -> None:

@@ -34,12 +34,12 @@ def body(message: object = None, finish: object = "stop", usage: object = USAGE,
     return {"choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage, **more}
 
 
-def said(content: object, **more: Any) -> dict[str, Any]:
+def message_of(content: object, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
 def with_error(error: object, content: object = "", finish: object = "stop", **more: Any) -> dict[str, Any]:
-    made = body(said(content), finish, **more)
+    made = body(message_of(content), finish, **more)
     made["choices"][0]["error"] = error
     return made
 
@@ -66,22 +66,22 @@ def failure(document: object) -> CallFailed:
         (with_error("overloaded", "a whole answer"), ServerFailed),
         (with_error({"code": 400, "message": "no such field"}), BadAnswer),
         (with_error({"code": "insufficient_quota", "message": "empty"}), UsedUp),
-        (body(said(""), None, error={"code": 429, "message": "rate limited upstream"}), RateLimited),
-        (body(said("all of it"), error={"code": "RESOURCE_EXHAUSTED", "message": "later"}), RateLimited),
-        (body(said(""), error=[{"message": "in a list"}]), ServerFailed),
-        ({**body(said("")), "error": True, "message": "beside"}, ServerFailed),
-        (body(said(None), base_resp={"status_code": 1002, "status_msg": "rpm"}), RateLimited),
+        (body(message_of(""), None, error={"code": 429, "message": "rate limited upstream"}), RateLimited),
+        (body(message_of("all of it"), error={"code": "RESOURCE_EXHAUSTED", "message": "later"}), RateLimited),
+        (body(message_of(""), error=[{"message": "in a list"}]), ServerFailed),
+        ({**body(message_of("")), "error": True, "message": "beside"}, ServerFailed),
+        (body(message_of(None), base_resp={"status_code": 1002, "status_msg": "rpm"}), RateLimited),
         ({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, UsedUp),
         ({"choices": None, "base_resp": {"status_code": 1000, "status_msg": "unknown error"}}, ServerFailed),
         ({"object": "error", "message": "too long", "type": "BadRequestError", "code": 400}, BadAnswer),
         ([{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}], ServerFailed),
         ({"code": 50505, "message": "Model service overloaded", "data": None}, ServerFailed),
-        (body(said(""), "error"), ServerFailed),
-        (body(said(""), "insufficient_system_resource"), ServerFailed),
-        (body(said("so f"), "abort"), ServerFailed),
-        (body(said("so f"), None, error={"message": "cut", "code": None}), ServerFailed),
-        (body(said("whole"), "gone_fishing"), UnknownFinish),
-        (body(said("whole"), "\x1b[31m" + "z" * 10**6), UnknownFinish),
+        (body(message_of(""), "error"), ServerFailed),
+        (body(message_of(""), "insufficient_system_resource"), ServerFailed),
+        (body(message_of("so f"), "abort"), ServerFailed),
+        (body(message_of("so f"), None, error={"message": "cut", "code": None}), ServerFailed),
+        (body(message_of("whole"), "gone_fishing"), UnknownFinish),
+        (body(message_of("whole"), "\x1b[31m" + "z" * 10**6), UnknownFinish),
     ],
 )
 def test_what_the_endpoint_says_went_wrong_is_no_answer(document: object, kind: type[CallFailed]) -> None:
@@ -100,13 +100,13 @@ def test_what_arrived_before_a_failure_is_kept_and_counted() -> None:
     assert (failed.partial, failed.counted, failed.paid) == ("half an ans", (100, 50), True)
     failed = failure(with_error(UPSTREAM, "half an ans", usage=None))
     assert (failed.partial, failed.counted, failed.paid) == ("half an ans", None, True)
-    failed = failure(body(said("", tool_calls=[CALL]), "network_error", None))
+    failed = failure(body(message_of("", tool_calls=[CALL]), "network_error", None))
     assert '"look"' in failed.partial and failed.paid
     assert not failure(with_error(UPSTREAM, usage=None)).paid, "nothing came, and nobody counted"
 
 
 def test_an_unknown_word_is_told_with_what_it_stood_on_and_without_the_key() -> None:
-    failed = failure(body(said("whole"), f"ended_by_{KEY}"))
+    failed = failure(body(message_of("whole"), f"ended_by_{KEY}"))
     assert failed.detail == 'finish_reason "ended_by_***" is not known'
     assert (failed.kind, failed.paid, failed.passing, failed.partial) == ("unknown_finish", True, True, "whole")
 
@@ -128,13 +128,13 @@ def test_an_error_within_the_text_of_an_error_is_told_by_its_own_words() -> None
 @pytest.mark.parametrize(
     "document",
     [
-        body(said(None), "content_filter"),
-        body(said(None), "SAFETY"),
+        body(message_of(None), "content_filter"),
+        body(message_of(None), "SAFETY"),
         body({}, "content_filter: PROHIBITED_CONTENT"),
-        body(said(None), "FinishReason.RECITATION"),
+        body(message_of(None), "FinishReason.RECITATION"),
         {"choices": [{"index": 0, "message": None, "finish_reason": "PROHIBITED_CONTENT"}], "usage": USAGE},
-        body(said(""), "sensitive"),
-        body(said(""), "refusal"),
+        body(message_of(""), "sensitive"),
+        body(message_of(""), "refusal"),
         {"choices": [{"native_finish_reason": "SAFETY", "finish_reason": None, "message": {}}], "usage": USAGE},
         with_error({"code": "content_filter", "message": "filtered"}),
         {"error": {"code": "1301", "message": "sensitive"}, "usage": USAGE},
@@ -163,7 +163,7 @@ def test_an_error_that_is_a_filters_refusal_is_a_refusal(error: object) -> None:
 def test_what_the_model_wrote_and_its_server_could_not_use_is_its_reply() -> None:
     error = {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": f"<look> {KEY}"}
     assert reply_in_error(json.dumps({"error": error}), KEY) == Reply("<look> ***")
-    assert read(body(said(None), "MALFORMED_FUNCTION_CALL")) == Reply("", "stop", COUNTED)
+    assert read(body(message_of(None), "MALFORMED_FUNCTION_CALL")) == Reply("", "stop", COUNTED)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", '{"error": {"message": "no", "code": 400}}', '{"detail": "no"}', "[]"])
@@ -174,7 +174,7 @@ def test_any_other_error_is_none_of_the_models_replies(text: str) -> None:
 @pytest.mark.parametrize("content", ["", None, [], {}, [{"type": "thinking", "thinking": "hm"}]])
 @pytest.mark.parametrize("finish", ["stop", None, "null", "end_turn", 7])
 def test_a_reply_without_a_text_is_empty_however_that_is_said(content: object, finish: object) -> None:
-    assert read(body(said(content, reasoning_content="hm"), finish)).text == ""
+    assert read(body(message_of(content, reasoning_content="hm"), finish)).text == ""
 
 
 @pytest.mark.parametrize(
@@ -216,11 +216,11 @@ def test_how_a_reply_ended_is_told_as_openai_tells_it(finish: object, read_as: s
     ],
 )
 def test_the_text_of_a_content_in_any_form_is_read(content: object, text: str) -> None:
-    assert read(body(said(content))).text == text
+    assert read(body(message_of(content))).text == text
 
 
 def test_a_part_that_refuses_is_a_refusal() -> None:
-    assert read(body(said([{"type": "refusal", "refusal": "I can't."}]))) == Reply("I can't.", "content_filter", COUNTED)
+    assert read(body(message_of([{"type": "refusal", "refusal": "I can't."}]))) == Reply("I can't.", "content_filter", COUNTED)
 
 
 @pytest.mark.parametrize(
@@ -240,37 +240,37 @@ def test_a_part_that_refuses_is_a_refusal() -> None:
 )
 def test_a_tool_call_is_read_whatever_its_fields_hold(call: object, read_as: ToolCall) -> None:
     for calls in ([call], [call, None, 3, {"function": 4}], call):
-        assert read(body(said("said", tool_calls=calls), "tool_calls")) == Reply(
+        assert read(body(message_of("said", tool_calls=calls), "tool_calls")) == Reply(
             "said", "tool_calls", COUNTED, tool_calls=(read_as,)
         )
 
 
 def test_a_reply_ended_for_its_tool_calls_where_it_has_some() -> None:
     for word, finish in (("tool_use", "tool_calls"), ("TOOL_CALL", "tool_calls"), ("stop", "stop"), ("length", "length")):
-        assert read(body(said(None, tool_calls=[CALL]), word)).finish == finish
+        assert read(body(message_of(None, tool_calls=[CALL]), word)).finish == finish
 
 
 def test_the_sole_call_of_the_older_api_is_a_tool_call() -> None:
-    reply = read(body(said(None, function_call={"name": "f", "arguments": "{}"}), "function_call"))
+    reply = read(body(message_of(None, function_call={"name": "f", "arguments": "{}"}), "function_call"))
     assert (reply.finish, reply.tool_calls) == ("tool_calls", (ToolCall("call_1", "f", "{}"),))
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        body(said("said", refusal=False, name=None, audio=None, function_call=None, tool_calls=None)),
+        body(message_of("said", refusal=False, name=None, audio=None, function_call=None, tool_calls=None)),
         body() | {"id": None, "created": "now", "model": 3, "usage": USAGE, "system_fingerprint": ["\ud83d"]},
-        body() | {"choices": [{"index": 1, "message": said("other")}, *body()["choices"]]},
+        body() | {"choices": [{"index": 1, "message": message_of("other")}, *body()["choices"]]},
         body() | {"choices": [*body()["choices"], {"index": 1, "message": {"content": {"odd": [1]}, "tool_calls": 3}}]},
         body() | {"choices": [*body()["choices"], None, 3, "x", {}, [[]]]},
-        body() | {"choices": [None, {"message": said("said"), "finish_reason": 1, "logprobs": [None]}]},
+        body() | {"choices": [None, {"message": message_of("said"), "finish_reason": 1, "logprobs": [None]}]},
         body() | {"choices": body()["choices"][0]},
         body() | {"choices": [{"index": 0, "text": "said", "finish_reason": "stop"}]},
         body() | {"choices": [{"index": 0, "delta": {"content": "said"}, "finish_reason": "stop"}]},
         {"data": body(), "success": True},
         "\ufeff" + json.dumps(body()),
         "\n\n  " + json.dumps(body()) + "\n\ndata: [DONE]\n\n",
-        json.dumps(body(said("said\nX"))).replace("\\nX", "").replace('"usage"', '"note": "a\n\tb", "usage"'),
+        json.dumps(body(message_of("said\nX"))).replace("\\nX", "").replace('"usage"', '"note": "a\n\tb", "usage"'),
         json.dumps(body()).replace('"usage"', '"cost": NaN, "least": -Infinity, "long": ' + "9" * 5000 + ', "usage"'),
         [body()],
     ],
@@ -289,7 +289,7 @@ def test_a_field_that_nobody_needs_loses_no_completion(document: object) -> None
         (body() | {"choices": []}, NoText),
         ({"choices": [{}]}, NoText),
         (json.dumps(body())[:-20], CutOff),
-        (json.dumps(body(said("é\\u00e9")))[:70], CutOff),
+        (json.dumps(body(message_of("é\\u00e9")))[:70], CutOff),
     ],
 )
 def test_a_completion_that_cannot_be_used_is_paid_all_the_same(document: object, kind: type[CallFailed]) -> None:
@@ -313,7 +313,9 @@ def test_what_is_no_completion_at_all_is_unpaid(document: object) -> None:
 def test_what_stands_beside_a_text_and_beside_a_call_is_kept() -> None:
     signed = {**CALL, "index": 0, "extra_content": {"google": {"thought_signature": "c2ln"}}, "note": None}
     signed["function"] = {"name": "look", "arguments": "{}", "parsed_arguments": {"x": 1}}
-    message = said("", reasoning_content="first", reasoning_details=[{"b": 1, "a": "\ud83d"}], refusal=None, annotations=[])
+    message = message_of(
+        "", reasoning_content="first", reasoning_details=[{"b": 1, "a": "\ud83d"}], refusal=None, annotations=[]
+    )
     reply = read(body({**message, "tool_calls": [signed]}, "tool_calls"))
     assert json.loads(reply.extra) == {"reasoning_content": "first", "reasoning_details": [{"b": 1, "a": "\ufffd"}]}
     [call] = reply.tool_calls
@@ -325,7 +327,7 @@ def test_what_stands_beside_a_text_and_beside_a_call_is_kept() -> None:
 
 
 def test_an_empty_thought_is_told_from_none_and_nothing_else_that_is_empty_is_kept() -> None:
-    assert read(body(said("x", reasoning_content=""))).extra == '{"reasoning_content": ""}'
+    assert read(body(message_of("x", reasoning_content=""))).extra == '{"reasoning_content": ""}'
     empty: dict[str, Any] = {
         "refusal": None,
         "annotations": [],
@@ -334,13 +336,13 @@ def test_an_empty_thought_is_told_from_none_and_nothing_else_that_is_empty_is_ke
         "tool_calls": [],
         "parsed": None,
     }
-    assert read(body(said("x", **empty))).extra == ""
+    assert read(body(message_of("x", **empty))).extra == ""
 
 
 def test_the_key_is_blotted_out_of_what_goes_back_as_well() -> None:
     odd = {"reasoning": f'say "{KEY}"', KEY: [{"deep": KEY}]}
     call = {**CALL, "extra_content": {"key": KEY}, "id": KEY}
-    reply = read(body(said("x", **odd, tool_calls=[call])))
+    reply = read(body(message_of("x", **odd, tool_calls=[call])))
     assert KEY not in str(reply) and json.loads(reply.extra)["reasoning"] == 'say "***"'
 
 
@@ -378,4 +380,4 @@ def test_a_zero_where_tokens_were_is_no_count(usage: object, counted: Usage | No
 
 
 def test_an_empty_reply_may_have_no_tokens() -> None:
-    assert read(body(said(""), usage={"prompt_tokens": 12, "completion_tokens": 0})).usage == Usage(12, 0)
+    assert read(body(message_of(""), usage={"prompt_tokens": 12, "completion_tokens": 0})).usage == Usage(12, 0)

@@ -22,9 +22,9 @@ def test_the_rows_that_have_the_typed_words_are_shown_and_columns_sort(tmp_path:
     path.write_text(index_page(index_of(tmp_path, tmp_path)), encoding="utf-8")
     with launched() as browser:
         page = browser.new_page()
-        said = list[str]()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("request", lambda request: said.append(request.url))
+        heard = list[str]()
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("request", lambda request: heard.append(request.url))
         page.goto(path.as_uri())
         shown = page.locator("#table-runs tbody tr:visible th")
         assert shown.all_text_contents() == ["second", "first"]
@@ -37,4 +37,4 @@ def test_the_rows_that_have_the_typed_words_are_shown_and_columns_sort(tmp_path:
         page.get_by_label("Show rows with").fill("OTHER sec")
         assert shown.all_text_contents() == ["second"]
         assert page.locator("#filters [role=status]").text_content() == "1 of 2 rows"
-    assert said == [path.as_uri()]
+    assert heard == [path.as_uri()]

@@ -56,26 +56,26 @@ def runs(tokens: Sequence[int], outcomes: str = "", **values: Any) -> list[Trial
 BEFORE = [1000, 1020, 980, 1010, 990, 1005, 995, 1000]
 SAME = [1001, 1019, 981, 1009, 991, 1004, 996, 999]
 DEARER = [1200, 1230, 1170, 1205, 1190, 1210, 1195, 1200]
-A_LITTLE_DEARER = [one + more for one, more in zip(BEFORE, [20, 90, 30, 80, 40, 70, 50, 60], strict=True)]
+A_LITTLE_DEARER = [first + more for first, more in zip(BEFORE, [20, 90, 30, 80, 40, 70, 50, 60], strict=True)]
 """Dearer for certain, by 35 to 75: whether by more than the margin of 50 cannot be told."""
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1}}
 """A model whose repetitions are no copies."""
 WILD = [500, 1800, 700, 1600, 900, 1300, 400, 1500]
 
 
-def compared(folder: Path, one: list[TrialRecord], two: list[TrialRecord], *measures: Any, **options: Any) -> Comparison:
+def compared(folder: Path, before: list[TrialRecord], after: list[TrialRecord], *measures: Any, **options: Any) -> Comparison:
     first, second = (
-        with_manifest(run_of(folder / name, records), models=ERRING) for name, records in (("one", one), ("two", two))
+        with_manifest(run_of(folder / name, records), models=ERRING) for name, records in (("one", before), ("two", after))
     )
     return compare(first, second, options.pop("margin", 0.05), measures or CRITERIA, **options)
 
 
-def rows_of(found: Comparison) -> list[ArmDifference]:
-    return [row for arm in found.arms for row in arm.rows]
+def rows_of(comparison: Comparison) -> list[ArmDifference]:
+    return [row for arm in comparison.arms for row in arm.rows]
 
 
-def findings(found: Comparison) -> dict[str, str]:
-    return {row.criterion: row.finding for row in rows_of(found)}
+def findings(comparison: Comparison) -> dict[str, str]:
+    return {row.criterion: row.finding for row in rows_of(comparison)}
 
 
 # Verdicts
@@ -126,15 +126,15 @@ def test_dollars_decide_and_not_tokens_where_both_models_have_prices(
     tmp_path: Path, before: float, after: float, verdict: str
 ) -> None:
     tokens = SAME if before == after else DEARER if after < before else [tokens - 200 for tokens in BEFORE]
-    one, two = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
-    result = compare(one, two, 0.05, ("cost", "tokens"))
+    first, second = dearer(tmp_path / "one", before, runs(BEFORE)), dearer(tmp_path / "two", after, runs(tokens))
+    result = compare(first, second, 0.05, ("cost", "tokens"))
     assert result.verdict == verdict
     assert findings(result)["cost"] == verdict
 
 
 def test_equal_trials_at_other_prices_are_not_equal_in_dollars(tmp_path: Path) -> None:
-    one, two = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", 2.0, runs(BEFORE))
-    assert findings(compare(one, two, 0.05, ("cost", "tokens"))) == {"cost": "worse", "tokens": "no worse"}
+    first, second = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", 2.0, runs(BEFORE))
+    assert findings(compare(first, second, 0.05, ("cost", "tokens"))) == {"cost": "worse", "tokens": "no worse"}
 
 
 def test_a_cheaper_model_that_solves_more_is_not_worse_though_its_repairs_take_more_tokens(tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ def test_without_prices_no_dollars_are_shown(tmp_path: Path) -> None:
 
 
 def test_where_a_price_is_unknown_tokens_decide_and_asked_alone_the_keys_are_named(tmp_path: Path) -> None:
-    one, two = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", None, runs(DEARER))
-    assert findings(compare(one, two, 0.05, ("cost", "tokens"))) == {"tokens": "worse"}
-    [row] = rows_of(compare(one, two, 0.05, ("cost",)))
+    first, second = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", None, runs(DEARER))
+    assert findings(compare(first, second, 0.05, ("cost", "tokens"))) == {"tokens": "worse"}
+    [row] = rows_of(compare(first, second, 0.05, ("cost",)))
     assert row.finding == "not measured" and row.reason.endswith("give the models of both price_in and price_out")
 
 
@@ -246,10 +246,10 @@ def test_of_two_models_against_one_none_is_guessed(tmp_path: Path) -> None:
 
 def test_trials_of_different_instances_are_no_pairs(tmp_path: Path) -> None:
     first, second = run_of(tmp_path / "one", runs(BEFORE)), run_of(tmp_path / "two", runs(SAME))
-    one, two = (replace(run, trials=run.trials.assign(instance=name)) for run, name in ((first, "a"), (second, "b")))
+    first, second = (replace(run, trials=run.trials.assign(instance=name)) for run, name in ((first, "a"), (second, "b")))
     with pytest.raises(ResultsError, match="share no trial"):
-        compare(one, two, 0.05)
-    assert compare(one, one, 0.05).verdict == "no worse"
+        compare(first, second, 0.05)
+    assert compare(first, first, 0.05).verdict == "no worse"
 
 
 def test_what_would_decide_is_said(tmp_path: Path) -> None:
@@ -319,8 +319,8 @@ def test_what_a_failure_costs_is_judged_by_its_price_or_where_that_is_not_measur
     few = compared(tmp_path / "few", repairing([100, 110, 120]), repairing([300, 310, 325]), "price", "first_round")
     assert findings(few) == {"price": "not measured", "first_round": "worse"} and few.verdict == "worse"
     assert (rows_of(few)[0].before, rows_of(few)[0].difference.low, rows_of(few)[0].needed) == (None, None, None)
-    one, two = repairing([100, 110, 120, 105, 115]), repairing([300, 310, 325, 305, 315])
-    many = compared(tmp_path / "many", one, two, "price", "first_round")
+    first, second = repairing([100, 110, 120, 105, 115]), repairing([300, 310, 325, 305, 315])
+    many = compared(tmp_path / "many", first, second, "price", "first_round")
     assert findings(many) == {"price": "worse", "first_round": "worse"} and rows_of(many)[0].pairs == 5
     none = compared(tmp_path / "none", runs(BEFORE), runs(SAME))
     assert "price" not in findings(none) and "first_round" not in findings(none), "without a fault none is to be repaired"
@@ -363,35 +363,35 @@ def test_runs_that_share_nothing_are_refused_in_any_case(tmp_path: Path, values:
 
 
 def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path) -> None:
-    one, two = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
-    config = config_in(two)
+    first, second = (write_run(tmp_path / name, experiment(plans=("none", "paper"))) for name in ("one", "two"))
+    config = config_in(second)
     edit_manifest(
-        two, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"point": "output", "effect": "another"}]}}}
+        second, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"point": "output", "effect": "another"}]}}}
     )
     with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
-        compare(bench.load_run(one), bench.load_run(two), 0.05, whole=True)
-    result = compare(bench.load_run(one), bench.load_run(two), 0.05)
+        compare(bench.load_run(first), bench.load_run(second), 0.05, whole=True)
+    result = compare(bench.load_run(first), bench.load_run(second), 0.05)
     assert {arm.first.plan for arm in result.arms} == {"none"}
     assert result.runs.left_out == ("the fault plan paper (its versions differ)",)
-    edit_manifest(two, config=config, scenarios={"demo": {"asked": "another"}})
+    edit_manifest(second, config=config, scenarios={"demo": {"asked": "another"}})
     with pytest.raises(ResultsError, match=r"share no trial: the pack demo \(its versions differ\)"):
-        compare(bench.load_run(one), bench.load_run(two), 0.05)
+        compare(bench.load_run(first), bench.load_run(second), 0.05)
 
 
 @pytest.mark.parametrize(("changes", "message"), [({"seed": 8}, "the seed"), ({}, "the tokenizer")])
 def test_another_seed_or_tokenizer_makes_no_pairs(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
-    config = config_in(two)
-    edit_manifest(two, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
+    first, second = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
+    config = config_in(second)
+    edit_manifest(second, config={**config, **changes}, **({} if changes else {"tokenizer": "another"}))
     with pytest.raises(ResultsError, match=message):
-        compare(bench.load_run(one), bench.load_run(two), 0.05)
+        compare(bench.load_run(first), bench.load_run(second), 0.05)
 
 
 def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) -> None:
-    one, two = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
-    config = config_in(two)
-    edit_manifest(two, config={**config, "repair": "none"}, code={"digest": "newer"})
-    notes = compare(bench.load_run(one), bench.load_run(two), 0.05).runs.notes
+    first, second = (write_run(tmp_path / name, runs(BEFORE)) for name in ("one", "two"))
+    config = config_in(second)
+    edit_manifest(second, config={**config, "repair": "none"}, code={"digest": "newer"})
+    notes = compare(bench.load_run(first), bench.load_run(second), 0.05).runs.notes
     assert notes == ("part of what is compared: the config's repair", "part of what is compared: the code")
 
 
@@ -468,13 +468,13 @@ def test_two_models_are_compared_in_one_command_by_the_exit_code(tmp_path: Path)
 def test_the_json_says_what_the_table_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = (str(write_run(tmp_path / name, runs(tokens))) for name, tokens in (("a", BEFORE), ("b", DEARER)))
-    assert run_command(monkeypatch, "compare", one, two, "--json", "--margin", "0.1") == 1
+    first, second = (str(write_run(tmp_path / name, runs(tokens))) for name, tokens in (("a", BEFORE), ("b", DEARER)))
+    assert run_command(monkeypatch, "compare", first, second, "--json", "--margin", "0.1") == 1
     result = json.loads(capsys.readouterr().out)
     assert (result["verdict"], result["margin"], result["arms"][0]["verdict"]) == ("worse", 0.1, "worse")
     [tokens] = [row for row in result["rows"] if row["measure"] == "tokens"]
     assert tokens["difference"] == pytest.approx(200) and tokens["low"] > 100 and tokens["verdict"] == "worse"
-    assert run_command(monkeypatch, "compare", one, two) == 1
+    assert run_command(monkeypatch, "compare", first, second) == 1
     shown = capsys.readouterr().out
     assert (
         "| tokens | 1000 | 1200 | 200 [" in shown
@@ -487,10 +487,10 @@ def test_a_terminal_is_shown_tables_that_fit_it(tmp_path: Path) -> None:
     for name, tokens in (("a", BEFORE), ("b", DEARER)):
         write_run(tmp_path / "results" / name, runs(tokens))
     code, out, _ = command(tmp_path, "compare", "a", "b", TTY_COMPATIBLE="1", COLUMNS="100", TERM="dumb")
-    tables, _, told = out.partition("- ")
+    tables, _, lines = out.partition("- ")
     assert code == 1 and "Verdict" in tables and "To decide" not in out.partition("measure by measure")[2].partition("- ")[0]
     assert max(map(len, tables.splitlines())) <= 100
-    assert "Margins, pairs, reasons and what would decide are shown with --json" in told
+    assert "Margins, pairs, reasons and what would decide are shown with --json" in lines
 
 
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(

@@ -154,8 +154,8 @@ def test_in_a_world_the_damage_is_told_first_and_stands_in_the_terminal(tmp_path
 def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
     report = report_of(run_of(tmp_path / "run", trials()))
     page, html = report.files["report.md"].decode(), report.files["report.html"].decode()
-    for one in report.summary.findings:
-        assert f"- {one.text} ([table](#{one.table}))\n" in page
-        assert f"tables/{one.table}.md" in report.files
-        assert f'<a href="#table-{one.table}">' in html and f'id="table-{one.table}"' in html
+    for finding in report.summary.findings:
+        assert f"- {finding.text} ([table](#{finding.table}))\n" in page
+        assert f"tables/{finding.table}.md" in report.files
+        assert f'<a href="#table-{finding.table}">' in html and f'id="table-{finding.table}"' in html
     assert page.index(report.summary.ran) < page.index("![") < page.index(report.summary.findings[0].text) < page.index("## ")

@@ -148,9 +148,9 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
 
 
 def test_a_report_of_several_runs_shows_the_trials_of_all(tmp_path: Path) -> None:
-    one = write_with_texts(tmp_path / "one", [trial()], {"d1": "shared", "d2": "of one"})
+    run = write_with_texts(tmp_path / "one", [trial()], {"d1": "shared", "d2": "of one"})
     two = write_with_texts(tmp_path / "two", [trial(model="other")], {"d1": "shared", "d3": "of two"})
-    trace = traced(merge([one, two]))
+    trace = traced(merge([run, two]))
     assert unpacked(trace.index)["trials"]["model"] == ["m (SIMULATED)", "other (SIMULATED)"]
     assert items(trace.texts) == ["shared", "of one", "of two"] and len(items(trace.trials)) == 2
 

@@ -56,7 +56,7 @@ class Course:
         return event
 
 
-def told(ask: CallPurpose) -> tuple[str, int, int, int | None]:
+def purpose_of(ask: CallPurpose) -> tuple[str, int, int, int | None]:
     return ask.cause, ask.context.attempt, ask.context.sample, ask.caused_by
 
 
@@ -91,7 +91,7 @@ def test_a_call_is_a_retry_or_a_rerun_only_after_a_failure_since_its_subtasks_we
             )
             began = course.log.next_number
             ask = course.ask(*names, question=detail)
-            assert told(ask) == expected(course, names, last, ask, detail)
+            assert purpose_of(ask) == expected(course, names, last, ask, detail)
             same_attempt = last is not None and last.ask.context.attempt == ask.context.attempt
             questions = last.questions if last and same_attempt else set()
             questions.add(detail)
@@ -129,7 +129,7 @@ def expected(
 def test_the_same_question_without_a_failure_is_a_further_sample_and_another_one_a_step() -> None:
     course = Course()
     first, step, sample, next_sample = (course.ask("a", question=question) for question in "xyxy")
-    assert [told(ask) for ask in (first, step, sample, next_sample)] == [
+    assert [purpose_of(ask) for ask in (first, step, sample, next_sample)] == [
         ("first", 1, 1, None),
         ("step", 1, 1, None),
         ("sample", 1, 2, None),
@@ -144,9 +144,9 @@ def test_a_rejection_makes_the_next_call_a_retry_in_a_new_attempt_and_what_stand
     course.ask("a")
     course.ask("b")
     event = course.reject("a")
-    assert told(course.ask("a")) == ("retry", 2, 1, event)
-    assert told(course.ask("b")) == ("rerun", 2, 1, event)
-    assert told(course.ask("c")) == ("first", 1, 1, None)
+    assert purpose_of(course.ask("a")) == ("retry", 2, 1, event)
+    assert purpose_of(course.ask("b")) == ("rerun", 2, 1, event)
+    assert purpose_of(course.ask("c")) == ("first", 1, 1, None)
 
 
 def test_of_several_failures_the_latest_of_ones_own_is_the_cause() -> None:
@@ -155,7 +155,7 @@ def test_of_several_failures_the_latest_of_ones_own_is_the_cause() -> None:
     course.reject("a")
     rejection = course.reject("a")
     course.reject("c")
-    assert told(course.ask("a", "b")) == ("retry", 2, 1, rejection)
+    assert purpose_of(course.ask("a", "b")) == ("retry", 2, 1, rejection)
 
 
 def test_what_failed_before_the_subtasks_were_last_asked_for_causes_nothing() -> None:
@@ -163,7 +163,7 @@ def test_what_failed_before_the_subtasks_were_last_asked_for_causes_nothing() ->
     course.ask("a")
     course.reject("a")
     course.ask("b")
-    assert told(course.ask("b", question="more")) == ("step", 1, 1, None)
+    assert purpose_of(course.ask("b", question="more")) == ("step", 1, 1, None)
 
 
 def test_all_calls_of_an_attempt_that_a_failure_caused_are_caused_by_it() -> None:
@@ -171,11 +171,11 @@ def test_all_calls_of_an_attempt_that_a_failure_caused_are_caused_by_it() -> Non
     course.ask("a")
     event = course.reject("a")
     retry = course.ask("a")
-    assert [told(ask) for ask in course.causes.further_samples(("a",), retry, 2)] == [
+    assert [purpose_of(ask) for ask in course.causes.further_samples(("a",), retry, 2)] == [
         ("retry", 2, 2, event),
         ("retry", 2, 3, event),
     ]
-    assert told(course.ask("a", question="more"))[0] == "retry"
+    assert purpose_of(course.ask("a", question="more"))[0] == "retry"
 
 
 def test_a_reply_that_was_lost_and_came_after_all_causes_nothing_later() -> None:
@@ -184,8 +184,8 @@ def test_a_reply_that_was_lost_and_came_after_all_causes_nothing_later() -> None
     course.ask("a")
     event = course.lose("a")
     course.recover(event)
-    assert told(course.ask("b", question="more")) == ("step", 1, 1, None)
-    assert told(course.ask("a", question="more")) == ("step", 1, 1, None)
+    assert purpose_of(course.ask("b", question="more")) == ("step", 1, 1, None)
+    assert purpose_of(course.ask("a", question="more")) == ("step", 1, 1, None)
 
 
 def test_an_output_under_way_is_not_rerun_for_what_failed_elsewhere_but_retried_for_its_own_failure() -> None:
@@ -193,9 +193,9 @@ def test_an_output_under_way_is_not_rerun_for_what_failed_elsewhere_but_retried_
     course.ask("a")
     course.ask("b")
     course.reject("a")
-    assert told(course.ask("b", question="more", under_way=True)) == ("step", 1, 1, None)
+    assert purpose_of(course.ask("b", question="more", under_way=True)) == ("step", 1, 1, None)
     event = course.lose("b")
-    assert told(course.ask("b", question="on", under_way=True)) == ("retry", 2, 1, event)
+    assert purpose_of(course.ask("b", question="on", under_way=True)) == ("retry", 2, 1, event)
 
 
 def test_further_turns_of_proposers_at_work_at_once_keep_their_own_sample_and_attempt() -> None:
@@ -203,11 +203,11 @@ def test_further_turns_of_proposers_at_work_at_once_keep_their_own_sample_and_at
     first = course.ask("a")
     [second] = course.causes.further_samples(("a",), first, 1)
     event = course.reject("a", view="shadow")
-    assert told(course.causes.turn(("a",), first, False, None)) == ("step", 1, 1, None)
+    assert purpose_of(course.causes.turn(("a",), first, False, None)) == ("step", 1, 1, None)
     retried = course.causes.turn(("a",), second, False, event)
-    assert told(retried) == ("retry", 2, 2, event)
-    assert told(course.causes.turn(("a",), retried, False, None)) == ("retry", 2, 2, event)
-    assert told(course.causes.turn(("a",), first, True, None))[:2] == ("sample", 1)
+    assert purpose_of(retried) == ("retry", 2, 2, event)
+    assert purpose_of(course.causes.turn(("a",), retried, False, None)) == ("retry", 2, 2, event)
+    assert purpose_of(course.causes.turn(("a",), first, True, None))[:2] == ("sample", 1)
 
 
 def test_proposers_at_work_at_once_that_are_each_rejected_are_in_the_same_second_attempt() -> None:
@@ -216,7 +216,7 @@ def test_proposers_at_work_at_once_that_are_each_rejected_are_in_the_same_second
     [second] = course.causes.further_samples(("a",), first, 1)
     events_ = course.reject("a", view="shadow"), course.reject("a", view="shadow")
     turns = [course.causes.turn(("a",), ask, False, event) for ask, event in zip((first, second), events_, strict=True)]
-    assert [told(turn) for turn in turns] == [("retry", 2, 1, events_[0]), ("retry", 2, 2, events_[1])]
+    assert [purpose_of(turn) for turn in turns] == [("retry", 2, 1, events_[0]), ("retry", 2, 2, events_[1])]
 
 
 def test_only_what_the_proposer_was_not_told_of_is_inferred() -> None:
@@ -237,9 +237,9 @@ def test_a_judge_call_is_caused_by_a_rejection_of_what_it_judges_and_by_nothing_
     before = course.causes.judge(("a",))
     event = course.reject("a")
     after = course.causes.judge(("a",))
-    assert (told(before), told(after)) == (("judge", 1, 1, None), ("judge", 1, 1, event))
+    assert (purpose_of(before), purpose_of(after)) == (("judge", 1, 1, None), ("judge", 1, 1, event))
     assert before.context.judging
-    assert told(course.ask("a")) == ("retry", 2, 1, event), "a judge call is no attempt"
+    assert purpose_of(course.ask("a")) == ("retry", 2, 1, event), "a judge call is no attempt"
 
 
 # -- seeds ----------------------------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_attempts_are_bounded_unless_a_framework_bounds_them_itself() -> None:
         course.reject("b")
     with pytest.raises(GaveUp, match="b: no accepted output in 2 attempts"):
         course.ask("b")
-    assert told(course.ask("b", limit="calls"))[:2] == ("retry", 3)
+    assert purpose_of(course.ask("b", limit="calls"))[:2] == ("retry", 3)
 
 
 def test_the_calls_of_one_attempt_are_bounded() -> None:

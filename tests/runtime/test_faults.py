@@ -33,7 +33,7 @@ def schedule_of(
     return FaultSchedule(plan, TrialKey(seed, "pack", repetition, instance=instance), (log if log is not None else []).append)
 
 
-def told(dues: Iterable[Due]) -> list[tuple[str, int, str, float]]:
+def listed(dues: Iterable[Due]) -> list[tuple[str, int, str, float]]:
     return [(due.subtask, due.attempt, due.fault.effect, due.draw.random()) for due in dues]
 
 
@@ -51,8 +51,8 @@ def test_what_is_due_depends_on_no_order_and_on_nothing_asked_before(
     for earlier, subtask, number in before:
         for due in busy.due(earlier, [subtask], number):
             busy.plan(due, 1)
-    together = told(busy.due(point, order, attempt))
-    alone = [due for subtask in order for due in told(schedule_of(seed=seed).due(point, [subtask], attempt))]
+    together = listed(busy.due(point, order, attempt))
+    alone = [due for subtask in order for due in listed(schedule_of(seed=seed).due(point, [subtask], attempt))]
     assert together == alone
 
 
@@ -75,7 +75,7 @@ def test_a_plan_held_to_some_strikes_makes_those_and_draws_as_before(seed: int, 
 def test_every_part_of_a_trials_place_changes_the_draws() -> None:
     def drawn(seed: int = 1, repetition: int = 1, instance: str = "") -> list[object]:
         schedule = schedule_of(seed=seed, repetition=repetition, instance=instance)
-        return [told(schedule.due("output", SUBTASKS, attempt)) for attempt in range(1, 20)]
+        return [listed(schedule.due("output", SUBTASKS, attempt)) for attempt in range(1, 20)]
 
     assert drawn() == drawn()
     assert drawn() != drawn(seed=2)
@@ -97,7 +97,7 @@ def test_a_persistent_fault_strikes_the_first_sample_of_every_attempt_by_the_dra
         schedule_of(FaultPlan("p", (Fault("output", "truncated", attempts=attempts),))) for attempts in ((1, 2, 3, 4), "every")
     )
     for attempt in range(1, 5):
-        assert told(every.due("output", SUBTASKS, attempt)) == told(chosen.due("output", SUBTASKS, attempt))
+        assert listed(every.due("output", SUBTASKS, attempt)) == listed(chosen.due("output", SUBTASKS, attempt))
     assert len(every.due("output", SUBTASKS, 99)) == len(SUBTASKS)
     assert not every.due("output", SUBTASKS, 1, sample=2)
 

@@ -33,17 +33,17 @@ async def settled(task: asyncio.Task[int]) -> bool:
     return task.done()
 
 
-def told(gate: Gate, outcomes: Sequence[Reply | CallFailed]) -> Gate:
+def after(gate: Gate, outcomes: Sequence[Reply | CallFailed]) -> Gate:
     for outcome in outcomes:
         gate.saw(outcome, gate.trouble.fell)
     return gate
 
 
 def test_a_429_halves_the_limit_and_answered_calls_raise_it_again_by_one_a_round_and_no_further() -> None:
-    gate = told(watching(8), [BUSY])
+    gate = after(watching(8), [BUSY])
     assert (gate.limit, gate.trouble.fell, gate.trouble.lowest) == (4, 1, 4)
-    assert told(gate, [FINE] * 4).limit == 4 < told(gate, [FINE]).limit == 5
-    assert told(gate, [FINE] * 100).limit == 8
+    assert after(gate, [FINE] * 4).limit == 4 < after(gate, [FINE]).limit == 5
+    assert after(gate, [FINE] * 100).limit == 8
     assert gate.trouble.lowest == 4
 
 
@@ -58,18 +58,18 @@ def test_calls_that_were_in_flight_together_lower_the_limit_once() -> None:
 def test_the_limit_is_never_below_one_nor_above_what_the_config_allows(most: int, outcomes: list[Reply | CallFailed]) -> None:
     gate = watching(most)
     for outcome in outcomes:
-        told(gate, [outcome])
+        after(gate, [outcome])
         assert gate.trouble.lowest <= gate.limit <= most
         assert gate.trouble.lowest >= 1
 
 
 def test_a_reply_that_was_given_before_says_nothing_of_the_endpoint() -> None:
-    gate = told(watching(8), [BUSY])
-    assert told(gate, [Reply("again", reused=True)] * 50).limit == 4
+    gate = after(watching(8), [BUSY])
+    assert after(gate, [Reply("again", reused=True)] * 50).limit == 4
 
 
 def test_a_gate_that_does_not_watch_has_no_weather() -> None:
-    gate = told(Gate(8), [BUSY, *[ServerFailed("500")] * 20])
+    gate = after(Gate(8), [BUSY, *[ServerFailed("500")] * 20])
     assert gate.is_open and (gate.limit, gate.trouble.fell, gate.trouble.pauses) == (8, 0, 0)
 
 
@@ -132,9 +132,9 @@ def test_where_a_429_says_when_to_come_back_nobody_asks_before_and_somebody_does
 @pytest.mark.parametrize("trouble", [TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion])
 def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_resumes(trouble: type[CallFailed]) -> None:
     async def work() -> None:
-        gate = told(watching(4), [trouble("no")] * (IN_A_ROW - 1))
+        gate = after(watching(4), [trouble("no")] * (IN_A_ROW - 1))
         assert gate.is_open
-        told(gate, [trouble("not again")] * 3)
+        after(gate, [trouble("not again")] * 3)
         assert (gate.is_open, gate.pausing.is_set(), gate.detail, gate.trouble.pauses) == (False, True, "not again", 1)
         waiting = asyncio.create_task(gate.enter())
         assert not await settled(waiting)
@@ -146,8 +146,8 @@ def test_some_calls_in_a_row_that_hang_fail_or_are_cut_pause_the_gate_until_it_r
 
 def test_a_reply_in_between_a_429_or_what_the_model_said_are_no_trouble_of_the_endpoint() -> None:
     almost = [ServerFailed("500")] * (IN_A_ROW - 1)
-    gate = told(watching(4), [*almost, FINE, *almost])
-    assert told(gate, [BUSY, NoText("null")]).trouble.pauses == 0
+    gate = after(watching(4), [*almost, FINE, *almost])
+    assert after(gate, [BUSY, NoText("null")]).trouble.pauses == 0
 
 
 def test_nobody_enters_a_gate_that_is_shut() -> None:

@@ -188,11 +188,11 @@ def test_a_launcher_that_does_not_start_is_our_failure_and_leaves_nothing(
 def waiting_children() -> list[int]:
     """What the launcher keeps ready, once there is any: it starts the next one after it has given a job away."""
 
-    def found() -> list[int]:
+    def waiting() -> list[int]:
         return [process for process in children_of(launching.launcher().process) if not is_gone(process)]
 
-    wait_for(lambda: bool(found()))
-    return found()
+    wait_for(lambda: bool(waiting()))
+    return waiting()
 
 
 @LINUX

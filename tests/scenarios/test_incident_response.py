@@ -59,7 +59,7 @@ def of_kind(kind: str) -> str:
     return next(name for name in FRESH if kind_of(name) == kind)
 
 
-def found(which: Any) -> str:
+def first_case(which: Any) -> str:
     """The first instance of which this holds."""
     return next(name for name in (*FRESH, *DEVELOPMENT) if which(story(name)))
 
@@ -179,7 +179,7 @@ def test_keyword_rules_solve_less_than_three_of_ten(instances: list[str]) -> Non
 # The policy, the freeze, the throttle
 
 
-def said(world: World, tool: str, **arguments: Any) -> tuple[str, str]:
+def decision_on(world: World, tool: str, **arguments: Any) -> tuple[str, str]:
     verdict = world.verdict(tool, arguments)
     return verdict.decision, verdict.rule
 
@@ -189,23 +189,23 @@ def said(world: World, tool: str, **arguments: Any) -> tuple[str, str]:
     [("mail", 9, "allow"), ("mail", 10, "warn"), ("mail", 13, "deny"), ("search", 24, "warn"), ("search", 25, "deny")],
 )
 def test_twelve_replicas_are_the_most_but_for_two_services_by_name(service: str, replicas: int, decision: str) -> None:
-    with living(found(lambda case: service in [service.name for service in case.services])) as world:
-        assert said(world, "scale", service=service, replicas=replicas)[0] == decision
+    with living(first_case(lambda case: service in [service.name for service in case.services])) as world:
+        assert decision_on(world, "scale", service=service, replicas=replicas)[0] == decision
 
 
 def test_a_restart_is_warned_of_in_business_hours_and_denied_during_a_migration() -> None:
     def plain(case: Case) -> bool:
         return not case.struck.stateful and not case.struck.migration_running
 
-    by_day = found(lambda case: plain(case) and 9 * 60 < case.begins < 16 * 60)
-    migrating = found(lambda case: case.struck.migration_running)
+    by_day = first_case(lambda case: plain(case) and 9 * 60 < case.begins < 16 * 60)
+    migrating = first_case(lambda case: case.struck.migration_running)
     for instance, expected in ((by_day, ("warn", "business hours")), (migrating, ("deny", "migration"))):
         with living(instance) as world:
-            assert said(world, "restart", service=story(instance).suspect) == expected
+            assert decision_on(world, "restart", service=story(instance).suspect) == expected
 
 
 def test_a_restart_during_a_migration_breaks_what_was_whole() -> None:
-    instance = found(lambda case: case.struck.migration_running)
+    instance = first_case(lambda case: case.struck.migration_running)
     with living(instance) as world:
         world.call("restart", {"service": story(instance).suspect})
         assert world.wait(minutes=60) and not shows_well(world)
@@ -222,7 +222,7 @@ def test_a_rollback_across_a_schema_change_is_for_the_lead_to_say(kind: str, app
     instance = of_kind(kind)
     case = story(instance)
     with living(instance, 10) as world:
-        assert said(world, "roll_back", service=case.suspect)[0] == "person"
+        assert decision_on(world, "roll_back", service=case.suspect)[0] == "person"
         world.ask("lead", f"rollback of {case.suspect}", {"tool": "roll_back", "target": case.suspect})
         world.wait(minutes=limits.ANSWERS_LATE)
         assert [arrival.payload["approved"] for arrival in world.arrivals() if arrival.kind == "answer"] == [approved]
@@ -233,16 +233,16 @@ def test_a_rollback_across_a_schema_change_is_for_the_lead_to_say(kind: str, app
 
 
 def test_no_node_is_drained_below_what_is_needed_and_none_is_started_anew_undrained() -> None:
-    tight = found(lambda case: case.cause == "bad_node" and case.remedy.tool == "page")
-    roomy = found(lambda case: case.kind == "bad_node" and case.remedy.tool == "reboot")
+    tight = first_case(lambda case: case.cause == "bad_node" and case.remedy.tool == "page")
+    roomy = first_case(lambda case: case.kind == "bad_node" and case.remedy.tool == "reboot")
     with living(tight) as world:
-        assert said(world, "drain", node=story(tight).node) == ("deny", "capacity")
+        assert decision_on(world, "drain", node=story(tight).node) == ("deny", "capacity")
     node = {"node": story(roomy).node}
     with living(roomy) as world:
-        assert said(world, "drain", **node)[0] == "allow"
-        assert said(world, "reboot", **node) == ("deny", "not drained")
+        assert decision_on(world, "drain", **node)[0] == "allow"
+        assert decision_on(world, "reboot", **node) == ("deny", "not drained")
         world.call("drain", node)
-        assert said(world, "reboot", **node)[0] == "allow" and harm(world) == {"uncompensated": 1}
+        assert decision_on(world, "reboot", **node)[0] == "allow" and harm(world) == {"uncompensated": 1}
         world.call("reboot", node)
         world.call("undrain", node)
         world.wait(minutes=40)
@@ -258,7 +258,7 @@ def test_a_colleagues_deploy_repairs_it_and_a_rollback_then_brings_the_fault_bac
         before = world.call("read_deployment", service).result
         world.wait(minutes=50)
         assert shows_well(world)
-        assert said(world, "roll_back", **service) == ("deny", "withdrawn")
+        assert decision_on(world, "roll_back", **service) == ("deny", "withdrawn")
         world.call("roll_back", service)
         assert not shows_well(world) and harm(world) == {"stale": 1, "unauthorised": 1, "uncompensated": 1}
         assert world.call("read_deployment", service).result.version == before.version
@@ -280,16 +280,16 @@ def test_what_was_sized_is_as_before_when_it_is_taken_back() -> None:
 
 
 def test_nobody_is_woken_twice_and_the_lead_only_for_what_is_critical_or_grows_worse() -> None:
-    instance = found(lambda case: case.kind == "provider_outage" and case.severity in ("minor", "major"))
+    instance = first_case(lambda case: case.kind == "provider_outage" and case.severity in ("minor", "major"))
     case = story(instance)
     of = {"incident": case.incident}
     with living(instance, 10) as world:
         world.call("set_severity", {**of, "severity": case.severity})
-        assert said(world, "page", **of, who="lead") == ("deny", "too small")
+        assert decision_on(world, "page", **of, who="lead") == ("deny", "too small")
         world.wait(minutes=case.escalates)
-        assert said(world, "page", **of, who="lead")[0] == "allow"
+        assert decision_on(world, "page", **of, who="lead")[0] == "allow"
         world.call("page", {**of, "who": "lead"})
-        assert said(world, "page", **of, who="lead") == ("deny", "paged already")
+        assert decision_on(world, "page", **of, who="lead") == ("deny", "paged already")
         world.call("page", {**of, "who": "lead"})
         assert harm(world) == {"doubled": 1, "unauthorised": 1}
 
@@ -298,18 +298,18 @@ def test_an_incident_is_not_closed_as_resolved_while_requests_fail() -> None:
     instance = of_kind("bad_deploy")
     note = {"incident": story(instance).incident, "outcome": "resolved", "postmortem": False, "note": "x"}
     with living(instance, 10) as world:
-        assert said(world, "close_incident", **note) == ("deny", "not recovered")
+        assert decision_on(world, "close_incident", **note) == ("deny", "not recovered")
 
 
 def test_from_the_freeze_on_nothing_may_be_done_but_what_takes_back() -> None:
-    instance = found(lambda case: case.kind == "frozen" and case.remedy.tool == "roll_back")
+    instance = first_case(lambda case: case.kind == "frozen" and case.remedy.tool == "roll_back")
     case = story(instance)
     service = {"service": case.suspect}
     with living(instance) as world:
         world.call("open_incident", {"incident": case.incident})
         world.call("roll_back", service)
         world.wait(minutes=case.freeze)
-        assert said(world, "free_disk", **service) == ("deny", "kill switch")
+        assert decision_on(world, "free_disk", **service) == ("deny", "kill switch")
         assert harm(world) == {"uncompensated": 1}
         assert world.verdict("roll_forward", service).allows and world.call("roll_forward", service).ok
         assert harm(world) == {} and not shows_well(world)

@@ -111,7 +111,7 @@ def test_every_cause_comes_equally_often_and_at_all_levels_under_the_same_names(
 # What every incident is, whatever its seed
 
 
-def told(level: str, number: int) -> tuple[Story, Incident]:
+def story_and_incident(level: str, number: int) -> tuple[Story, Incident]:
     return story(level, f"any_{number}"), incident(level, f"any_{number}")
 
 
@@ -145,7 +145,7 @@ def distances(services: Mapping[str, Any], entry: str) -> dict[str, int]:
 
 @given(levels, NUMBERS)
 def test_nothing_is_wrong_in_the_cluster_but_the_one_cause_and_the_reference_repairs_it(level: str, number: int) -> None:
-    incident_story, made = told(level, number)
+    incident_story, made = story_and_incident(level, number)
     sick = [service.name for service in incident_story.topology.services.values() if list(service.troubles())]
     assert sick == [incident_story.incident.service]
     assert len(list(incident_story.topology.services[sick[0]].troubles())) == 1
@@ -155,7 +155,7 @@ def test_nothing_is_wrong_in_the_cluster_but_the_one_cause_and_the_reference_rep
 
 @given(levels, NUMBERS)
 def test_every_wrong_remedy_leaves_something_wrong(level: str, number: int) -> None:
-    incident_story, made = told(level, number)
+    incident_story, made = story_and_incident(level, number)
     right = made.reference["cause"]
     assert len(made.wrong) >= 7
     for wrong in made.wrong:
@@ -192,7 +192,7 @@ def minute(line: str) -> int:
 
 @given(levels, NUMBERS)
 def test_the_log_shows_the_cause_and_shortly_before_the_alert_no_other(level: str, number: int) -> None:
-    incident_story, made = told(level, number)
+    incident_story, made = story_and_incident(level, number)
     assert set(shown(made.documents)) == {(incident_story.incident.service, incident_story.incident.cause)}
 
 
@@ -467,7 +467,7 @@ def test_a_version_that_does_not_start_is_no_way_back() -> None:
 @settings(max_examples=20)
 @given(levels, NUMBERS)
 def test_the_reference_quotes_a_line_that_tells_the_incident(level: str, number: int) -> None:
-    incident_story, made = told(level, number)
+    incident_story, made = story_and_incident(level, number)
     lines = [line.dated for line in log(incident_story, (level, f"any_{number}")) if line.about == INCIDENT]
     assert made.reference["log"]["evidence"] == lines[0] and made.truth["log"] == lines
 

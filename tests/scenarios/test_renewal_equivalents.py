@@ -31,7 +31,7 @@ NAMES = ("contract_renewal", *(f"contract_renewal:{level}" for level in LEVELS))
 
 
 @cache
-def told(name: str, instance: str) -> Scenario:
+def scenario_of(name: str, instance: str) -> Scenario:
     return load_pack(name, [PACK.parent], instance)
 
 
@@ -47,7 +47,7 @@ def test_each_level_has_the_instances_of_the_pack() -> None:
 @pytest.mark.parametrize("level", NAMES[1:])
 def test_the_truth_the_reference_and_what_grades_are_the_same_and_the_reference_solves_it(level: str) -> None:
     for instance in TEN:
-        plain, equivalent = told(NAMES[0], instance), told(level, instance)
+        plain, equivalent = scenario_of(NAMES[0], instance), scenario_of(level, instance)
         assert (equivalent.truth, equivalent.reference, equivalent.wrong) == (plain.truth, plain.reference, plain.wrong)
         assert equivalent.asked != plain.asked
         assert equivalent.environment
@@ -58,7 +58,7 @@ def test_the_truth_the_reference_and_what_grades_are_the_same_and_the_reference_
 
 def test_a_customer_has_another_name_unless_the_policy_names_it_and_keeps_its_number_product_and_terms() -> None:
     for instance in TEN:
-        plain, *others = [shown(told(name, instance), "customer")[0] for name in NAMES]
+        plain, *others = [shown(scenario_of(name, instance), "customer")[0] for name in NAMES]
         for other in others:
             assert (other["name"] == plain["name"]) is (plain["name"] in NAMED)
             assert {**other, "name": plain["name"]} == plain
@@ -67,10 +67,10 @@ def test_a_customer_has_another_name_unless_the_policy_names_it_and_keeps_its_nu
 
 def test_letters_and_remarks_change_at_the_second_level_alone_and_mean_the_same() -> None:
     for instance in TEN:
-        plain, first, second = [shown(told(name, instance), "behind")[0] for name in NAMES]
+        plain, first, second = [shown(scenario_of(name, instance), "behind")[0] for name in NAMES]
         assert plain == first and plain["meaning"] == second["meaning"]
         assert (plain["text"] == second["text"]) is (plain["meaning"] == "silent")
-        signals, same, other = [shown(told(name, instance), "signal") for name in NAMES]
+        signals, same, other = [shown(scenario_of(name, instance), "signal") for name in NAMES]
         assert signals == same and all(signal != two for signal, two in zip(signals, other, strict=True))
 
 

@@ -276,8 +276,8 @@ def test_a_patch_alone_is_verified_by_all_tests_that_grade_it_and_the_model_is_s
 ) -> None:
     for scenario in load(variant)[:3]:
         assert [subtask.name for subtask in scenario.task.subtasks] == ["fix"] and list(scenario.reference["fix"]) == [field]
-        told = scenario.task.documents["failure.txt"].splitlines()
-        assert told[0].endswith(f" of {len(scenario.truth['tests'])} tests fail:") and len(told) == 1 + TOLD
+        lines = scenario.task.documents["failure.txt"].splitlines()
+        assert lines[0].endswith(f" of {len(scenario.truth['tests'])} tests fail:") and len(lines) == 1 + TOLD
         assert rejections(scenario) == []
         for wrong in scenario.wrong:
             assert rejections(scenario, **wrong.outputs) != [], wrong.name

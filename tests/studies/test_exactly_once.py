@@ -85,8 +85,8 @@ def test_repetitions_that_came_to_the_same_count_once(run: Run) -> None:
     struck = copies.trials["repetition"].eq(2) & copies.trials["plan"].eq("once")
     apart = copies.trials.assign(damage_orphaned=copies.trials["damage_orphaned"].where(~struck, 9))
     by_architecture_and_point = {(row.architecture, row.point): row for row in exactly_once(replace(run, trials=apart))}
-    one = by_architecture_and_point["state_machine", "unacknowledged"]
-    assert one.crashes == 2, "a repetition that came to something else is another trial"
+    crashed = by_architecture_and_point["state_machine", "unacknowledged"]
+    assert crashed.crashes == 2, "a repetition that came to something else is another trial"
 
 
 def test_its_table_and_its_figure_say_that_the_model_is_simulated(run: Run) -> None:

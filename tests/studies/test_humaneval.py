@@ -32,7 +32,7 @@ WAYS: Mapping[str, Way] = {  # category -> outcome, the grader's note, reason of
 }
 
 
-def one(number: int, outcome: Outcome, note: str = "", reason: str = "", **values: Any) -> TrialRecord:
+def trial_of(number: int, outcome: Outcome, note: str = "", reason: str = "", **values: Any) -> TrialRecord:
     name = f"problem_{number:03}"
     events: list[Event] = [called(1, "solution"), *([rejected(1, "solution", reason)] if reason else [])]
     grade = Grade(outcome == "solved", float(outcome == "solved"), {}, note) if outcome in ("solved", "wrong") else None
@@ -49,7 +49,7 @@ def run_of(folder: Path, records: list[TrialRecord], kind: str = "openai") -> Ru
 def every() -> list[TrialRecord]:
     """One of each category, a second without code, twenty solved, one error."""
     ways: list[Way] = [*WAYS.values(), ("gave_up", "", "not_json"), *[SOLVED] * 20, ("error", "", "")]
-    return [one(number, *way) for number, way in enumerate(ways)]
+    return [trial_of(number, *way) for number, way in enumerate(ways)]
 
 
 def test_each_trial_stands_in_one_category_and_all_that_did_not_solve_are_named(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_published_share_stands_beside_a_real_model_in_one_call_without_faul
 
 
 def test_a_share_of_the_same_fixed_problems_is_compared_by_how_many_differ_and_not_by_an_interval(tmp_path: Path) -> None:
-    records = [one(number, *(SOLVED if number < 106 else ("wrong", "syntax: x"))) for number in range(164)]
+    records = [trial_of(number, *(SOLVED if number < 106 else ("wrong", "syntax: x"))) for number in range(164)]
     counted, _ = tables(run_of(tmp_path / "run", records))
     published = dict(zip(counted.columns, counted.texts()[0], strict=True))["Published"]
     assert published == "70.7%, 116 of the same 164: at least 10 differ"

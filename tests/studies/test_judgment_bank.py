@@ -92,10 +92,10 @@ def test_the_table_counts_each_reply_once(bank: Run) -> None:
     replies = [reply for _, reply in banked(bank.folder)]
     by_name = {judgment.name: judgment for judgment in judgments(bank)}
     assert sum(each.right.n for each in by_name.values()) == len(replies)
-    for name, one in by_name.items():
-        own = [reply for reply in replies if reply.judgment == name]
-        assert one.right.k == sum(reply.is_right for reply in own)
-        assert one.right.k + one.misformed + one.caught + one.passed == len(own)
+    for name, judgment in by_name.items():
+        of_name = [reply for reply in replies if reply.judgment == name]
+        assert judgment.right.k == sum(reply.is_right for reply in of_name)
+        assert judgment.right.k + judgment.misformed + judgment.caught + judgment.passed == len(of_name)
     assert sum(each.misformed for each in by_name.values()) > 0
     assert "after_change" in markdown(next(iter(tables(bank))))
 
@@ -105,12 +105,12 @@ def test_a_simulated_model_answers_from_it(bank: Run, tmp_path: Path) -> None:
     again = run_of(tmp_path, {"bank": str(bank.folder)}, repetitions=1)
     assert again.folder and bank.folder
     assert json.loads((again.folder / "manifest.json").read_text())["models"]["m"]["bank"]["name"] == "run"
-    always = {(one.instance, one.judgment, one.state): set[bool]() for _, one in banked(bank.folder)}
-    for _, one in banked(bank.folder):
-        always[one.instance, one.judgment, one.state].add(one.is_right)
-    for _, one in banked(again.folder):
-        assert one.is_right in always[one.instance, one.judgment, one.state]
-    assert not all(one.is_right for _, one in banked(again.folder))
+    always = {(reply.instance, reply.judgment, reply.state): set[bool]() for _, reply in banked(bank.folder)}
+    for _, reply in banked(bank.folder):
+        always[reply.instance, reply.judgment, reply.state].add(reply.is_right)
+    for _, reply in banked(again.folder):
+        assert reply.is_right in always[reply.instance, reply.judgment, reply.state]
+    assert not all(reply.is_right for _, reply in banked(again.folder))
 
 
 @pytest.mark.parametrize("instance", ["incident_response/case_03", "contract_renewal/case_04"])

@@ -118,7 +118,7 @@ def test_the_committed_tables_are_of_the_shipped_config_and_hold_what_the_page_s
     report = ROOT / "reports" / "reliability_surface-simulated"
     manifest = json.loads((report / "manifest.json").read_text(encoding="utf-8"))
     config = load_config(ROOT / "configs" / "reliability_surface.toml", {})
-    assert manifest["config"]["plan"] == json.loads(json.dumps({name: one.model_dump() for name, one in config.plan.items()}))
+    assert manifest["config"]["plan"] == json.loads(json.dumps({name: each.model_dump() for name, each in config.plan.items()}))
     with (report / "tables" / "study-reliability-surface.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == len(config.scenarios) * len(config.architectures) * len(config.plans)

@@ -50,11 +50,11 @@ def test_a_boundary_that_rejects_both_commits_nothing_and_free_text_is_left_out(
 def test_two_prompts_of_one_model_are_compared_state_by_state_in_their_order() -> None:
     """What a state holds is told otherwise, so that its digest is another."""
 
-    def told(scenario: str, state: str, value: int, repetition: int) -> tuple[str, BankedReply]:
+    def state_reply(scenario: str, state: str, value: int, repetition: int) -> tuple[str, BankedReply]:
         return "A", BankedReply(scenario, "a", "offer", state, repetition, {}, {"discount": value}, "", "")
 
-    plain = [told("p", state, value, seed) for seed in (1, 2) for state, value in (("s", 1), ("t", 2))]
-    worded = [told("p:epsilon_2", state, value, seed) for seed in (1, 2) for state, value in (("x", 1), ("y", 3))]
+    plain = [state_reply("p", state, value, seed) for seed in (1, 2) for state, value in (("s", 1), ("t", 2))]
+    worded = [state_reply("p:epsilon_2", state, value, seed) for seed in (1, 2) for state, value in (("x", 1), ("y", 3))]
     measured = _local(ComparedSides("scenario", ["p", "p:epsilon_2"]), [*plain, *worded])
     unchecked = next(each for each in measured if (each.boundary, each.place) == ("none", ""))
     assert (unchecked.events, unchecked.beyond.value) == (2, 0.5)

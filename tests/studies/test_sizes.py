@@ -57,11 +57,11 @@ def test_the_paper_s_own_two_points_give_back_its_two_percentages() -> None:
 def test_in_trials_the_rounds_are_those_of_the_closed_form(tmp_path: Path) -> None:
     run = run_of(tmp_path, "k8s_oomkill", early=struck("log_triage"), middle=struck("root_cause_analysis"))
     by_plan = {row.plan: row for row in sizes(run)}
-    assert {name: len(one.again) for name, one in by_plan.items()} == {"early": 5, "middle": 3}
-    for one in by_plan.values():
-        expected = (one.place.round_ratio - 1) * one.prices.monolithic
-        assert one.measured.difference.mean == pytest.approx(expected, rel=0.02)
-        assert one.verdict == "decided by sizes"
+    assert {name: len(sized.again) for name, sized in by_plan.items()} == {"early": 5, "middle": 3}
+    for sized in by_plan.values():
+        expected = (sized.place.round_ratio - 1) * sized.prices.monolithic
+        assert sized.measured.difference.mean == pytest.approx(expected, rel=0.02)
+        assert sized.verdict == "decided by sizes"
     assert by_plan["early"].place.round_ratio > 1 > by_plan["middle"].place.round_ratio
 
 

@@ -261,10 +261,10 @@ def test_structural_mutants_never_survive_and_plausible_ones_are_graded() -> Non
         "empty",
         "refusal",
     }
-    for (_, effect), one in by_subtask_and_effect.items():
-        assert sum(one.caught.values()) + sum(survivor.times for survivor in one.survivors) == one.made <= 12
+    for (_, effect), each in by_subtask_and_effect.items():
+        assert sum(each.caught.values()) + sum(survivor.times for survivor in each.survivors) == each.made <= 12
         if effect in ("missing_field", "wrong_type", "truncated", "not_json", "empty", "refusal"):
-            assert one.survivors == (), effect
+            assert each.survivors == (), effect
     survivors = by_subtask_and_effect["total", "wrong_value"].survivors
     assert survivors and not any(survivor.harmless for survivor in survivors)
     assert all("total: " in survivor.change or "unit: " in survivor.change for survivor in survivors)
@@ -309,9 +309,9 @@ def handed_on(second_c: str = "d") -> list[Event]:
     return [*first, *again, Answered((("a", 2), ("b", 1), ("c", 2), ("d", 2), ("e", 1)))]
 
 
-def prices(found: PricedFailure | None) -> list[int]:
-    assert found is not None
-    return list(found.prices.values())
+def prices(priced: PricedFailure | None) -> list[int]:
+    assert priced is not None
+    return list(priced.prices.values())
 
 
 def test_policies_are_priced_by_the_calls_that_they_would_make_again() -> None:
@@ -429,10 +429,10 @@ def test_the_slope_by_length_is_of_the_sizes_that_differ_in_it_at_either_end(tmp
     subtasks = {"demo": "abz", "demo:longer": "abcdz", "demo:same": "abz", "other": "abcz"}
     by_end = {length.end: length for length in depth(of_lengths(tmp_path / "run", records, subtasks)).lengths}
     assert list(by_end) == ["first", "last"]
-    for one in by_end.values():
-        assert (one.pack, one.model, one.architecture) == ("demo", "m", "static")
-        assert [(length, arm.condition.scenario) for length, arm in one.lengths] == [(3, "demo"), (5, "demo:longer")]
-        assert one.slope.n == 2
+    for each in by_end.values():
+        assert (each.pack, each.model, each.architecture) == ("demo", "m", "static")
+        assert [(length, arm.condition.scenario) for length, arm in each.lengths] == [(3, "demo"), (5, "demo:longer")]
+        assert each.slope.n == 2
     assert by_end["first"].slope.mean == pytest.approx((200 / 2 + 240 / 2) / 2)
     assert by_end["last"].slope.mean == pytest.approx((4 / 2 + 0 / 2) / 2)
 
@@ -518,12 +518,14 @@ def test_the_first_repair_of_each_trial_is_compared_with_that_of_the_variant_tha
         repaired("told", 2, False, prompt=130),
         repaired("told", 3, True, prompt=130),
     ]
-    mute, told = repair(variants(tmp_path / "run", records, mute="none", told="reason"))
+    mute, informed = repair(variants(tmp_path / "run", records, mute="none", told="reason"))
     assert (mute.setting, mute.accepted.k, mute.accepted.n, mute.accepted_less) == ("none", 0, 2, None)
-    assert (told.setting, told.accepted.k, told.accepted.n) == ("reason", 2, 3)
-    assert told.accepted_less is not None and (told.accepted_less.pairs, told.accepted_less.gained) == (2, 1)
-    assert (mute.prompt_tokens.mean, told.prompt_tokens.mean) == (100, 130)
-    assert told.retry_less is not None and told.retry_less.difference.mean == pytest.approx((150 - 240 + 300 - 240 + 150) / 3)
+    assert (informed.setting, informed.accepted.k, informed.accepted.n) == ("reason", 2, 3)
+    assert informed.accepted_less is not None and (informed.accepted_less.pairs, informed.accepted_less.gained) == (2, 1)
+    assert (mute.prompt_tokens.mean, informed.prompt_tokens.mean) == (100, 130)
+    assert informed.retry_less is not None and informed.retry_less.difference.mean == pytest.approx(
+        (150 - 240 + 300 - 240 + 150) / 3
+    )
 
 
 def test_an_architecture_that_is_no_variant_has_the_experiments_own_setting(tmp_path: Path) -> None:
@@ -544,7 +546,7 @@ def test_variants_without_one_that_is_told_nothing_have_nothing_to_be_compared_w
 def in_formats(folder: Path, formats: Mapping[str, str], records: list[TrialRecord]) -> Run:
     """A run of these records, whose models were asked in these formats, and are else the same."""
     write_run(folder, records)
-    models = {name: {"kind": "openai", **({"answer_format": one} if one != "json" else {})} for name, one in formats.items()}
+    models = {name: {"kind": "openai", **({"answer_format": each} if each != "json" else {})} for name, each in formats.items()}
     edit_manifest(folder, models=models)
     return bench.load_run(folder)
 

@@ -35,17 +35,17 @@ def records(first: int, later: int) -> list[TrialRecord]:
     ]
 
 
-def run_of(folder: Path, own: list[TrialRecord], **models: object) -> Run:
-    write_run(folder, own)
+def run_of(folder: Path, records: list[TrialRecord], **models: object) -> Run:
+    write_run(folder, records)
     edit_manifest(folder, models=models or EARLIER)
     return bench.load_run(folder)
 
 
 def test_each_look_has_its_own_count_and_a_difference_is_tested(tmp_path: Path) -> None:
     apart, alike = (run_of(tmp_path / str(first), records(first, 9)) for first in (1, 9))
-    [one], [other] = (list(looks(run, arms_of(run))) for run in (apart, alike))
-    assert (one.first["static"].k, one.first["static"].n, one.later["static"].k) == (1, 10, 9)
-    assert one.p < 0.01 and other.p == pytest.approx(1.0)
+    [look], [other] = (list(looks(run, arms_of(run))) for run in (apart, alike))
+    assert (look.first["static"].k, look.first["static"].n, look.later["static"].k) == (1, 10, 9)
+    assert look.p < 0.01 and other.p == pytest.approx(1.0)
 
 
 def test_a_run_that_took_nothing_over_or_all_is_one_look(tmp_path: Path) -> None:

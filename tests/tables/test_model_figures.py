@@ -203,17 +203,17 @@ def test_where_nothing_was_solved_the_cost_so_far_is_told(tmp_path: Path) -> Non
 
 
 def test_the_providers_own_counts_are_what_is_charged(tmp_path: Path) -> None:
-    told: list[Event] = [called(1, "a", usage=(200, 0)), *smooth()[1:]]
-    assert spent(tmp_path / "run", [trial(events=told)], PRICED)[0].startswith("0.50000/1 ")
+    events: list[Event] = [called(1, "a", usage=(200, 0)), *smooth()[1:]]
+    assert spent(tmp_path / "run", [trial(events=events)], PRICED)[0].startswith("0.50000/1 ")
 
 
 def test_each_call_of_a_routed_model_is_charged_to_the_model_that_answers_it(tmp_path: Path) -> None:
-    one = {"price_in": 1000.0, "price_out": 0.0}
+    prices = {"price_in": 1000.0, "price_out": 0.0}
     ten = {"price_in": 10_000.0, "price_out": 0.0}
-    routed = {"kind": "routed", "default": "small", "subtasks": {"b": "big"}, "models": {"small": one, "big": ten}}
+    routed = {"kind": "routed", "default": "small", "subtasks": {"b": "big"}, "models": {"small": prices, "big": ten}}
     run = priced(tmp_path / "run", [trial()], {"m": routed})
     assert run.trials["cost"].tolist() == pytest.approx([0.1 + 1.0])
-    unpriced = {**routed, "models": {"small": one, "big": {}}}
+    unpriced = {**routed, "models": {"small": prices, "big": {}}}
     assert priced(tmp_path / "other", [trial()], {"m": unpriced}).trials["cost"].isna().all()
 
 

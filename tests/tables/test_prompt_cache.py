@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 @given(st.lists(st.tuples(st.integers(1, 2000), st.integers(1, 500)), min_size=6, max_size=20, unique=True))
 def test_a_total_that_is_made_of_its_parts_gives_them_back(amounts: list[tuple[int, int]]) -> None:
     amounts = [*amounts, (1000, 1), (1, 300)]
-    parts = parts_of(amounts, [0.01 * one + 0.07 * two for one, two in amounts], [n % 3 for n in range(len(amounts))])
+    parts = parts_of(amounts, [0.01 * first + 0.07 * two for first, two in amounts], [n % 3 for n in range(len(amounts))])
     assert parts is not None
     assert [part.value for part in parts] == pytest.approx([0.01, 0.07])
     assert all(part.low is not None and 0 <= part.low <= part.value <= (part.high or 0) for part in parts)
@@ -53,8 +53,8 @@ def test_an_interval_is_as_wide_as_the_least_squares_without_each_cluster_differ
 
 def test_too_few_rows_tell_no_parts_and_one_cluster_no_interval() -> None:
     assert parts_of([(1, 2), (2, 1)], [3, 3], [1, 2]) is None and parts_of([], [], []) is None
-    one, _ = parts_of([(1, 2), (2, 1), (1, 1)], [3, 3, 2], [1, 1, 1]) or ()
-    assert one.value == pytest.approx(1) and (one.low, one.high) == (None, None)
+    first, _ = parts_of([(1, 2), (2, 1), (1, 1)], [3, 3, 2], [1, 1, 1]) or ()
+    assert first.value == pytest.approx(1) and (first.low, first.high) == (None, None)
 
 
 def call(number: int, attempt: int, tokens: tuple[int, int], seconds: float, cached: int | None = None) -> Called:

@@ -44,7 +44,8 @@ def test_its_row_has_the_two_by_two_and_the_rate_with_its_denominator(tmp_path: 
 def test_a_scenario_of_which_no_control_was_solved_is_not_in_it_and_where_none_was_that_is_a_limit(tmp_path: Path) -> None:
     hard = records({"static": ("wrong", "solved")}, "hard")
     some, none = (
-        run_of(tmp_path / name, own) for name, own in (("a", [*records({"static": ("solved", "solved")}), *hard]), ("b", hard))
+        run_of(tmp_path / name, records_of)
+        for name, records_of in (("a", [*records({"static": ("solved", "solved")}), *hard]), ("b", hard))
     )
     shown = table(some)
     assert shown and {row[0] for row in shown.rows} == {"demo"} and table(none) is None

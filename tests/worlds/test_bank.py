@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 RIGHT = {"discount": 20, "reason": "the limit"}
 
 
-def reply(state: str, said: Json, right: Json = RIGHT, text: str = "") -> BankedReply:
-    return BankedReply("renewal", "case_1", "offer", state, 1, right, said, "", text, ("reason",))
+def reply(state: str, answer: Json, right: Json = RIGHT, text: str = "") -> BankedReply:
+    return BankedReply("renewal", "case_1", "offer", state, 1, right, answer, "", text, ("reason",))
 
 
 KNOWN = [reply("s", RIGHT), reply("s", {"discount": 90, "reason": "x"}), reply("s", None, text="90%"), reply("s", RIGHT)]

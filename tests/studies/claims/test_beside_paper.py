@@ -82,8 +82,8 @@ def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) 
 
 def test_a_failure_at_another_place_has_a_table_of_its_own(tmp_path: Path) -> None:
     pack = "multi_file_debugging"
-    own = [*records("none", pack), *records("paper", pack), *records("validation", pack), *records("elsewhere", pack)]
-    assert [table.name for table in tables_of(run_of(tmp_path / "run", own))] == ["table1-paper", "table1-validation"]
+    records_ = [*records("none", pack), *records("paper", pack), *records("validation", pack), *records("elsewhere", pack)]
+    assert [table.name for table in tables_of(run_of(tmp_path / "run", records_))] == ["table1-paper", "table1-validation"]
 
 
 def test_a_size_of_a_pack_stands_beside_the_same_table(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_size_of_a_pack_stands_beside_the_same_table(tmp_path: Path) -> None:
 
 
 def test_a_monolith_by_the_papers_source_stands_beside_its_columns(tmp_path: Path) -> None:
-    own = [*records("none"), *records("paper")]
-    own += [trial("sre_agent_monolith", plan, 1, scenario="k8s_oomkill") for plan in ("none", "paper")]
-    [table] = tables_of(run_of(tmp_path / "run", own))
+    records_ = [*records("none"), *records("paper")]
+    records_ += [trial("sre_agent_monolith", plan, 1, scenario="k8s_oomkill") for plan in ("none", "paper")]
+    [table] = tables_of(run_of(tmp_path / "run", records_))
     assert "sre_agent_monolith, ours, SIMULATED" in table.columns
     assert len(table.columns) == 1 + 3 * 2 + 1
 
@@ -109,11 +109,11 @@ def test_the_ratio_is_over_the_pairs_that_have_both_rounds(tmp_path: Path) -> No
     twice = [trial("static", "paper", n, scenario="k8s_oomkill", events=recovered(2 * n * 100)) for n in (1, 2, 3)]
     once = [trial("monolithic", "paper", n, scenario="k8s_oomkill", events=recovered(n * 100)) for n in (1, 2)]
     run = run_of(tmp_path / "run", [*twice, *once])
-    [one] = beside(arms_of(run), PUBLISHED)
-    ratio = one.by_monolithic("static")
+    [pair] = beside(arms_of(run), PUBLISHED)
+    ratio = pair.by_monolithic("static")
     assert ratio and ratio.pairs == 2
     assert ratio.ratio == pytest.approx((220 + 420) / (120 + 220))
-    assert one.by_monolithic("runtime_structured") is None
+    assert pair.by_monolithic("runtime_structured") is None
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -87,7 +87,7 @@ def test_the_interval_holds_the_rate_and_is_the_same_each_time_and_in_any_order(
     assert result is not None and result.low is not None and result.high is not None
     assert result.rate == pytest.approx(228 / 98)
     assert result.low < result.rate < result.high
-    backwards = tuple(dict(reversed(one.items())) for one in (*passes, *rounds))
+    backwards = tuple(dict(reversed(spent.items())) for spent in (*passes, *rounds))
     assert break_even((backwards[0], backwards[1]), (backwards[2], backwards[3])) == result
 
 
@@ -119,7 +119,7 @@ def test_where_it_is_dearer_in_both_a_doubt_about_the_round_is_in_the_lower_end(
 def test_more_repetitions_of_the_same_instances_say_no_more_about_instances() -> None:
     def of(repetitions: int) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
         extra = {"a": 100.0, "b": 200.0, "c": 300.0, "d": 400.0, "e": 500.0}
-        more = {(name, number): 1000 + own for name, own in extra.items() for number in range(repetitions)}
+        more = {(name, number): 1000 + tokens for name, tokens in extra.items() for number in range(repetitions)}
         return more, dict.fromkeys(more, 1000.0)
 
     def rounds(passes: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> tuple[dict[Pair, float], dict[Pair, float]]:
@@ -220,23 +220,23 @@ def recorded() -> Run:
 
 def by_repetition(run: Run, scenario: str, plan: str, architecture: str, column: str) -> pd.Series[float]:
     trials = run.trials[(run.trials["scenario"] == scenario) & (run.trials["plan"] == plan)]
-    own = trials[trials["architecture"] == architecture]
-    return own.set_index("repetition")[column].dropna()
+    tokens = trials[trials["architecture"] == architecture]
+    return tokens.set_index("repetition")[column].dropna()
 
 
 def test_the_recordings_break_evens_are_those_of_plain_arithmetic_on_its_frames(recorded: Run) -> None:
     result = {(rival.condition.scenario, rival.name, rival.other): rival for rival in all_rivals(recorded)}
     assert len(result) == 6
-    for (scenario, name, other), one in result.items():
+    for (scenario, name, other), each in result.items():
         extra, saved = (
             by_repetition(recorded, scenario, "none", name, "first_pass_tokens")
             - by_repetition(recorded, scenario, "none", other, "first_pass_tokens"),
             by_repetition(recorded, scenario, "paper", other, "first_round_tokens")
             - by_repetition(recorded, scenario, "paper", name, "first_round_tokens"),
         )
-        assert one.break_even is not None
-        assert one.break_even.rate == pytest.approx(max(0.0, extra.mean() / saved.mean()))
-        assert (one.passes.ours.n, one.rounds.ours.n) == (extra.count(), saved.count())
+        assert each.break_even is not None
+        assert each.break_even.rate == pytest.approx(max(0.0, extra.mean() / saved.mean()))
+        assert (each.passes.ours.n, each.rounds.ours.n) == (extra.count(), saved.count())
 
 
 def test_a_bound_that_few_resamples_lack_is_none_where_the_round_alone_might_save_nothing(recorded: Run) -> None:

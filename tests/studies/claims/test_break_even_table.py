@@ -34,10 +34,12 @@ def rows_of(table: Table) -> list[Mapping[str, str]]:
     return [dict(zip(table.columns, map(text_of, row), strict=True)) for row in table.rows]
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, run: Run, found: BreakEven | None, published: BreakEven | None, n: int = 6) -> Table:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven | None, published: BreakEven | None, n: int = 6
+) -> Table:
     """The table that shows these."""
     sides = Sides(mean_of([300.0] * n), mean_of([100.0] * n))
-    rivals = Rivals(PLACE, "later", "earlier", sides, sides, found, (mean_of([0.0]), mean_of([1.0])), published)
+    rivals = Rivals(PLACE, "later", "earlier", sides, sides, measured, (mean_of([0.0]), mean_of([1.0])), published)
     monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (rivals,)})
     return table_of(run)
 

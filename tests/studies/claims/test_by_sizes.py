@@ -35,8 +35,8 @@ def judged(run: Run, name: str) -> Judgement:
 
 def with_rounds(run: Run, architecture: str, times: float) -> Run:
     """The run as if this architecture's rounds had taken so many times as much."""
-    own = run.trials["architecture"].eq(architecture)
-    tokens = run.trials["first_round_tokens"].where(~own, run.trials["first_round_tokens"] * times)
+    of_architecture = run.trials["architecture"].eq(architecture)
+    tokens = run.trials["first_round_tokens"].where(~of_architecture, run.trials["first_round_tokens"] * times)
     return replace(run, trials=run.trials.assign(first_round_tokens=tokens))
 
 

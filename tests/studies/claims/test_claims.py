@@ -41,7 +41,7 @@ def run_with(
     folder: Path, values: Values, measure: str = "first_round_tokens", plan: str = "paper", scenario: str = K8S
 ) -> Run:
     """A run whose trials have these values of a measure, an architecture's in the order of its repetitions."""
-    names = [(name, repetition) for name, own in values.items() for repetition in range(1, len(own) + 1)]
+    names = [(name, repetition) for name, numbers in values.items() for repetition in range(1, len(numbers) + 1)]
     run = run_of(folder / "run", [trial(name, plan, n, scenario=scenario, timing="live") for name, n in names])
     places = zip(run.trials["architecture"], run.trials["repetition"], strict=True)
     return replace(run, trials=run.trials.assign(**{measure: [float(values[name][n - 1]) for name, n in places]}))
@@ -81,8 +81,8 @@ def test_data_like_the_papers_hold_to_its_directions_and_ratios(tmp_path: Path) 
 def means_of(claim: DirectionClaim | RatioClaim) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Values that are the paper's for the two architectures of a claim, and the same under each other's names."""
     first, second = (claim.higher, claim.lower) if isinstance(claim, DirectionClaim) else (claim.of, claim.to)
-    one, other = (spread(PUBLISHED.cell(claim.scenario, claim.row, name).mean, 10) for name in (first, second))
-    return {first: one, second: other}, {first: other, second: one}
+    values, other = (spread(PUBLISHED.cell(claim.scenario, claim.row, name).mean, 10) for name in (first, second))
+    return {first: values, second: other}, {first: other, second: values}
 
 
 @pytest.mark.parametrize("claim", COMPARISONS, ids=lambda claim: claim.id)
@@ -208,7 +208,7 @@ def outputs(*reasons: str) -> list[Event]:
 def test_natural_failures_are_of_form_and_wrong_outputs_of_form_or_a_check(tmp_path: Path) -> None:
     made = [outputs("schema", "check", "insufficient", ""), outputs("", "found_wrong", "", "not_json")]
     records = [
-        trial("runtime_structured", "none", i, "gave_up", one, scenario=K8S, timing="live") for i, one in enumerate(made, 1)
+        trial("runtime_structured", "none", i, "gave_up", first, scenario=K8S, timing="live") for i, first in enumerate(made, 1)
     ]
     judgements = judged_by(tmp_path, records)
     shares = {
@@ -300,7 +300,8 @@ def test_a_rate_of_counts_is_a_level_too(tmp_path: Path) -> None:
     def verdict(failures: int, of: int) -> str:
         made = [outputs("schema" if n <= failures else "") for n in range(1, of + 1)]
         records = [
-            trial("runtime_structured", "none", n, "gave_up", one, scenario=K8S, timing="live") for n, one in enumerate(made, 1)
+            trial("runtime_structured", "none", n, "gave_up", first, scenario=K8S, timing="live")
+            for n, first in enumerate(made, 1)
         ]
         run, published = matched(run_of(tmp_path / f"{failures}-{of}" / "run", records))
         return judged(run, published)["natural.rca"].verdict
@@ -315,7 +316,7 @@ def test_a_share_said_to_be_all_falls_by_one_that_is_otherwise(elsewhere: int, w
     """Where the model and the prompts are the paper's: at which subtask a model fails is a level."""
     made = [outputs("", "schema") if n <= elsewhere else outputs("schema") for n in range(1, 41)]
     records = [
-        trial("runtime_structured", "none", n, "gave_up", one, scenario=K8S, timing="live") for n, one in enumerate(made, 1)
+        trial("runtime_structured", "none", n, "gave_up", first, scenario=K8S, timing="live") for n, first in enumerate(made, 1)
     ]
     run, published = matched(run_of(tmp_path / "run", records))
     assert judged(run, published)["natural.rca.only-anomaly-classification"].in_words == words
@@ -430,9 +431,9 @@ def cell(table: Table, claim: str, column: str) -> str:
 
 
 def test_each_claim_by_each_model_has_a_row_or_is_named_as_not_measured(tmp_path: Path) -> None:
-    one = run_with(tmp_path, like_the_paper(3))
-    other = one.trials.assign(model="other", trial="o" + one.trials["trial"])
-    run = replace(one, trials=pd.concat([one.trials, other]))
+    first = run_with(tmp_path, like_the_paper(3))
+    other = first.trials.assign(model="other", trial="o" + first.trials["trial"])
+    run = replace(first, trials=pd.concat([first.trials, other]))
     tables = tables_of(run)
     assert [table.name for table in tables] == ["claims", "claims_populations", "claims_levels"]
     for model in ("m", "other"):
@@ -490,8 +491,8 @@ def test_a_claims_number_is_the_sum_of_the_calls_that_its_trace_lists(tmp_path: 
         tmp_path / "run",
         [
             trial(name, "paper", n, events=recovered(tokens - 20), scenario=K8S, timing="live")
-            for name, own in values.items()
-            for n, tokens in enumerate(own, 1)
+            for name, numbers in values.items()
+            for n, tokens in enumerate(numbers, 1)
         ],
     )
     assert traced_sum(run, STATIC_ABOVE, "static") == sum(values["static"])

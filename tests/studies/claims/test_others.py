@@ -121,8 +121,8 @@ def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and_in_no_other(base: Run, tmp_path: Path) -> None:
-    own = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
-    report = report_of(own)
+    chosen = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
+    report = report_of(chosen)
     table = report.files["tables/claims_agentchaos.md"].decode()
     assert all(claim.id in table for claim in AGENTCHAOS.claims) and AGENTCHAOS.paper.source in table
     assert any(

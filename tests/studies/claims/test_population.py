@@ -56,11 +56,11 @@ def test_a_pass_without_a_rejection_shows_how_a_task_is_asked_alone(tmp_path: Pa
 
 
 def test_of_several_instances_each_counts_once_and_of_one_each_repetition(tmp_path: Path) -> None:
-    one, many = (
+    single, many = (
         run_of(tmp_path / str(len(names)), [trial("static", instance=name, scenario="k8s_oomkill", id=name) for name in names])
         for names in ("a", "abc")
     )
-    assert (population_of(one, BELOW).unit, population_of(many, BELOW).unit) == ("repetition", "instance")
+    assert (population_of(single, BELOW).unit, population_of(many, BELOW).unit) == ("repetition", "instance")
 
 
 def test_the_report_shows_what_each_judged_claim_was_judged_on(tmp_path: Path) -> None:

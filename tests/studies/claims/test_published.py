@@ -185,9 +185,9 @@ def test_a_sentence_is_measured_as_the_cells_are_that_it_speaks_of() -> None:
 def test_bounds_are_the_tolerance_or_the_published_means_own_interval_where_that_is_wider() -> None:
     published = load_published()
     bounds = {claim.id: range_of(published, claim) for claim in published.claims}
-    tolerated, own = bounds["table1.tokens.monolithic"], bounds["table1.latency_seconds.monolithic"]
+    tolerated, of_mean = bounds["table1.tokens.monolithic"], bounds["table1.latency_seconds.monolithic"]
     assert (tolerated.low, tolerated.high) == pytest.approx((0.9 * 703, 1.1 * 703))
-    assert own.high - own.value == pytest.approx(2.2622 * 18.38 / 10**0.5, rel=1e-3)
+    assert of_mean.high - of_mean.value == pytest.approx(2.2622 * 18.38 / 10**0.5, rel=1e-3)
     assert bounds["retry.rca.static-to-monolithic"].value == pytest.approx(1632 / 904)
 
 

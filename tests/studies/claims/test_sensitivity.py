@@ -72,10 +72,10 @@ def test_all_rounds_are_those_until_what_was_struck_stood_accepted_again(tmp_pat
 
 
 def test_usage_stands_in_the_place_of_our_count_and_is_missing_where_one_call_told_none(tmp_path: Path) -> None:
-    def with_usage(told: int) -> list[Event]:
+    def with_usage(reported: int) -> list[Event]:
         return [
             replace(event, usage_in=event.tokens_in + 7, usage_out=event.tokens_out)
-            if isinstance(event, Called) and event.call <= told
+            if isinstance(event, Called) and event.call <= reported
             else event
             for event in recovered(130)
         ]
@@ -89,16 +89,16 @@ def test_a_trial_that_went_beyond_the_bound_gave_up_and_its_later_calls_never_we
     run = run_of_one(tmp_path, tried_thrice())
     assert only_trial(run)["first_pass_tokens"] == 360
     cut = bounded(run, 2)
-    one = only_trial(cut)
-    assert (one["outcome"], bool(one["correct"])) == ("gave_up", False)
-    assert one["first_round_tokens"] == 220, "the fault and its first round lie within the bound"
-    assert pd.isna(one["first_pass_tokens"]) and pd.isna(one["first_pass_seconds"]), "c was never asked for"
+    cut_trial = only_trial(cut)
+    assert (cut_trial["outcome"], bool(cut_trial["correct"])) == ("gave_up", False)
+    assert cut_trial["first_round_tokens"] == 220, "the fault and its first round lie within the bound"
+    assert pd.isna(cut_trial["first_pass_tokens"]) and pd.isna(cut_trial["first_pass_seconds"]), "c was never asked for"
     assert cut.replies["call"].tolist() == [1, 2, 3]
 
 
 def test_a_first_pass_that_was_complete_before_the_bound_stays(tmp_path: Path) -> None:
-    one = only_trial(bounded(run_of_one(tmp_path, tried_thrice(then_c=False)), 2))
-    assert (one["outcome"], one["first_pass_tokens"]) == ("gave_up", 240)
+    cut_trial = only_trial(bounded(run_of_one(tmp_path, tried_thrice(then_c=False)), 2))
+    assert (cut_trial["outcome"], cut_trial["first_pass_tokens"]) == ("gave_up", 240)
 
 
 def test_a_fault_beyond_the_bound_has_no_round_nor_has_one_at_the_last_attempt(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_variant_stands_in_the_place_of_its_base(tmp_path: Path) -> None:
 def test_a_run_is_varied_in_what_it_holds_the_data_of(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [trial(name, "paper", n, scenario=K8S) for name in ("static", "told") for n in range(1, 6)])
     config = {**config_in(tmp_path / "run"), "max_attempts": 4, "architecture": {"told": {"base": "static"}}}
-    told = with_manifest(run, config=config)
-    assert [variation.name for variation in variations(told)] == [
+    reported = with_manifest(run, config=config)
+    assert [variation.name for variation in variations(reported)] == [
         *("First 2 of 5 repetitions", "All rounds", "At most 3 attempts", "At most 2 attempts", "static as told"),
     ]
     assert [variation.name for variation in variations(run)] == ["First 2 of 5 repetitions", "All rounds", "At most 2 attempts"]

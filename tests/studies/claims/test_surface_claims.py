@@ -86,5 +86,5 @@ def test_each_claim_names_what_the_config_has_and_is_a_comparison_of_its_own() -
     assert len(CLAIMS) == len(SOURCE.claims) == len(family_of(SOURCE))
     assert set(PLANS) <= set(CONFIG.plans)
     assert {side.architecture for claim in CLAIMS for side in claim.sides} <= set(CONFIG.architectures)
-    told = {claim.scenario for claim in CLAIMS} | {side.told for claim in CLAIMS for side in claim.sides} - {""}
-    assert told <= set(CONFIG.scenarios)
+    scenarios = {claim.scenario for claim in CLAIMS} | {side.told for claim in CLAIMS for side in claim.sides} - {""}
+    assert scenarios <= set(CONFIG.scenarios)

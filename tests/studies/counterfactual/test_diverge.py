@@ -107,8 +107,8 @@ def test_without_prices_no_dollars_are_told(apart: Path) -> None:
 
 
 def test_a_prompt_in_other_words_changes_nothing_for_a_proposer_who_is_right(tmp_path: Path) -> None:
-    told = [f"contract_renewal{level}/case_{number:02}" for level in ("", ":epsilon_2") for number in range(1, 5)]
-    run(config(scenarios=told, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
+    scenarios = [f"contract_renewal{level}/case_{number:02}" for level in ("", ":epsilon_2") for number in range(1, 5)]
+    run(config(scenarios=scenarios, models=["right"], model={"right": MODELS["right"]}), tmp_path / "run", PACKS)
     ended = CliRunner().invoke(app, ["diverge", str(tmp_path / "run"), "--of", "prompt", "--json", "--limit", "0.6"])
     document = json.loads(ended.output)
     assert (ended.exit_code, document["events"], document["beyond"]["value"]) == (0, 4, 0.0)

@@ -78,8 +78,8 @@ def test_a_count_that_nobody_could_have_is_no_count() -> None:
     [ended] = ends(result)
     assert ended.own_log
     log = re.sub(r'"prompt_tokens": \d+', '"prompt_tokens": ' + "9" * 4300, result.texts[ended.own_log])
-    one = kept_by(result.record, {**result.texts, ended.own_log: log})
-    assert one and one.differences[0].startswith("life 1: noted (0, ")
+    log_ = kept_by(result.record, {**result.texts, ended.own_log: log})
+    assert log_ and log_.differences[0].startswith("life 1: noted (0, ")
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_the_scorecard_says_in_how_many_trials_the_two_accounts_agree(tmp_path: 
     undisturbed = driven(["python", "noting.py"])
     honest, silent = (driven(["python", "noting.py", *how], at_the_refund("before")) for how in ([], ["silent"]))
     records = [
-        replace(one.record, plan=plan, repetition=repetition, id=f"trial {number}")
-        for number, (one, plan, repetition) in enumerate([(undisturbed, "none", 1), (honest, "plan", 1), (silent, "plan", 2)])
+        replace(log_.record, plan=plan, repetition=repetition, id=f"trial {number}")
+        for number, (log_, plan, repetition) in enumerate([(undisturbed, "none", 1), (honest, "plan", 1), (silent, "plan", 2)])
     ]
     texts = {**undisturbed.texts, **honest.texts, **silent.texts}
     [row] = scorecard_of([write_with_texts(tmp_path / "run", records, texts)]).rows

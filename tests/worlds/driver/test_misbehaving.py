@@ -180,7 +180,7 @@ def test_a_daemon_that_left_its_session_dies_with_its_agent() -> None:
 
 def test_an_interrupt_leaves_neither_process_nor_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    told = tmp_path / "pid"
-    interrupted(["python", "misbehaving.py", "tells_its_number"], told.exists, env={"TOLD": str(told)})
-    assert not left_behind(int(told.read_text(encoding="utf-8")))
+    path = tmp_path / "pid"
+    interrupted(["python", "misbehaving.py", "tells_its_number"], path.exists, env={"TOLD": str(path)})
+    assert not left_behind(int(path.read_text(encoding="utf-8")))
     assert list(tmp_path.glob("agent-*")) == []

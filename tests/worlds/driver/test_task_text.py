@@ -25,10 +25,10 @@ def loaded(name: str) -> tuple[Scenario, Environment, str]:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_an_agent_is_told_its_work_in_the_place_of_the_role_of_one_who_answers_in_json(name: str) -> None:
-    scenario, environment, told = loaded(name)
-    assert told.startswith(environment.work.strip()) and told.endswith(CLOSE)
-    assert "JSON only" not in told
-    assert all(f"# {subtask.name}\n" in told for subtask in scenario.task.subtasks)
+    scenario, environment, text = loaded(name)
+    assert text.startswith(environment.work.strip()) and text.endswith(CLOSE)
+    assert "JSON only" not in text
+    assert all(f"# {subtask.name}\n" in text for subtask in scenario.task.subtasks)
 
 
 def test_where_a_pack_has_no_words_for_it_the_role_stands_first() -> None:
@@ -37,8 +37,8 @@ def test_where_a_pack_has_no_words_for_it_the_role_stands_first() -> None:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_each_notice_that_changes_what_is_to_be_done_is_named(name: str) -> None:
-    _, environment, told = loaded(name)
-    assert [step.on for step in environment.procedure if step.on and f"`{step.on}`" not in told] == []
+    _, environment, text = loaded(name)
+    assert [step.on for step in environment.procedure if step.on and f"`{step.on}`" not in text] == []
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -48,13 +48,13 @@ def test_each_tool_says_what_it_does(name: str) -> None:
 
 
 def test_the_days_of_a_renewal_are_those_of_its_procedure() -> None:
-    _, environment, told = loaded("contract_renewal")
+    _, environment, text = loaded("contract_renewal")
     days = {step.starts.day for step in environment.procedure if step.starts}
     assert days == {-30, -7, 0}
-    assert [day for day in (-90, -47, *days) if f"day {day}" not in told] == []
+    assert [day for day in (-90, -47, *days) if f"day {day}" not in text] == []
 
 
 def test_the_minutes_of_an_incident_are_those_of_its_procedure() -> None:
     limits = import_module("scenarios.incident_response.limits")
-    _, _, told = loaded("incident_response")
-    assert [minute for minute in (limits.LOOK, limits.LAST_LOOK) if f"minute {minute}" not in told] == []
+    _, _, text = loaded("incident_response")
+    assert [minute for minute in (limits.LOOK, limits.LAST_LOOK) if f"minute {minute}" not in text] == []

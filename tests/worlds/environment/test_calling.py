@@ -17,8 +17,8 @@ from bench.worlds.environment.limits import DidNotEnd
 def called(run: Callable[[Db, Any, Moment], Any], kind: Any = "final", **changes: Any) -> tuple[Acted, World]:
     """What comes of a call of a tool that does this, and its world."""
     tool = Tool("odd", kind, Nothing, Nothing, run, lambda _: "odd thing", undo="release" if kind == "compensable" else "")
-    one = with_tool(tool, **changes)
-    return one.call("odd", {}), one
+    shop = with_tool(tool, **changes)
+    return shop.call("odd", {}), shop
 
 
 def writes(db: Db, *_: Any) -> Nothing:
@@ -62,19 +62,19 @@ def asks_on(db: Db, *_: Any) -> Nothing:
     [(raises, "broke"), (leaves, "broke"), (wrong_type, "wrong_type"), (spins, "hung"), (sleeps, "hung"), (asks_on, "hung")],
 )
 def test_a_tool_that_breaks_fails_in_a_line_and_nothing_of_it_stays(run: Callable[..., Any], code: str) -> None:
-    acted, one = called(run, patience=0.05)
+    acted, shop = called(run, patience=0.05)
     assert (acted.outcome, acted.code) == ("failed", code)
     assert "'odd'" in acted.reason
-    assert one.environment.audit is not None
-    assert one._connection.execute("SELECT count(*) FROM messages").fetchone()[0] == 0
-    assert one.call("read_order", {"order": 1}).ok
+    assert shop.environment.audit is not None
+    assert shop._connection.execute("SELECT count(*) FROM messages").fetchone()[0] == 0
+    assert shop.call("read_order", {"order": 1}).ok
 
 
 def test_a_tool_that_is_declared_read_and_writes_is_refused_and_its_writing_taken_back() -> None:
-    acted, one = called(writes, "read")
+    acted, shop = called(writes, "read")
     assert (acted.outcome, acted.code) == ("refused", "wrote")
     assert "compensable or final" in acted.reason
-    assert one._connection.execute("SELECT count(*) FROM messages").fetchone()[0] == 0
+    assert shop._connection.execute("SELECT count(*) FROM messages").fetchone()[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_packs_code_changes_rows_of_its_own_tables_and_nothing_else(sql: str) 
         db.write(sql)
         return Nothing()
 
-    acted, one = called(run)
+    acted, shop = called(run)
     assert (acted.outcome, acted.code) == ("failed", "broke")
-    assert one.call("refund", {"order": 1, "amount": 1}).ok
+    assert shop.call("refund", {"order": 1, "amount": 1}).ok
 
 
 def test_only_a_tool_that_writes_lets_something_happen_later() -> None:
@@ -105,9 +105,9 @@ def test_only_a_tool_that_writes_lets_something_happen_later() -> None:
         return Nothing()
 
     assert called(run, "read")[0].code == "broke"
-    acted, one = called(run)
+    acted, shop = called(run)
     assert acted.ok
-    assert [arrival.kind for arrival in one.wait(days=1)] == ["opened", "reply"]
+    assert [arrival.kind for arrival in shop.wait(days=1)] == ["opened", "reply"]
 
 
 def test_an_event_of_an_unknown_kind_is_the_tools_fault() -> None:
@@ -123,12 +123,12 @@ def test_a_policy_that_does_not_end_raises_what_a_trial_can_hold() -> None:
         while True:
             pass
 
-    one = world(policy=Policy("1", spins_on), patience=0.05)
+    shop = world(policy=Policy("1", spins_on), patience=0.05)
     with pytest.raises(DidNotEnd, match="no end within"):
-        one.call("refund", {"order": 1, "amount": 1})
+        shop.call("refund", {"order": 1, "amount": 1})
 
 
 def test_a_call_takes_its_minutes_of_world_time() -> None:
-    one = with_tool(Tool("walk", "final", Nothing, Nothing, lambda *_: Nothing(), lambda _: "walk", minutes=30))
-    one.call("walk", {})
-    assert one.now == Moment(0, 30)
+    shop = with_tool(Tool("walk", "final", Nothing, Nothing, lambda *_: Nothing(), lambda _: "walk", minutes=30))
+    shop.call("walk", {})
+    assert shop.now == Moment(0, 30)

@@ -24,47 +24,47 @@ CLERK = {"clerk": Role(allows=("read_order", "reserve")), "guest": Role(denies=(
     ],
 )
 def test_a_role_may_call_what_its_contract_allows_and_does_not_deny(role: str, tool: str, code: str) -> None:
-    one = world(roles=CLERK)
-    acted = one.call(tool, {"order": 1, **({"amount": 40} if tool == "refund" else {})}, who=role)
+    shop = world(roles=CLERK)
+    acted = shop.call(tool, {"order": 1, **({"amount": 40} if tool == "refund" else {})}, who=role)
     assert acted.code == code
-    assert (acted.outcome == "refused", one.journal()[-1].who) == (bool(code), role)
+    assert (acted.outcome == "refused", shop.journal()[-1].who) == (bool(code), role)
 
 
 def test_what_a_contract_forbids_changes_nothing_and_stands_in_the_journal() -> None:
-    one = world(roles=CLERK)
-    before = one.digest()
-    answer = one.call("refund", {"order": 1, "amount": 40}, who="guest")
-    assert (answer.reason, one.digest()) == ("the role 'guest' may not call refund", before)
-    assert [(entry.name, entry.outcome) for entry in one.journal()] == [("refund", "refused")]
+    shop = world(roles=CLERK)
+    before = shop.digest()
+    answer = shop.call("refund", {"order": 1, "amount": 40}, who="guest")
+    assert (answer.reason, shop.digest()) == ("the role 'guest' may not call refund", before)
+    assert [(entry.name, entry.outcome) for entry in shop.journal()] == [("refund", "refused")]
 
 
 def test_a_quota_of_the_trial_is_used_up_for_good_and_what_was_refused_or_replayed_does_not_count() -> None:
-    one = world(quotas=(Quota(2, "reserve"),))
-    codes = [one.call("reserve", {"order": number}, f"key {min(number, 3)}").code for number in (1, 1, 3)]
+    shop = world(quotas=(Quota(2, "reserve"),))
+    codes = [shop.call("reserve", {"order": number}, f"key {min(number, 3)}").code for number in (1, 1, 3)]
     assert codes == ["", "", ""]
-    assert one.call("reserve", {"order": 2}).code == "quota"
-    one.wait(days=2)
-    refused = one.call("reserve", {"order": 2})
+    assert shop.call("reserve", {"order": 2}).code == "quota"
+    shop.wait(days=2)
+    refused = shop.call("reserve", {"order": 2})
     assert (refused.code, refused.again) == ("quota", None)
-    assert one.call("read_order", {"order": 1}).ok
+    assert shop.call("read_order", {"order": 1}).ok
 
 
 def test_the_throttle_of_a_day_says_when_a_call_is_taken_again_and_then_it_is() -> None:
-    one = world(quotas=(Quota(1, per="day"),))
-    one.wait(minutes=700)
-    assert one.call("read_order", {"order": 1}).ok
-    refused = one.call("read_order", {"order": 1})
+    shop = world(quotas=(Quota(1, per="day"),))
+    shop.wait(minutes=700)
+    assert shop.call("read_order", {"order": 1}).ok
+    refused = shop.call("read_order", {"order": 1})
     assert (refused.code, refused.again) == ("throttled", Moment(1))
     assert refused.again is not None
-    one.wait_until(refused.again)
-    assert one.call("read_order", {"order": 1}).ok
+    shop.wait_until(refused.again)
+    assert shop.call("read_order", {"order": 1}).ok
 
 
 def test_a_quota_of_a_role_leaves_the_others_alone_and_outlives_a_restore() -> None:
-    one = world(quotas=(Quota(1, role="clerk"),), roles=CLERK)
-    assert one.call("reserve", {"order": 1}, who="clerk").ok
-    again = one.fork()
-    for each in (one, again):
+    shop = world(quotas=(Quota(1, role="clerk"),), roles=CLERK)
+    assert shop.call("reserve", {"order": 1}, who="clerk").ok
+    again = shop.fork()
+    for each in (shop, again):
         assert each.call("reserve", {"order": 2}, who="clerk").code == "quota"
         assert each.call("reserve", {"order": 2}).ok
 

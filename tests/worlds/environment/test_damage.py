@@ -13,36 +13,36 @@ from bench.worlds.environment import Moment, World
 ALL = ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale", "late")
 
 
-def right(one: World) -> None:
-    ENVIRONMENT.reference(one)
+def right(shop: World) -> None:
+    ENVIRONMENT.reference(shop)
 
 
-def doubled(one: World) -> None:
-    right(one)
-    one.call("refund", {"order": 1, "amount": 40})
+def doubled(shop: World) -> None:
+    right(shop)
+    shop.call("refund", {"order": 1, "amount": 40})
 
 
-def unauthorised(one: World) -> None:
+def unauthorised(shop: World) -> None:
     for number, amount in ((1, 40), (2, 250)):
-        one.call("refund", {"order": number, "amount": amount})
-        one.call("notify", {"order": number, "text": "x"})
+        shop.call("refund", {"order": number, "amount": amount})
+        shop.call("notify", {"order": number, "text": "x"})
 
 
-def uncompensated(one: World) -> None:
-    right(one)
-    one.call("reserve", {"order": 3})
+def uncompensated(shop: World) -> None:
+    right(shop)
+    shop.call("reserve", {"order": 3})
 
 
-def late(one: World) -> None:
-    one.wait(days=8)
-    right(one)
+def late(shop: World) -> None:
+    shop.wait(days=8)
+    right(shop)
 
 
-def undone_twice(one: World) -> None:
-    right(one)
-    one._connection.execute("INSERT INTO reservations VALUES (1, 1)")
-    one.call("release", {"order": 1})
-    one._connection.execute("INSERT INTO reservations VALUES (1, -1)")
+def undone_twice(shop: World) -> None:
+    right(shop)
+    shop._connection.execute("INSERT INTO reservations VALUES (1, 1)")
+    shop.call("release", {"order": 1})
+    shop._connection.execute("INSERT INTO reservations VALUES (1, -1)")
 
 
 def nothing(_: World) -> None:
@@ -63,42 +63,42 @@ COURSES: list[tuple[Callable[[World], None], dict[str, int]]] = [
 @pytest.mark.parametrize(("course", "damage"), COURSES, ids=lambda value: getattr(value, "__name__", ""))
 def test_each_kind_is_counted_for_the_course_that_does_it(course: Callable[[World], None], damage: dict[str, int]) -> None:
     refund = replace(ENVIRONMENT.by_name["refund"], due=lambda *_: Moment(7))
-    one = world(tools=tuple(refund if tool.name == "refund" else tool for tool in ENVIRONMENT.tools))
-    course(one)
-    for entry in one.journal():
-        one.acknowledge(entry.seq)
-    one.record()
-    journal, tables = one.damage()
+    shop = world(tools=tuple(refund if tool.name == "refund" else tool for tool in ENVIRONMENT.tools))
+    course(shop)
+    for entry in shop.journal():
+        shop.acknowledge(entry.seq)
+    shop.record()
+    journal, tables = shop.damage()
     assert {kind: count for kind, count in asdict(journal).items() if count} == damage
     assert journal.agrees(tables)
     assert journal.total == sum(damage.values())
 
 
 def test_an_effect_is_orphaned_unless_the_agent_recorded_that_it_happened() -> None:
-    one = world()
-    done = one.call("refund", {"order": 1, "amount": 40}, "key")
-    assert one.damage()[0].orphaned == 1
-    one.acknowledge(done.entry)
-    one.died("unrecorded")
-    one.record()
-    assert one.damage()[0].orphaned == 1, "what a dead process had been told is lost"
+    shop = world()
+    done = shop.call("refund", {"order": 1, "amount": 40}, "key")
+    assert shop.damage()[0].orphaned == 1
+    shop.acknowledge(done.entry)
+    shop.died("unrecorded")
+    shop.record()
+    assert shop.damage()[0].orphaned == 1, "what a dead process had been told is lost"
 
 
 @pytest.mark.parametrize("how", ["the same call under its key", "a read of what it changed"])
 def test_an_orphan_is_found_again_by(how: str) -> None:
-    one = world()
-    one.call("refund", {"order": 1, "amount": 40}, "key")
-    one.died("unacknowledged")
+    shop = world()
+    shop.call("refund", {"order": 1, "amount": 40}, "key")
+    shop.died("unacknowledged")
     read = how.startswith("a read")
-    told = one.call("read_order", {"order": 1}) if read else one.call("refund", {"order": 1, "amount": 40}, "key")
-    one.acknowledge(told.entry)
-    one.record()
-    assert one.damage()[0].orphaned == 0
+    answer = shop.call("read_order", {"order": 1}) if read else shop.call("refund", {"order": 1, "amount": 40}, "key")
+    shop.acknowledge(answer.entry)
+    shop.record()
+    assert shop.damage()[0].orphaned == 0
 
 
 def test_a_read_of_something_else_finds_no_orphan() -> None:
-    one = world()
-    one.call("refund", {"order": 1, "amount": 40})
-    one.acknowledge(one.call("read_order", {"order": 2}).entry)
-    one.record()
-    assert one.damage()[0].orphaned == 1
+    shop = world()
+    shop.call("refund", {"order": 1, "amount": 40})
+    shop.acknowledge(shop.call("read_order", {"order": 2}).entry)
+    shop.record()
+    assert shop.damage()[0].orphaned == 1

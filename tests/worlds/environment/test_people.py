@@ -14,9 +14,9 @@ MANAGER = ENVIRONMENT.people["manager"]
 
 
 def asked(order: int = 2, days: int = 8, **changes: object) -> list[Arrival]:
-    one = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
-    one.ask("manager", f"order {order}", {"order": order})
-    return [arrival for arrival in one.wait(days=days) if arrival.kind == "answer"]
+    shop = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
+    shop.ask("manager", f"order {order}", {"order": order})
+    return [arrival for arrival in shop.wait(days=days) if arrival.kind == "answer"]
 
 
 @pytest.mark.parametrize(("order", "approved"), [(2, True), (3, False)])
@@ -47,22 +47,22 @@ def test_one_who_contradicts_takes_the_answer_back_under_the_same_ticket() -> No
 
 
 def test_a_question_under_a_known_key_is_not_asked_again() -> None:
-    one = world()
-    tickets = {one.ask("manager", "order 2", {"order": 2}, "key") for _ in range(3)}
-    assert len(tickets) == len([arrival for arrival in one.wait(days=8) if arrival.kind == "answer"]) == 1
-    assert one.ask("manager", "order 2", {"order": 2}) not in tickets
+    shop = world()
+    tickets = {shop.ask("manager", "order 2", {"order": 2}, "key") for _ in range(3)}
+    assert len(tickets) == len([arrival for arrival in shop.wait(days=8) if arrival.kind == "answer"]) == 1
+    assert shop.ask("manager", "order 2", {"order": 2}) not in tickets
 
 
 def test_draws_depend_on_the_trial_and_the_question_alone() -> None:
     unsure = replace(ENVIRONMENT, people={"manager": replace(MANAGER, wrong=0.5)}, throttle=0)
 
     def answers(orders: tuple[int, ...], repetition: int, busy: bool) -> dict[str, bool]:
-        one = World(unsure, drawn_from=(7, "refunds", repetition))
+        shop = World(unsure, drawn_from=(7, "refunds", repetition))
         for order in orders:
             if busy:
-                one.call("read_order", {"order": order})
-            one.ask("manager", f"order {order}", {"order": order})
-        payloads = [arrival.payload for arrival in one.wait(days=8) if arrival.kind == "answer"]
+                shop.call("read_order", {"order": order})
+            shop.ask("manager", f"order {order}", {"order": order})
+        payloads = [arrival.payload for arrival in shop.wait(days=8) if arrival.kind == "answer"]
         return {payload["about"]: payload["approved"] for payload in payloads}
 
     assert answers((1, 2, 3), 1, busy=False) == answers((3, 2, 1), 1, busy=True)
@@ -71,9 +71,9 @@ def test_draws_depend_on_the_trial_and_the_question_alone() -> None:
 
 def answered(manner: Manner, **changes: object) -> list[tuple[bool, int]]:
     """What the manager says of a refund that is not right, and when."""
-    one = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
-    one.ask("manager", "order 3", {"order": 3}, manner=manner)
-    return [(arrival.payload["approved"], arrival.at.total) for arrival in one.wait(days=8) if arrival.kind == "answer"]
+    shop = world(people={"manager": replace(MANAGER, **changes)})  # type: ignore[arg-type]
+    shop.ask("manager", "order 3", {"order": 3}, manner=manner)
+    return [(arrival.payload["approved"], arrival.at.total) for arrival in shop.wait(days=8) if arrival.kind == "answer"]
 
 
 def test_a_manner_takes_the_place_of_the_persons_chances() -> None:
@@ -106,16 +106,16 @@ def test_a_world_that_is_made_again_of_its_journal_has_the_same_answers_still_to
 def test_the_reviewer_of_the_house_approves_what_is_done_and_leaves_no_more_damage(
     tool: str, arguments: dict[str, int], approved: bool
 ) -> None:
-    one = world()
-    one.ask(REVIEWER, "a call", {"tool": tool, "arguments": arguments})
-    before = one.digest()
-    [answer] = [arrival for arrival in one.wait(minutes=60) if arrival.kind == "answer"]
+    shop = world()
+    shop.ask(REVIEWER, "a call", {"tool": tool, "arguments": arguments})
+    before = shop.digest()
+    [answer] = [arrival for arrival in shop.wait(minutes=60) if arrival.kind == "answer"]
     assert answer.payload["approved"] is approved
-    assert one.digest() == before
+    assert shop.digest() == before
 
 
 def test_the_reviewer_of_the_house_refuses_what_stands_already() -> None:
-    one = world()
-    one.call("refund", {"order": 1, "amount": 40})
-    one.ask(REVIEWER, "a call", {"tool": "refund", "arguments": {"order": 1, "amount": 40}})
-    assert not next(arrival for arrival in one.wait(minutes=60) if arrival.kind == "answer").payload["approved"]
+    shop = world()
+    shop.call("refund", {"order": 1, "amount": 40})
+    shop.ask(REVIEWER, "a call", {"tool": "refund", "arguments": {"order": 1, "amount": 40}})
+    assert not next(arrival for arrival in shop.wait(minutes=60) if arrival.kind == "answer").payload["approved"]

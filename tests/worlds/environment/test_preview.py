@@ -11,26 +11,26 @@ from bench.worlds.environment import Db, Moment, Tool, World
 from bench.worlds.environment.preview import LONGEST, MOST_ROWS
 
 
-def untouched(one: World) -> tuple[object, ...]:
-    return one.digest(), len(one.journal()), one.now, one.dump()
+def untouched(shop: World) -> tuple[object, ...]:
+    return shop.digest(), len(shop.journal()), shop.now, shop.dump()
 
 
 def test_a_preview_names_the_rows_that_the_call_then_changes_and_leaves_none_of_them() -> None:
-    one = world()
-    before = untouched(one)
-    preview = one.preview("refund", {"order": 1, "amount": 40})
-    assert untouched(one) == before
+    shop = world()
+    before = untouched(shop)
+    preview = shop.preview("refund", {"order": 1, "amount": 40})
+    assert untouched(shop) == before
     assert (preview.tool, preview.effect) == ("refund", "refund of order 1")
     assert [change.text for change in preview.changes] == ["+ refunds: id 1, order_id 1, amount 40, at 0"]
-    assert one.call("refund", {"order": 1, "amount": 40}).ok
+    assert shop.call("refund", {"order": 1, "amount": 40}).ok
 
 
 def test_a_preview_of_a_call_that_lets_something_happen_later_lets_nothing_happen() -> None:
-    one = world()
-    before = untouched(one)
-    assert one.preview("notify", {"order": 1, "text": "hello"}).changes
-    assert untouched(one) == before
-    assert "reply" not in {arrival.kind for arrival in one.wait(days=2)}
+    shop = world()
+    before = untouched(shop)
+    assert shop.preview("notify", {"order": 1, "text": "hello"}).changes
+    assert untouched(shop) == before
+    assert "reply" not in {arrival.kind for arrival in shop.wait(days=2)}
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_a_preview_of_a_call_that_lets_something_happen_later_lets_nothing_happe
     ],
 )
 def test_each_risk_is_a_line_where_it_is_so(first: Any, tool: str, given: dict[str, Any], risk: str) -> None:
-    one = world()
+    shop = world()
     if first:
-        one.call(*first)
-    assert any(line.startswith(f"risk: {risk}") for line in one.preview(tool, given).text.splitlines())
+        shop.call(*first)
+    assert any(line.startswith(f"risk: {risk}") for line in shop.preview(tool, given).text.splitlines())
 
 
 def test_what_has_changed_since_the_agent_read_it_is_a_risk_until_it_is_read_again() -> None:
-    one, call = world(), {"order": 1, "amount": 40}
-    one.call("read_order", {"order": 1})
-    one.change_elsewhere(["order 1"])
-    assert "risk: changed since it was read: order 1" in one.preview("refund", call).text
-    one.call("read_order", {"order": 1})
-    assert "changed since" not in one.preview("refund", call).text
+    shop, call = world(), {"order": 1, "amount": 40}
+    shop.call("read_order", {"order": 1})
+    shop.change_elsewhere(["order 1"])
+    assert "risk: changed since it was read: order 1" in shop.preview("refund", call).text
+    shop.call("read_order", {"order": 1})
+    assert "changed since" not in shop.preview("refund", call).text
 
 
 def test_the_text_of_a_preview_is_bounded_however_much_a_call_changes() -> None:

@@ -28,32 +28,32 @@ def test_moments_know_days_before_the_first() -> None:
 
 
 def test_waiting_lets_all_happen_that_is_due_in_order() -> None:
-    one = world(events=THREE)
-    assert names(one.wait(days=1)) == ["first"]
-    assert names(one.wait(days=1)) == ["second", "third"]
-    assert one.now == Moment(2)
+    shop = world(events=THREE)
+    assert names(shop.wait(days=1)) == ["first"]
+    assert names(shop.wait(days=1)) == ["second", "third"]
+    assert shop.now == Moment(2)
 
 
 def test_waiting_for_the_next_event_moves_the_clock_to_it_and_no_further() -> None:
-    one = world(events=THREE)
-    assert [one.next_event(0).name, one.now] == ["first", Moment(1)]  # type: ignore[union-attr]
-    assert one.next_event(1, until=Moment(1, 30)) is None
-    assert one.now == Moment(1, 30)
-    assert [one.next_event(after).name for after in (1, 2)] == ["second", "third"]  # type: ignore[union-attr]
+    shop = world(events=THREE)
+    assert [shop.next_event(0).name, shop.now] == ["first", Moment(1)]  # type: ignore[union-attr]
+    assert shop.next_event(1, until=Moment(1, 30)) is None
+    assert shop.now == Moment(1, 30)
+    assert [shop.next_event(after).name for after in (1, 2)] == ["second", "third"]  # type: ignore[union-attr]
 
 
 def test_notices_are_a_log_that_no_reading_empties() -> None:
-    one = world(events=THREE)
-    one.wait(days=5)
-    assert names(one.arrivals()) == names(one.arrivals()) == ["first", "second", "third"]
-    assert names(one.arrivals(after=2)) == ["third"]
+    shop = world(events=THREE)
+    shop.wait(days=5)
+    assert names(shop.arrivals()) == names(shop.arrivals()) == ["first", "second", "third"]
+    assert names(shop.arrivals(after=2)) == ["third"]
 
 
 def test_nothing_happens_behind_the_worlds_last_moment() -> None:
-    one = world(events=THREE, ends=Moment(1, 5))
-    assert names(one.wait(days=9)) == ["first"]
-    assert one.now == Moment(1, 5)
-    assert one.next_event(1) is None
+    shop = world(events=THREE, ends=Moment(1, 5))
+    assert names(shop.wait(days=9)) == ["first"]
+    assert shop.now == Moment(1, 5)
+    assert shop.next_event(1) is None
 
 
 def test_an_event_that_breaks_off_has_not_happened() -> None:
@@ -61,20 +61,20 @@ def test_an_event_that_breaks_off_has_not_happened() -> None:
         raise KeyError("a bug of the pack")
 
     kinds = (*ENVIRONMENT.kinds[1:], EventKind("opened", breaks))
-    one = world(events=THREE, kinds=kinds)
+    shop = world(events=THREE, kinds=kinds)
     for _ in range(2):
         try:
-            one.wait(days=2)
+            shop.wait(days=2)
         except KeyError:
-            assert one.now == Moment(0)
-            assert one.arrivals() == ()
+            assert shop.now == Moment(0)
+            assert shop.arrivals() == ()
 
 
 def test_a_held_notice_comes_behind_what_is_due_then() -> None:
-    one = world(events=THREE)
-    one.told_by(
+    shop = world(events=THREE)
+    shop.told_by(
         lambda event, following: (
             (NoticeTime(following, held=True),) if event.name == "first" and following else (NoticeTime(event.at),)
         )
     )
-    assert names(one.wait(days=3)) == ["second", "third", "first"]
+    assert names(shop.wait(days=3)) == ["second", "third", "first"]

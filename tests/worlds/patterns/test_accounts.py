@@ -107,7 +107,7 @@ def struck_and_moved() -> Environment:
     return replace(world, events=scheduled, kinds=(*world.kinds, moved), procedure=(*world.procedure, LOOK))
 
 
-def told(effect: str, minutes: int = 0) -> TrialResult:
+def after_fault(effect: str, minutes: int = 0) -> TrialResult:
     """How the log accounts for the strike, whose notice carries a fault."""
     fault = {"point": "event", "effect": effect, "event": "strike", "probability": 1.0, "minutes": minutes}
     return worked("event_driven", REMEDIED, [fault], world=struck_and_moved())
@@ -119,7 +119,7 @@ def test_without_a_fault_nothing_is_irregular() -> None:
 
 
 def test_a_change_that_is_read_before_its_notice_comes_is_unheard_and_then_the_notice_is_late() -> None:
-    result = told("late", 90)
+    result = after_fault("late", 90)
     unheard, late = irregular(result)
     assert (unheard["what"], unheard["thing"], unheard["changes"]) == ("unheard", "trip 1", 1)
     assert late == {"what": "late", "event": "strike 1", "thing": "trip 1", "version": unheard["version"]}
@@ -127,17 +127,17 @@ def test_a_change_that_is_read_before_its_notice_comes_is_unheard_and_then_the_n
 
 
 def test_a_notice_that_never_comes_is_missed() -> None:
-    assert kinds(told("late", 20 * 24 * 60)) == ["unheard", "missed"]
+    assert kinds(after_fault("late", 20 * 24 * 60)) == ["unheard", "missed"]
 
 
 def test_a_notice_that_comes_twice_is_doubled_and_begins_nothing() -> None:
-    result = told("doubled")
+    result = after_fault("doubled")
     assert kinds(result) == ["doubled"]
     assert (result.record.outcome, harm(result)) == ("solved", {}) and effects(result).count("cancel_flight") == 1
 
 
 def test_a_notice_behind_that_of_a_later_change_is_out_of_order() -> None:
-    result = told("reordered")
+    result = after_fault("reordered")
     assert kinds(result) == ["unheard", "out of order"]
     assert (result.record.outcome, harm(result)) == ("solved", {})
 

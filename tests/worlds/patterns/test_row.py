@@ -14,15 +14,15 @@ def row() -> DurableRow:
 
 
 def test_a_stale_transition_is_rejected_and_writes_nothing() -> None:
-    one = row()
-    seen = one.version
-    assert one.swap("pay", "claimed", seen)
-    assert not one.swap("pay", "done", seen)
-    assert (one.state("pay"), one.version, one.state("send")) == ("claimed", seen + 1, "open")
+    stored = row()
+    seen = stored.version
+    assert stored.swap("pay", "claimed", seen)
+    assert not stored.swap("pay", "done", seen)
+    assert (stored.state("pay"), stored.version, stored.state("send")) == ("claimed", seen + 1, "open")
 
 
 @given(st.lists(st.integers(0, 5), max_size=12))
 def test_the_version_counts_the_transitions_that_were_written(seen: list[int]) -> None:
-    one = row()
-    written = sum(one.swap("pay", str(version), version) for version in seen)
-    assert one.version == written
+    stored = row()
+    written = sum(stored.swap("pay", str(version), version) for version in seen)
+    assert stored.version == written

@@ -54,8 +54,8 @@ def test_the_tables_add_up_to_the_frames(run: Run) -> None:
     assert sum(row["Doubled"] for row in damage) > 0
     assert sum(row["Recounts that differ"] for row in damage) == 0
     assert sum(row["Crashes"] for row in calls) == (run.trials["lives"] - 1).sum() > 0
-    told = sum(row[each] for row in calls for each in ("Done", "Replayed", "Refused", "Failed"))
-    assert told == len(run.tool_calls)
+    total = sum(row[each] for row in calls for each in ("Done", "Replayed", "Refused", "Failed"))
+    assert total == len(run.tool_calls)
     turned = run.tool_calls["outcome"].isin(("refused", "failed")).sum()
     assert sum(row["Calls"] for row in rows(run, "world_refusals")) == turned
 

@@ -141,7 +141,7 @@ def test_what_a_call_cannot_carry_is_not_applicable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "told"),
+    ("effect", "notices"),
     [
         ("late", [("a", 1, 1), ("b", 2, 0), ("a", 2, 1)]),
         ("doubled", [("a", 1, 0), ("a", 1, 0), ("b", 2, 0)]),
@@ -149,19 +149,19 @@ def test_what_a_call_cannot_carry_is_not_applicable() -> None:
         ("missed", [("b", 2, 0)]),
     ],
 )
-def test_notices_come_late_twice_and_out_of_order(effect: str, told: list[tuple[str, int, int]]) -> None:
+def test_notices_come_late_twice_and_out_of_order(effect: str, notices: list[tuple[str, int, int]]) -> None:
     events = (Scheduled("a", "opened", Moment(1)), Scheduled("b", "other", Moment(2)))
     environment = replace(ENVIRONMENT, events=events, kinds=(EventKind("opened"), EventKind("other"), *ENVIRONMENT.kinds[1:]))
 
     async def waits(workbench: Workbench) -> None:
         read = 0
-        while found := await workbench.world.next_event(read):
-            read = found.number
+        while event := await workbench.world.next_event(read):
+            read = event.number
 
     result = lived(
         working(waits), [struck(effect, "event", event="opened", minutes=1441 if effect == "late" else 0)], environment
     )
-    expected = told[1:] if effect == "late" else told
+    expected = notices[1:] if effect == "late" else notices
     assert [(event.event, event.day, event.minute) for event in of(result, Arrived)] == expected
     assert stages(result)["delivered"] == 1
 
@@ -235,14 +235,14 @@ def test_all_that_runs_of_a_dead_agent_dies_with_it_and_it_begins_anew() -> None
     async def twins(workbench: Workbench) -> None:
         lives.append(workbench.world.life)
 
-        async def one(order: int) -> None:
+        async def act_on(order: int) -> None:
             try:
                 await workbench.world.act("refund", {"order": order, "amount": 1}, f"refund {order}")
                 await workbench.world.act("notify", {"order": order, "text": "x"}, f"notify {order}")
             except Exception:
                 pytest.fail("a death was handled")
 
-        await asyncio.gather(*(one(order) for order in (1, 2, 3)), return_exceptions=workbench.world.life == 1)
+        await asyncio.gather(*(act_on(order) for order in (1, 2, 3)), return_exceptions=workbench.world.life == 1)
 
     result = lived(working(twins), [struck("before", "process", tool="refund")])
     assert lives == [1, 2, 3, 4]

@@ -292,11 +292,11 @@ def test_the_counts_of_a_row_add_up_whatever_happened(tmp_path_factory: pytest.T
     several = (crashes.trials if crashes else 0) - sum(kind.trials for kind in kinds if kind.by.startswith("process:"))
     assert several >= 0
     assert row.control.n + sum(kind.trials for kind in kinds) + several + row.not_struck + row.mixed + row.errors == row.trials
-    for one in row.struck:
-        assert one.right.k <= one.right.n == one.trials >= one.paired >= one.compared
-        assert one.harm["any"].effects == sum(one.harm[kind].effects for kind in DAMAGES)
-        assert all(harm.effects == harm.more - harm.fewer for harm in one.harm.values())
-        assert (one.harm["any"].per_100.value is None) == (one.paired == 0)
+    for cell in row.struck:
+        assert cell.right.k <= cell.right.n == cell.trials >= cell.paired >= cell.compared
+        assert cell.harm["any"].effects == sum(cell.harm[kind].effects for kind in DAMAGES)
+        assert all(harm.effects == harm.more - harm.fewer for harm in cell.harm.values())
+        assert (cell.harm["any"].per_100.value is None) == (cell.paired == 0)
     for receipt in row.receipts:
         assert receipt.planned == receipt.delivered + receipt.not_applicable
     assert sum(result.failures for result in row.results) == sum(kind.failures for kind in kinds) + (

@@ -49,7 +49,7 @@ def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, g
     result = by_measure(compare_scorecards(good, bad, MARGIN))
     crash = "process:unacknowledged"
     assert set(result) == {("control", "right"), (crash, "right"), (crash, "harm")}, "one point is not said twice"
-    assert {place: one.finding for place, one in result.items() if place[0] == crash} == {
+    assert {place: first.finding for place, first in result.items() if place[0] == crash} == {
         (crash, "right"): "worse",
         (crash, "harm"): "worse",
     }
@@ -122,6 +122,6 @@ def test_scorecards_of_different_worlds_share_no_row(tmp_path: Path, good: Score
 
 def test_crashes_at_two_points_are_compared_apart_and_together(tmp_path: Path) -> None:
     records = [*shop(instances=2), *(lived("late", f"task_{n}", by=(("process", "recorded"),)) for n in range(2))]
-    one = scorecard_of([run_of(tmp_path, records)])
-    kinds = [row.by for row in compare_scorecards(one, one, MARGIN).differences if row.measure == "harm"]
+    first = scorecard_of([run_of(tmp_path, records)])
+    kinds = [row.by for row in compare_scorecards(first, first, MARGIN).differences if row.measure == "harm"]
     assert kinds == ["process:*", "process:unacknowledged", "process:recorded"] and CRASH[1] == "unacknowledged"

@@ -125,8 +125,8 @@ def test_a_hostile_name_stays_a_text_wherever_it_is_shown(card: Scorecard, text:
     assert Tags(page).tags == Tags(as_html(harmless)).tags
     assert words.count("\n") == as_markdown(harmless).count("\n")
     steering = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-    one = replace(hostile, rows=hostile.rows[:1])
-    for shown in (page, words, badge(one), json.loads(badge(one))["label"]):
+    shortened = replace(hostile, rows=hostile.rows[:1])
+    for shown in (page, words, badge(shortened), json.loads(badge(shortened))["label"]):
         assert not steering.search(shown)
 
 

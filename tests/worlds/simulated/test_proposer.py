@@ -38,13 +38,13 @@ def step(scenario: Scenario, messages: Sequence[Message], world: World, judge: J
     return proposed(scenario.environment, scenario.task, messages, tools(world), judge=judge)
 
 
-def act(messages: list[Message], next_: Proposed, world: World, told: Callable[[str], str] = lambda each: each) -> None:
+def act(messages: list[Message], next_: Proposed, world: World, written: Callable[[str], str] = lambda each: each) -> None:
     """Carry out what was proposed, and write it into the conversation."""
-    calls = tuple(ToolCall(f"{len(messages)}.{n}", one.tool, json.dumps(one.arguments)) for n, one in enumerate(next_.calls))
+    calls = tuple(ToolCall(f"{len(messages)}.{n}", made.tool, json.dumps(made.arguments)) for n, made in enumerate(next_.calls))
     messages.append(Message("assistant", "", calls))
     for call in calls:
         text = carried_out(world, call.name, json.loads(call.arguments))
-        messages.append(Message("tool", told(text), tool_call_id=call.id))
+        messages.append(Message("tool", written(text), tool_call_id=call.id))
 
 
 def worked(scenario: Scenario, world: World, messages: list[Message], judge: Judge | None = None, **how: Any) -> int:
@@ -130,21 +130,21 @@ def as_python(words: str) -> str:
     return repr(json.loads(words))
 
 
-@pytest.mark.parametrize("told", [without_wrapping, as_part, as_python])
-def test_it_reads_a_result_however_a_framework_writes_it(told: Callable[[str], str]) -> None:
+@pytest.mark.parametrize("written", [without_wrapping, as_part, as_python])
+def test_it_reads_a_result_however_a_framework_writes_it(written: Callable[[str], str]) -> None:
     with closing(new_world(TRIPS)) as world:
-        worked(TRIPS, world, begin(), told=told)
+        worked(TRIPS, world, begin(), written=written)
         assert is_solved(TRIPS, world)
 
 
 def test_a_call_that_failed_is_made_again_after_a_while() -> None:
     spoilt = iter(["The connection was closed.", '{"error": {"code": "unavailable", "message": "not now"}}', "Error"])
 
-    def told(words: str) -> str:
+    def in_other_words(words: str) -> str:
         return next(spoilt, words) if '"order"' in words else words
 
     with closing(new_world(REFUNDS)) as world:
-        worked(REFUNDS, world, begin(), told=told)
+        worked(REFUNDS, world, begin(), written=in_other_words)
         assert is_solved(REFUNDS, world)
     assert next(spoilt, None) is None
 

@@ -67,8 +67,8 @@ def test_each_operation_has_its_schemas_and_each_reference_leads_somewhere() -> 
 
 def references(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [result for one in value for result in references(one)]
+        return [result for each in value for result in references(each)]
     if not isinstance(value, dict):
         return []
-    own = [value["$ref"]] if "$ref" in value else []
-    return [*own, *(result for one in value.values() for result in references(one))]
+    refs = [value["$ref"]] if "$ref" in value else []
+    return [*refs, *(result for each in value.values() for result in references(each))]
