@@ -77,8 +77,8 @@ class Started(AbstractContextManager["Started"]):
     def __init__(self, folder: Path, words: tuple[str, ...], variables: Mapping[str, str], before: Sabotage | None = None):
         files = Path(f"{folder}.said")  # beside the folder, where no command sees them
         files.mkdir(exist_ok=True)
-        self._said = Path(tempfile.mkdtemp(dir=files))
-        given = (folder, words, environment(**variables), self._said, before)
+        self._printed = Path(tempfile.mkdtemp(dir=files))
+        given = (folder, words, environment(**variables), self._printed, before)
         self._process = FORKS.Process(target=_work, args=given, daemon=True)
         self._process.start()
 
@@ -112,7 +112,7 @@ class Started(AbstractContextManager["Started"]):
         self.ended()
 
     def _written(self, name: str) -> str:
-        path = self._said / name
+        path = self._printed / name
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
 

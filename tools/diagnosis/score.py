@@ -115,9 +115,17 @@ def write_scored(trials: Iterable[ScoredTrial]) -> None:
 def rows(trials: Sequence[ScoredTrial]) -> Iterator[str]:
     """Yield the rows of the page's table."""
     for weakness in WEAKNESSES:
-        own, planted = [each for each in trials if each.weakness == weakness], planted_in(weakness)
-        baselines = (sum(planted == "proposer" for _ in own), sum(each.last_rejected == planted for each in own))
-        cells = (weakness, planted, named_exactly(own), *(f"{count} of {len(own)}" for count in baselines))
+        planted_trials, planted = [each for each in trials if each.weakness == weakness], planted_in(weakness)
+        baselines = (
+            sum(planted == "proposer" for _ in planted_trials),
+            sum(each.last_rejected == planted for each in planted_trials),
+        )
+        cells = (
+            weakness,
+            planted,
+            named_exactly(planted_trials),
+            *(f"{count} of {len(planted_trials)}" for count in baselines),
+        )
         yield f"| {' | '.join(cells)} |"
 
 

@@ -89,8 +89,8 @@ def _peak(rows: pd.DataFrame) -> float | None:
 
 def bends(rows: pd.DataFrame) -> Table:
     """Return what was measured at the largest size, and what follows from it for a billion calls."""
-    own = rows[rows.role == RUN]
-    alone, wide = (own[own.workers == workers].sort_values("calls") for workers in (0, max(rows.workers)))
+    runs = rows[rows.role == RUN]
+    alone, wide = (runs[runs.workers == workers].sort_values("calls") for workers in (0, max(rows.workers)))
     few, many = alone.iloc[0], alone.iloc[-1]
     call, again = (_slope(alone, what) for what in ("processor", "again"))
     writer = _slope(wide, "processor")

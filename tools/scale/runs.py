@@ -77,9 +77,11 @@ def measured(calls: int, workers: int) -> Iterator[Process]:
         trials, made = (_lines(run / file) for file in (TRIALS, RESPONSES))
         size = sum(path.stat().st_size for path in run.iterdir())
     for role in dict.fromkeys(each.role for each in seen):
-        own = [each for each in seen if each.role == role]
-        peak, ticks = max(each.peak for each in own) / 1024, sum(each.ticks for each in own) / TICKS
-        yield Process(workers, trials - 4, made, seconds, again, size, role, len(own), peak, ticks)  # two sessions' lines each
+        processes = [each for each in seen if each.role == role]
+        peak, ticks = max(each.peak for each in processes) / 1024, sum(each.ticks for each in processes) / TICKS
+        yield Process(
+            workers, trials - 4, made, seconds, again, size, role, len(processes), peak, ticks
+        )  # two sessions' lines each
 
 
 def watched(words: list[str], folder: Path) -> list[Seen]:
