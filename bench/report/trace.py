@@ -81,7 +81,7 @@ def trace_of(run: Run) -> Trace | None:
     """Read the events and texts of a run, or of all runs that it was put together from; None where it was not read from a
     folder. Raises ResultsError where a folder can no longer be read.
 
-    In memory at one time: the texts of one run, or of all where trials stood in environments, and all records.
+    In memory at one time: the texts of one run, or of all where trials stood in environments, and what the page carries.
     """
     records = records_of(run)
     if records is None:
@@ -93,12 +93,16 @@ def trace_of(run: Run) -> Trace | None:
     texts, numbers, left_out = _packed_texts(folders, kept)
     around = SurroundingViews(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    latest, trials = {record.id: record for record in records}, Packer()
+    latest = {record.id: _briefly(_json(_trial(record, numbers) | _views(around, record))) for record in records}
+    trials = Packer()
     for trial in run.trials["trial"]:
-        record = latest[trial]
-        trials.add(_json({**_trial(record, numbers), **{kind: view.json for kind, view in around.of(record).items()}}))
+        trials.add(zlib.decompress(latest.pop(trial)).decode("ascii"))
     packed = trials.pieces()
     return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
+
+
+def _views(around: SurroundingViews, record: TrialRecord) -> JsonObject:
+    return {kind: view.json for kind, view in around.of(record).items()}
 
 
 def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
@@ -231,6 +235,11 @@ def _json(value: object) -> str:
         return to_json(value, ensure_ascii=True).decode("ascii")
     except PydanticSerializationError:  # of such a half; pydantic takes a third of the time
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _briefly(text: str) -> bytes:
+    """Compress what waits for its place in the page, at the level that takes least time."""
+    return zlib.compress(text.encode("ascii"), level=1)
 
 
 def _pack(text: str) -> str:
