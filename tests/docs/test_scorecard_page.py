@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from study_runs import run_of_matrix
 
 from bench.experiment.config import load_config
@@ -25,6 +26,7 @@ def rounded(share: str) -> str:
     return f"{counts} [{float(low):.0f}%, {float(high):.0f}%]"
 
 
+@pytest.mark.endurance
 def test_the_pages_first_table_is_that_of_forty_customers(tmp_path: Path) -> None:
     config = load_config(ROOT / "configs" / "renewal.toml", {"instances": 40, "plans": ["none", "crash"]})
     shown = glance(scorecard_of([run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))]))
