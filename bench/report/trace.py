@@ -93,7 +93,7 @@ def trace_of(run: Run) -> Trace | None:
     texts, numbers, left_out = _packed_texts(folders, kept)
     around = SurroundingViews(run, kept)
     # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    latest = {record.id: _briefly(_json(_trial(record, numbers) | _views(around, record))) for record in records}
+    latest = {record.id: _briefly(_json({**_trial(record, numbers), **_views(around, record)})) for record in records}
     trials = Packer()
     for trial in run.trials["trial"]:
         trials.add(zlib.decompress(latest.pop(trial)).decode("ascii"))
