@@ -22,7 +22,7 @@ from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.contrasts import MeanContrast, main_effect
 from bench.worlds.environment.damage import DAMAGES
@@ -123,26 +123,20 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            *(each.scenario, model_label(run, each.model), each.asking, each.reviewer),
-            *(_cell(contrast) for contrast in (each.prevented, each.unapproved, each.solved)),
-            *(_cell(contrast, 0) for contrast in (each.minutes, each.tokens)),
-            _cell(each.calls),
-            each.prevented.instances,
-        )
-        for each in purchases(run)
-    ]
-    yield Table(
-        name="study-approval",
-        title="What approval buys",
-        columns=(
-            *("Scenario", "Model", "Asks", "Reviewer", "Less damage", "Of it unapproved", "More solved"),
-            *("Minutes waited", "Tokens more", "Calls more", "Instances"),
-        ),
-        rows=tuple(rows),
-        notes=NOTES,
+    columns = (
+        TableColumn[Purchase]("Scenario", lambda bought: bought.scenario),
+        TableColumn[Purchase]("Model", lambda bought: model_label(run, bought.model)),
+        TableColumn[Purchase]("Asks", lambda bought: bought.asking),
+        TableColumn[Purchase]("Reviewer", lambda bought: bought.reviewer),
+        TableColumn[Purchase]("Less damage", lambda bought: _cell(bought.prevented)),
+        TableColumn[Purchase]("Of it unapproved", lambda bought: _cell(bought.unapproved)),
+        TableColumn[Purchase]("More solved", lambda bought: _cell(bought.solved)),
+        TableColumn[Purchase]("Minutes waited", lambda bought: _cell(bought.minutes, 0)),
+        TableColumn[Purchase]("Tokens more", lambda bought: _cell(bought.tokens, 0)),
+        TableColumn[Purchase]("Calls more", lambda bought: _cell(bought.calls)),
+        TableColumn[Purchase]("Instances", lambda bought: bought.prevented.instances),
     )
+    yield table_of("study-approval", "What approval buys", columns, purchases(run), NOTES)
 
 
 def _cell(contrast: MeanContrast, digits: int = 2) -> Cell:

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import product
 from math import inf, isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ from bench.render.cells import BoundedNumber, Cell, Number, Rate
 from bench.render.drawing import PALE, Picture, finish, legend_of_points, panels
 from bench.render.labels import slug
 from bench.render.marks import bounded, signs_of
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.runtime.events import of_kind
 from bench.studies.contrasts import MeanContrast, contrast_of, interaction, main_effect
 from bench.worlds.environment import Environment, World
@@ -120,17 +120,25 @@ def variance_of_call(trials: pd.DataFrame, horizon: int) -> MeanContrast | None:
     return _by_instance(by_faults, by_faults.index.get_level_values("instance"))
 
 
-def hazard(trials: pd.DataFrame) -> tuple[int, int, BoundedNumber]:
-    """Onsets, effects at risk, and onsets by effect at risk, its interval of resampled instances."""
+class Hazard(NamedTuple):
+    """How many trials began to be damaged, of how many effects at risk, and the first by the second."""
+
+    onsets: int
+    at_risk: int
+    by_effect: BoundedNumber
+
+
+def hazard(trials: pd.DataFrame) -> Hazard:
+    """Return the hazard of an effect; its interval is of resampled instances."""
     begun = (~trials["onset"].map(isinf)).astype(int)
     at_risk = trials[["onset", "effects"]].min(axis=1)
     sums = pd.DataFrame({"begun": begun, "at_risk": at_risk}).groupby(trials["instance"], sort=True).sum()
     onset_counts, risks = sums["begun"].to_numpy(float), sums["at_risk"].to_numpy(float)
     value = float(onset_counts.sum() / risks.sum())
     if len(sums) < 2 or not np.ptp(onset_counts / risks):
-        return int(onset_counts.sum()), int(risks.sum()), BoundedNumber(value, None, None, 4)
+        return Hazard(int(onset_counts.sum()), int(risks.sum()), BoundedNumber(value, None, None, 4))
     again = np.concatenate([(weights @ onset_counts) / (weights @ risks) for weights in resampled(len(sums))])
-    return int(onset_counts.sum()), int(risks.sum()), BoundedNumber(value, *percentiles(again, len(sums)), 4)
+    return Hazard(int(onset_counts.sum()), int(risks.sum()), BoundedNumber(value, *percentiles(again, len(sums)), 4))
 
 
 def _by_instance(values: pd.Series[float], instances: pd.Series[Any] | pd.Index[Any]) -> MeanContrast:
@@ -187,14 +195,16 @@ def _decomposed(run: Run, trials: pd.DataFrame) -> Table:
 
 def _momentum(run: Run, trials: pd.DataFrame) -> Table:
     never = trials[trials["rate"].eq(0)]
-    rows = tuple((name, *hazard(never[never["architecture"] == name])) for name in run.names("architecture"))
-    return Table(
-        name="study-momentum-hazard",
-        title="Momentum: damage with a proposer that never errs (SIMULATED)",
-        columns=("Architecture", "Onsets", "Effects at risk", "Hazard by effect"),
-        rows=rows,
-        notes=("each trial counts up to its first damage; 95% intervals are of resampled instances",),
+    arms = ((name, hazard(never[never["architecture"] == name])) for name in run.names("architecture"))
+    columns = (
+        TableColumn[tuple[str, Hazard]]("Architecture", lambda arm: arm[0]),
+        TableColumn[tuple[str, Hazard]]("Onsets", lambda arm: arm[1].onsets),
+        TableColumn[tuple[str, Hazard]]("Effects at risk", lambda arm: arm[1].at_risk),
+        TableColumn[tuple[str, Hazard]]("Hazard by effect", lambda arm: arm[1].by_effect),
     )
+    title = "Momentum: damage with a proposer that never errs (SIMULATED)"
+    notes = ("each trial counts up to its first damage; 95% intervals are of resampled instances",)
+    return table_of("study-momentum-hazard", title, columns, arms, notes)
 
 
 def _gaps(run: Run, trials: pd.DataFrame) -> Table:
@@ -225,20 +235,18 @@ def _compared(run: Run) -> list[tuple[str, str]]:
 
 
 def _escape(run: Run, trials: pd.DataFrame) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name in run.names("architecture"):
-        arm = trials[trials["architecture"] == name]
-        share = exact_share_by_instance(arm["instance"].tolist(), (~arm["onset"].map(isinf)).tolist())
-        rows.append((name, Rate(share), Number(float(arm["instance"].nunique()), 0)))
-    return Table(
-        name="study-momentum-escape",
-        title="Escape: one wrong first reply, and whether it ends in damage (SIMULATED)",
-        columns=("Architecture", "Damaged", "Instances"),
-        rows=tuple(rows),
-        notes=(
-            "k of N trials without a fault; exact 95% intervals, clustered by instance; each step is as likely as any other",
-        ),
+    def damaged(arm: pd.DataFrame) -> Rate:
+        return Rate(exact_share_by_instance(arm["instance"].tolist(), (~arm["onset"].map(isinf)).tolist()))
+
+    arms = ((name, trials[trials["architecture"] == name]) for name in run.names("architecture"))
+    columns = (
+        TableColumn[tuple[str, pd.DataFrame]]("Architecture", lambda arm: arm[0]),
+        TableColumn[tuple[str, pd.DataFrame]]("Damaged", lambda arm: damaged(arm[1])),
+        TableColumn[tuple[str, pd.DataFrame]]("Instances", lambda arm: Number(float(arm[1]["instance"].nunique()), 0)),
     )
+    title = "Escape: one wrong first reply, and whether it ends in damage (SIMULATED)"
+    notes = ("k of N trials without a fault; exact 95% intervals, clustered by instance; each step is as likely as any other",)
+    return table_of("study-momentum-escape", title, columns, arms, notes)
 
 
 def _cell(contrast: MeanContrast) -> BoundedNumber:
