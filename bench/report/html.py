@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
 """The whole part of a number of 1,000 or more."""
+WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
@@ -91,9 +92,12 @@ def _sort_value(cell: Cell) -> str:
 
 
 def grouped(cell: Cell) -> str:
-    """A cell as a page shows it: its numbers with a comma between thousands. A text, such as a run's name, stays as it is."""
+    """A cell as a page shows it: its numbers with a comma between thousands, and no line break within an interval. A text, such
+    as a run's name, stays as it is."""
     text = text_of(cell)
-    return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
+    if isinstance(cell, str | Linked):
+        return text
+    return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text))
 
 
 def _data_uri(picture: Picture) -> str:
