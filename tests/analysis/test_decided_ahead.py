@@ -41,7 +41,7 @@ def test_a_call_that_always_fails_leaves_no_answer_and_one_that_is_slow_does(tmp
     assert note_on(tmp_path / "slow", point="call", effect="slow", **EVERY) == ""
 
 
-def test_a_call_that_failed_once_is_its_control_where_a_cache_answers_it_and_may_be_another_where_none_does(
+def test_a_failed_call_is_its_control_only_where_a_cache_answers_it(
     tmp_path: Path,
 ) -> None:
     assert note_on(tmp_path / "cached", cache=True, point="call", effect="server_error", attempts=[1]) == AS_CONTROL

@@ -104,7 +104,7 @@ def test_replies_that_were_judged_apart_fail_apart() -> None:
     assert numbers(recovery.first) == numbers(recovery.calls) == [4]
 
 
-def test_an_output_made_from_what_was_found_wrong_is_part_of_the_price_and_not_of_the_first_round() -> None:
+def test_an_output_made_from_a_wrong_one_is_in_the_price_and_not_in_the_first_round() -> None:
     events: list[Event] = [
         *(*fault("planned", "delivered", call=1, subtask="a", point="state"), called(1, "a"), accepted(1, "a")),
         *(committed(1, "a"), called(2, "b"), accepted(2, "b"), committed(2, "b")),
@@ -119,7 +119,7 @@ def test_an_output_made_from_what_was_found_wrong_is_part_of_the_price_and_not_o
     assert recovery.accepted_again
 
 
-def test_a_lost_reply_a_rerun_and_a_reopened_subtask_give_one_round_each_and_no_call_stands_in_two() -> None:
+def test_a_lost_reply_a_rerun_and_a_reopening_are_one_round_each() -> None:
     lost = fault("planned", "delivered", "detected", number=1, call=1, subtask="a", point="call")
     events: list[Event] = [
         *(*lost, called(1, "a", failure="timed_out")),
@@ -143,7 +143,7 @@ def test_a_lost_reply_a_rerun_and_a_reopened_subtask_give_one_round_each_and_no_
     assert not set(numbers(by_loss.calls)) & set(numbers(by_rejection.calls))
 
 
-def test_a_call_lost_in_a_retry_is_told_of_by_its_loss_and_not_by_the_rejection_before_it() -> None:
+def test_a_call_lost_in_a_retry_is_caused_by_its_loss() -> None:
     lost = fault("planned", "delivered", "detected", call=2, subtask="a", point="call")
     events: list[Event] = [
         *(called(1, "a"), rejected(1, "a"), *lost, called(2, "a", cause="retry", attempt=2, caused_by=1, failure="timed_out")),

@@ -17,7 +17,7 @@ PAPER = "paper-qwen2.5-coder-1.5b-instruct"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_each_number_of_a_document_stands_in_a_report_that_it_names_or_is_listed_with_what_holds_it(path: Path) -> None:
+def test_each_number_of_a_document_is_held_by_a_report_or_a_test(path: Path) -> None:
     name, text = str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
     reports = reports_named_in(text) | set(REPORTS.get(name, ()))
     numbers_of = {section.heading: numbers for section in sections_of(text) if (numbers := unheld(section, reports))}

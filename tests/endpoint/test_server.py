@@ -462,7 +462,7 @@ def test_what_is_not_passed_on_to_the_model_is_refused_once_and_openais_client_d
     assert len(events(result, Called)) == 1
 
 
-def test_where_attempts_are_bounded_the_next_one_is_refused_for_good_and_what_was_made_may_be_handed_in() -> None:
+def test_beyond_its_attempts_a_session_is_refused_and_may_hand_in() -> None:
     wrong = {"deliveries": "none"}
 
     async def architecture(_: Task, workbench: Workbench) -> None:

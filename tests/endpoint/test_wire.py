@@ -152,7 +152,7 @@ def test_a_message_that_a_client_gives_back_as_it_got_it_is_taken() -> None:
         assert chat.messages[1] == Message("assistant", content or "")
 
 
-def test_what_else_an_assistants_message_has_is_passed_on_as_it_came_and_so_it_is_of_its_calls() -> None:
+def test_an_assistants_message_and_its_calls_are_passed_on_as_they_came() -> None:
     signed = {**CALL, "extra_content": {"google": {"thought_signature": "c2ln"}}, "provider_specific_fields": None}
     signed["function"] = {"name": "look", "arguments": "{}", "parsed_arguments": {"x": 1}}
     back = {"role": "assistant", "content": "", "reasoning_content": "", "refusal": None, "reasoning_details": [{"a": 1}]}

@@ -86,7 +86,7 @@ def test_a_fault_is_an_event_of_the_call_that_carried_it_and_a_failed_call_an_er
     assert len(failed) == (recorded.calls["failure"] != "").sum() > 0
 
 
-def test_a_call_of_a_tool_names_its_step_its_plan_and_the_request_of_the_call_it_stands_on(tmp_path: Path) -> None:
+def test_a_tool_call_names_its_step_its_plan_and_its_request(tmp_path: Path) -> None:
     settings = config(
         {"kind": "simulated", "wrapping": False},
         **{"scenarios": ["trips"], "architectures": ["plan_and_replan"], "plans": ["none"], "repetitions": 1},

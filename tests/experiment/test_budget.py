@@ -57,9 +57,7 @@ def _events(trial: TrialRecord) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_run_that_reaches_its_budget_again_and_again_ends_as_one_without_and_pays_for_each_call_once(
-    tmp_path: Path, concurrency: int
-) -> None:
+def test_a_run_stopped_by_its_budget_ends_as_one_without_and_pays_once(tmp_path: Path, concurrency: int) -> None:
     folder = tmp_path / "run"
     with ScriptedServer(counting := Counting()) as server:
         matrix = matrix_at(server, concurrency=concurrency)

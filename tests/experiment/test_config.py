@@ -185,7 +185,7 @@ def test_a_fault_may_name_its_subtask_by_position_in_the_tasks_order(tmp_path: P
     assert [at_position(names[:n], "middle") for n in (1, 2, 3, 4)] == [names[0], names[0], names[1], names[1]]
 
 
-def test_a_position_stands_in_the_manifest_and_none_does_not_so_that_plans_of_earlier_runs_are_the_same(tmp_path: Path) -> None:
+def test_only_a_position_that_is_given_stands_in_the_manifest(tmp_path: Path) -> None:
     [fault] = read(tmp_path).model_dump(mode="json")["plan"]["broken"]["faults"]
     assert fault.keys() == {"point", "effect", "subtask", "attempts", "probability", "seconds"}
     text = CONFIG.replace('subtask = "total"', 'position = "last"').replace("[1]", '"every"')

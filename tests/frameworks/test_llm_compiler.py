@@ -121,7 +121,7 @@ def test_it_gives_up_after_as_many_plans_as_there_are_attempts() -> None:
     assert (result.record.outcome, len(calls(result))) == ("gave_up", 3)
 
 
-def test_a_fault_at_a_subtask_strikes_it_as_it_does_elsewhere_and_one_in_the_stored_plan_is_detected() -> None:
+def test_a_fault_strikes_a_planned_subtask_and_one_in_the_plan_is_detected() -> None:
     missing: Any = {"point": "output", "effect": "missing_field", "subtask": "pears", "attempts": [1]}
     result, _ = trial(faults=[missing])
     assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
@@ -186,7 +186,7 @@ def test_on_a_real_server_plans_that_small_models_write_are_refused_with_the_rea
     assert reasons[1].startswith("there is no subtask 'Apples'; the subtasks are apples, pears, store")
 
 
-def test_on_a_real_server_a_refused_call_is_made_again_and_a_reply_that_is_cut_off_is_planned_again() -> None:
+def test_on_a_real_server_refused_calls_and_cut_replies_are_made_again() -> None:
     cut_off = completion('{"crates": 3, "tr', finish="length")
     result, _ = live([status(429), status(503)], pears=cut_off)
     assert result.record.outcome == "solved"

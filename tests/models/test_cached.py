@@ -189,7 +189,7 @@ def hello(arm: str, seed: int = 7) -> Request:
     return Request((Message("user", "hello"),), seed, RequestContext("tiny", ("total",), repetition=1, attempt=1, arm=arm))
 
 
-def test_of_arms_that_make_the_same_request_at_once_one_sends_it_and_the_others_are_given_its_reply() -> None:
+def test_of_arms_that_ask_the_same_at_once_one_sends_it() -> None:
     asked = ScriptedModel(TINY.reference)
     replies = at_once(CachedModel(asked, shared=True), [*map(hello, "abc"), hello("a", seed=8)])
     assert [request.seed for request in asked.requests] == [7, 8]

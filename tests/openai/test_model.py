@@ -795,7 +795,7 @@ def test_a_reply_may_have_as_many_bytes_as_the_bound_says_and_not_one_more(pack:
     assert failed(pack(completion("x" * (LARGEST - empty + 1)))).kind == "too_long"
 
 
-def test_of_a_text_that_is_longer_than_any_model_writes_the_beginning_is_kept_as_one_that_was_cut_off() -> None:
+def test_of_a_text_too_long_for_any_model_the_beginning_is_kept() -> None:
     longest = answered(completion("x" * LONGEST_TEXT))
     assert (longest.text, longest.finish) == ("x" * LONGEST_TEXT, "stop")
     longer = answered(completion("x" * (LONGEST_TEXT + 1)))

@@ -16,7 +16,7 @@ class Word(Output):
     word: str
 
 
-def test_a_scenario_says_by_its_name_how_far_it_is_told_otherwise_and_faults_are_drawn_by_what_it_is_told_of() -> None:
+def test_a_scenarios_name_says_how_far_it_is_reworded_and_keeps_its_faults() -> None:
     names = ("pack", *(f"pack:{level}" for level in LEVELS), "pack:easy")
     assert [level_of(name) for name in names] == [0, 1, 2, 0]
     assert [task_of(name) for name in names] == ["pack", "pack", "pack", "pack:easy"]

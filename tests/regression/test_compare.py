@@ -315,7 +315,7 @@ def repairing(tokens: Sequence[int]) -> list[TrialRecord]:
     return [trial("static", "paper", n, events=recovered(spent)) for n, spent in enumerate(tokens, 1)]
 
 
-def test_what_a_failure_costs_is_judged_by_its_price_or_where_that_is_not_measured_by_its_first_round(tmp_path: Path) -> None:
+def test_a_failures_cost_is_judged_by_price_or_else_by_its_first_round(tmp_path: Path) -> None:
     few = compared(tmp_path / "few", repairing([100, 110, 120]), repairing([300, 310, 325]), "price", "first_round")
     assert findings(few) == {"price": "not measured", "first_round": "worse"} and few.verdict == "worse"
     assert (rows_of(few)[0].before, rows_of(few)[0].difference.low, rows_of(few)[0].needed) == (None, None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.render.marks import SHAPES, signs_of
 
 
-def test_no_two_names_of_a_figure_have_the_same_sign_and_the_first_thirteen_can_be_told_in_grey() -> None:
+def test_names_of_a_figure_have_different_signs_thirteen_of_them_in_grey() -> None:
     signs = signs_of([f"plan_{number}" for number in range(40)])
     assert len(signs) == len(set(signs.values())) == 40
     assert len({marker for marker, _ in list(signs.values())[: len(SHAPES)]}) == len(SHAPES)

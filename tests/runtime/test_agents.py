@@ -114,7 +114,7 @@ def test_a_reply_that_an_agent_returns_is_known_by_its_call_though_another_has_t
     assert [commit.calls for commit in events(result, Committed)] == [(2 * number + 1,) for number in range(len(NAMES))]
 
 
-def test_a_vote_of_three_at_the_same_time_is_one_attempt_of_which_one_sample_is_in_the_answer() -> None:
+def test_a_vote_of_three_is_one_attempt_with_one_sample_in_the_answer() -> None:
     async def vote(task: Task, workbench: Workbench) -> None:
         for subtask in task.subtasks:
             _, taken, _ = await workbench.sample(subtask, count=3)

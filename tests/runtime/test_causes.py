@@ -73,7 +73,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_a_call_is_a_retry_or_a_rerun_only_after_a_failure_since_its_subtasks_were_last_asked_for(steps: list[Any]) -> None:
+def test_a_call_is_a_retry_or_rerun_only_after_a_new_failure(steps: list[Any]) -> None:
     """Against a second reckoning. A call in an attempt that a failure caused keeps that failure as its cause."""
     course = Course(max_attempts=99)
     asked: dict[str, Asked] = {}
@@ -139,7 +139,7 @@ def test_the_same_question_without_a_failure_is_a_further_sample_and_another_one
     assert len({first.seed, sample.seed, next_sample.seed}) == 3
 
 
-def test_a_rejection_makes_the_next_call_a_retry_in_a_new_attempt_and_what_stands_beside_it_a_rerun() -> None:
+def test_after_a_rejection_the_next_call_is_a_retry_and_what_stands_beside_it_a_rerun() -> None:
     course = Course()
     course.ask("a")
     course.ask("b")

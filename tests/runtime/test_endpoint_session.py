@@ -63,7 +63,7 @@ def tries(result: TrialResult) -> list[tuple[int, int, str]]:
     return [(call.attempt, call.try_, call.cause) for call in events(result, Called)]
 
 
-def test_a_request_that_repeats_a_failed_one_is_its_next_try_another_one_a_step_and_the_same_again_a_sample() -> None:
+def test_a_repeated_request_is_a_try_after_a_failure_and_else_a_sample() -> None:
     async def work(_: Workbench, endpoint: EndpointSession) -> None:
         for messages in (HELLO, HELLO, OTHER, OTHER):
             await ask(endpoint, messages)

@@ -141,7 +141,7 @@ def test_a_served_reply_has_its_undamaged_verdict(reply: Json, verdict: str, wor
     assert stages(result) == {1: ["planned", "delivered", "detected", "recovered"]}
 
 
-def test_a_joint_served_reply_that_is_handed_over_part_by_part_is_read_undamaged_as_it_was_asked_for() -> None:
+def test_a_joint_reply_handed_over_in_parts_is_read_undamaged() -> None:
     async def architecture(task: Task, workbench: Workbench) -> None:
         async with workbench.endpoint(*task.subtasks) as session:
             reply = json.loads((await session.answer(task.subtasks, session.messages())).text)

@@ -177,7 +177,7 @@ def test_attempts_are_bounded() -> None:
         bench.run(bench.workbench.propose(gather))
 
 
-def test_a_subtask_asked_for_again_without_a_failure_is_a_sample_of_the_same_attempt_and_after_one_a_retry() -> None:
+def test_a_subtask_asked_for_again_is_a_retry_only_after_a_failure() -> None:
     bench = Bench()
     gather = TINY.task.subtask("gather")
 

@@ -326,7 +326,7 @@ def test_in_a_variant_the_reference_is_right_and_each_wrong_answer_passes_all_ch
     assert {name for wrong in scenario.wrong for name in wrong.outputs} == {subtask.name for subtask in scenario.task.subtasks}
 
 
-def test_with_two_bugs_a_bug_counts_as_fixed_only_once_the_one_before_is_and_nothing_else_is_broken() -> None:
+def test_of_two_bugs_the_second_counts_as_fixed_only_after_the_first() -> None:
     two = FEWER["two_bugs"]
     first, second = two.reference["fix_generation"]["edits"]
     limit = {"file": "validator.py", "find": 'report["alerts"] = find_alerts(rolling, list(totals), int(settings["limit"]))'}

@@ -271,9 +271,7 @@ def test_suspicious_lines_turned_round_solve_less_than_three_of_ten() -> None:
 
 
 @pytest.mark.parametrize(("variant", "field"), [("patch", "edits"), ("rewrite", "files")])
-def test_a_patch_alone_is_verified_by_all_tests_that_grade_it_and_the_model_is_shown_how_the_first_fail(
-    variant: str, field: str
-) -> None:
+def test_a_patch_is_verified_by_all_tests_and_the_model_sees_the_first_failures(variant: str, field: str) -> None:
     for scenario in load(variant)[:3]:
         assert [subtask.name for subtask in scenario.task.subtasks] == ["fix"] and list(scenario.reference["fix"]) == [field]
         lines = scenario.task.documents["failure.txt"].splitlines()

@@ -185,7 +185,7 @@ def test_what_an_agent_has_after_its_last_attempt_it_may_hand_in(server: Server)
     assert account["outcome"] == "solved"
 
 
-def test_a_trial_that_nobody_goes_on_with_is_given_up_and_the_next_waits_until_the_server_is_deserted(server: Server) -> None:
+def test_a_deserted_trial_is_given_up_before_the_next_begins(server: Server) -> None:
     ended = server(lambda outside: outside.hello(), patience=0.4, repetitions=2)
     [record] = ended.records
     assert (record.outcome, record.reason) == ("gave_up", "gather + total + review: no request came for 0.4 s")

@@ -63,7 +63,7 @@ def test_two_prompts_of_one_model_are_compared_state_by_state_in_their_order() -
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_run_of_one_model_and_two_prompts_is_compared_by_its_prompts_in_every_state_that_the_pack_names(
+def test_two_prompts_of_one_model_are_compared_in_every_named_state(
     tmp_path: Path,
 ) -> None:
     config = load_config(ROOTS[0].parent / "configs" / "paraphrase.toml", {"instances": 1})

@@ -165,7 +165,7 @@ def follow(arm: str, *patches: dict[str, str] | None) -> tuple[str, int, int, in
     return case.outcome, case.patches, case.fitting, case.executions, case.believed, case.wrong
 
 
-def test_after_each_patch_that_fits_an_arm_runs_what_it_does_not_believe_and_hands_in_once_all_seem_to_pass() -> None:
+def test_an_arm_runs_what_it_does_not_believe_and_hands_in_once_all_passes() -> None:
     assert follow("rerun_everything", None, WORSE, MENDED, WORSE) == ("solved", 3, 2, 9, 0, 0)
     # title passed in the broken repository: its code is another in WORSE alone
     assert follow("selective", None, WORSE, MENDED, WORSE) == ("solved", 3, 2, 8, 1, 0)

@@ -452,7 +452,7 @@ def test_depth_shows_the_lengths_where_no_position_varies_and_the_positions_wher
             assert [picture.name for picture in study_pictures(shown)] == [f"study-depth{kind}-m"]
 
 
-def test_static_pays_for_each_subtask_of_a_chain_when_the_first_is_struck_and_for_one_when_the_last_is(tmp_path: Path) -> None:
+def test_static_pays_for_all_of_a_chain_or_for_one_by_what_is_struck(tmp_path: Path) -> None:
     plans: dict[str, list[Fault]] = {name: [{**MISSING, "subtask": name}] for name in ("step_1", "closing")}
     matrix = matrix_of(plans=plans, model={"wrapping": False}, scenarios=["chain", "chain:8"])
     by_end_and_architecture = {

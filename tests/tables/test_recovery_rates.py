@@ -41,7 +41,7 @@ def test_its_row_has_the_two_by_two_and_the_rate_with_its_denominator(tmp_path: 
     assert mine.startswith("| mine | 4 | 4 | 0 | 0 | 0 | 0.0% [") and "| 4/4 = 100.0% [51.0%, 100.0%] | 4 |" in mine
 
 
-def test_a_scenario_of_which_no_control_was_solved_is_not_in_it_and_where_none_was_that_is_a_limit(tmp_path: Path) -> None:
+def test_a_scenario_without_a_solved_control_has_no_rate(tmp_path: Path) -> None:
     hard = records({"static": ("wrong", "solved")}, "hard")
     some, none = (
         run_of(tmp_path / name, records_of)

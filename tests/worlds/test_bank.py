@@ -46,7 +46,7 @@ def test_a_state_that_the_bank_knows_is_answered_by_its_own_replies() -> None:
     assert replies[20] == pytest.approx(150, abs=30)
 
 
-def test_any_other_state_is_answered_by_all_replies_to_the_judgment_whose_errors_are_put_upon_what_is_right() -> None:
+def test_an_unbanked_state_is_answered_with_the_judgments_errors_put_on_what_is_right() -> None:
     replies = drawn("new", {"discount": 10, "reason": "r"})
     assert set(replies) == {10, 90, "90%", 45, 30}
     assert replies[10] == pytest.approx(100, abs=30)

@@ -64,9 +64,7 @@ def test_at_the_break_even_both_take_the_same_and_beyond_it_the_first_takes_less
         *[(0, 0, math.inf), (-100, 0, 0.0)],
     ],
 )
-def test_one_that_is_dearer_in_neither_is_cheaper_at_any_rate_and_one_whose_round_saves_nothing_never_is(
-    extra: float, saved: float, rate: float
-) -> None:
+def test_an_arm_dearer_in_neither_is_cheaper_at_any_rate(extra: float, saved: float, rate: float) -> None:
     result = break_even((alike(1000 + extra), alike(1000)), (alike(1000 - saved), alike(1000)))
     assert result is not None and result.rate == rate
     assert (result.low, result.high) == (rate, rate)

@@ -120,7 +120,7 @@ def test_a_simulated_model_is_judged_by_nothing_and_a_missing_plan_is_named(base
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_source_stands_in_the_report_of_a_run_of_its_pack_under_its_faults_and_in_no_other(base: Run, tmp_path: Path) -> None:
+def test_a_source_stands_only_in_reports_of_its_pack_under_its_faults(base: Run, tmp_path: Path) -> None:
     chosen = where(base, lambda _, plan, n: plan == FAULT_FREE or n == N)
     report = report_of(chosen)
     table = report.files["tables/claims_agentchaos.md"].decode()

@@ -38,7 +38,7 @@ def test_what_a_contract_forbids_changes_nothing_and_stands_in_the_journal() -> 
     assert [(entry.name, entry.outcome) for entry in shop.journal()] == [("refund", "refused")]
 
 
-def test_a_quota_of_the_trial_is_used_up_for_good_and_what_was_refused_or_replayed_does_not_count() -> None:
+def test_refused_and_replayed_calls_use_up_no_quota() -> None:
     shop = world(quotas=(Quota(2, "reserve"),))
     codes = [shop.call("reserve", {"order": number}, f"key {min(number, 3)}").code for number in (1, 1, 3)]
     assert codes == ["", "", ""]

@@ -35,7 +35,7 @@ def test_a_gate_shows_every_pattern_the_same_of_the_same_effect() -> None:
     assert len(shown) == 1
 
 
-def test_behind_a_gate_that_is_throttled_a_remedied_pattern_waits_as_long_as_it_is_told_and_a_bare_one_gives_up() -> None:
+def test_behind_a_throttled_gate_remedies_wait_and_bare_patterns_give_up() -> None:
     throttled = [{"point": "tool", "effect": "throttled", "tool": "pay", "attempts": [1, 2, 3], "minutes": 30}]
     bare, remedied = (worked("human_in_the_loop", form, throttled, [DEAR]) for form in (BARE, REMEDIED))
     assert "pay" not in effects(bare)

@@ -298,7 +298,7 @@ def test_the_record_has_every_step_and_digests_that_meet() -> None:
     assert {call.policy for call in calls if call.access != "read" and call.outcome == "done"} == {"refunds-1"}
 
 
-def test_a_judgment_that_is_made_again_after_a_crash_is_a_rerun_caused_by_it_and_no_attempt_of_its_own() -> None:
+def test_a_judgment_made_again_after_a_crash_is_a_rerun() -> None:
     result = lived(bare, [struck("before", "process")], max_attempts=1)
     calls, died = of(result, Called), [n for n, event in enumerate(result.record.events) if isinstance(event, ProcessDied)]
     again = [call for call in calls if call.cause == "rerun"]

@@ -69,7 +69,7 @@ def test_the_calls_of_one_life_are_first_steps_and_samples() -> None:
     assert len({call.seed for call in events(result, Called)}) == 3
 
 
-def test_what_was_asked_before_a_crash_is_a_rerun_caused_by_it_and_what_is_new_is_a_step() -> None:
+def test_after_a_crash_a_known_request_is_a_rerun_and_a_new_one_a_step() -> None:
     async def first(session: AgentSession, workbench: Workbench) -> None:
         await ask(session, "one")
         await ask(session, "two")

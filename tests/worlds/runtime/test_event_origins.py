@@ -43,7 +43,7 @@ def test_a_plan_s_version_stands_in_the_events_that_follow_it() -> None:
     assert not any(getattr(event, "plan_version", 0) for event in worked("state_machine").record.events)
 
 
-def test_after_a_death_the_effect_still_names_the_call_of_the_first_life_and_nothing_is_in_hand_before_a_step() -> None:
+def test_after_a_death_an_effect_still_names_the_first_lifes_call() -> None:
     events = worked("state_machine", REMEDIED, faults=[DIES]).record.events
     [death] = [number for number, event in enumerate(events) if isinstance(event, ProcessDied)]
     died = events[death]
