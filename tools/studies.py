@@ -35,7 +35,7 @@ from bench.studies.advise.evidence import COLUMNS, TABLE
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 CONFIGS = (
-    *("boundary", "momentum", "momentum_escape", "pattern_failure", "log_or_row", "approval"),
+    *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "log_or_row", "approval"),
     *("replay_divergence", "replay_divergence_running"),
 )
 EVIDENCE = ("advise", "advise_held_out")

@@ -14,19 +14,24 @@ Signal = Literal["typed", "untyped", "as_success"]
 """What the proposer hears of a rejection: why; that; or that all went well."""
 Approval = Literal["never", "risky", "always"]
 """Before which effects a person is asked: none; those for which the policy wants one; all. A denial by the policy holds."""
+LATER = ("approval", "deadline", "catches_up")
+"""Settings that came when trials had been run without them."""
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 
 @dataclass(frozen=True)
 class Form:
-    """`remedies` are the author's: all of them or none. The boundary's three settings and `approval` are theirs, unless they
-    are set apart."""
+    """`remedies` are the author's. The boundary's three settings and `approval` are theirs, unless they are set apart. Two
+    remedies are set for themselves, since the others were measured without them: `deadline`, the minutes of world time after
+    which a read is given up and made again, and `catches_up`, by which the agent asks for the events that it was never told."""
 
     remedies: bool = False
     strength: Strength | None = None
     commit: Commit | None = None
     signal: Signal | None = None
     approval: Approval | None = None
+    deadline: int | None = None
+    catches_up: bool = False
 
     def holds(self, strength: Strength) -> bool:
         """Whether the boundary is at least so strong."""
@@ -54,8 +59,7 @@ class Form:
     @property
     def settings(self) -> dict[str, object]:
         """What it sets, as it stands in a trial's id: a setting that came later stands there where it is given."""
-        settings = asdict(self)
-        return settings if self.approval else {name: value for name, value in settings.items() if name != "approval"}
+        return {name: value for name, value in asdict(self).items() if value or name not in LATER}
 
     @property
     def _commit(self) -> Commit:

@@ -108,9 +108,9 @@ def load_architecture(
     if form and not part.forms:
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.forms)
         problem = (
-            f"architecture '{part.name}' has but one form; leave `remedies`, `strength`, `commit`, `signal` and `approval` out"
+            f"architecture '{part.name}' has but one form; leave `remedies` and its boundary's settings out of its variant"
         )
-        raise ConfigError(f"{problem} of its variant: {having} have several, and any function that takes `form`")
+        raise ConfigError(f"{problem}: {having} have several, and any function that takes `form`")
     if policy and not part.learns:
         having = ", ".join(entry.name for entry in ARCHITECTURES if entry.learns)
         problem = f"architecture '{part.name}' follows no learned policy; leave `policy` out of its variant"

@@ -69,6 +69,11 @@ class ArchitectureEntry(ConfigEntry):
     """In a world: before which effects a pattern asks a person: `never`, `risky` (those for which the policy wants one), or
     `always`: of the others it asks a reviewer of the house. What the policy denies is denied in each. If not given, `risky`
     with remedies, and what the pattern has of itself without."""
+    deadline_minutes: int | None = Field(None, ge=1, exclude_if=lambda minutes: minutes is None)
+    """In a world: how many minutes of its time a pattern waits for a read. Then it gives the read up, and makes it again. It
+    waits for as long as the read takes, if not given."""
+    catches_up: bool = Field(False, exclude_if=lambda catches_up: not catches_up)
+    """In a world: whether a pattern asks, before it begins a step, for the events that happened and of which no notice came."""
 
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
@@ -85,5 +90,6 @@ class ArchitectureEntry(ConfigEntry):
     @property
     def form(self) -> Form | None:
         """The form that it asks for; None where it asks for none."""
-        form = Form(self.remedies, self.strength, self.commit, self.signal, self.approval)
+        boundary = (self.strength, self.commit, self.signal)
+        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up)
         return None if form == BARE else form

@@ -123,7 +123,7 @@ def tables(run: Run) -> Iterator[Table]:
         place = (weakness.scenario, model_label(run, weakness.model), weakness.failure.replace("_", " "))
         rows.setdefault(place, []).append(_cell(weakness))
     yield Table(
-        name="study-pattern-failure",
+        name=_file_name(run),
         title="Pattern × failure",
         columns=("Scenario", "Model", "Failure", *(pattern.replace("_", " ") for pattern in patterns)),
         rows=tuple((*place, *cells) for place, cells in rows.items()),
@@ -132,12 +132,17 @@ def tables(run: Run) -> Iterator[Table]:
     simulated = " (SIMULATED)" if all(run.is_simulated(model) for model in run.names("model")) else ""
     groups = [(form, ", ".join(group)) for form, alike in not_told_apart(run).items() for group in alike]
     yield Table(
-        name="study-pattern-failure-alike",
+        name=_file_name(run, "alike"),
         title=f"Patterns that no failure here tells apart{simulated}",
         columns=("Form", "Patterns"),
         rows=tuple(groups) or (("any", "none"),),
         notes=("their damage beyond the control is the same, kind by kind, in every pair of the run",),
     )
+
+
+def _file_name(run: Run, *more: str) -> str:
+    """Runs of several configs lie in one report."""
+    return slug("study", *run.config.name.split("_"), *more)
 
 
 def _cell(weakness: Weakness) -> str:
@@ -163,7 +168,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             )
         title = f"Which failure damages which pattern, bare and with remedies, {model_label(run, model)}"
         caption = "Each cell is the share of pairs with more damage than without the failure; an empty one was not provoked."
-        yield finish(figure, slug("study", "pattern-failure", model), title, f"{title}. {caption}")
+        yield finish(figure, _file_name(run, model), title, f"{title}. {caption}")
 
 
 def _panel(ax: Axes, shown: Sequence[Weakness], form: str, scenario: str) -> None:

@@ -66,6 +66,11 @@ FEW: Mapping[str, Any] = {
         "scenarios": ["contract_renewal"],
         "repetitions": 1,
     },
+    "pattern_failure_further": {
+        "architectures": ["state_machine", "state_machine_remedied"],
+        "plans": ["none", "override_missed"],
+        "scenarios": ["contract_renewal/case_10"],
+    },
     "log_or_row": {"models": ["right"], "plans": ["rings_twice", "rings_once"]},
     "approval": {"models": ["right"], "plans": ["none", "never_answers"], "scenarios": ["contract_renewal"]},
     "reliability_surface": {

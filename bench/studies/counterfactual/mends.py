@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from bench.architectures.form import BARE, Form
@@ -77,7 +77,7 @@ def with_remedies(form: Form) -> Form:
     """Return the form with its author's remedies, but for the boundary, which stays as it is."""
     strength = form.strength or ("business_rule" if form.remedies else "schema")
     commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
-    return Form(True, strength, commit, form.tells, form.approval)
+    return replace(form, remedies=True, strength=strength, commit=commit, signal=form.tells)
 
 
 @dataclass

@@ -177,6 +177,16 @@ class Scene:
             arrival = self._schedule.pass_to_arrival(after, until, self._happen)
             return self._told((arrival,))[0] if arrival else None
 
+    def catch_up(self) -> tuple[Arrival, ...]:
+        """Tell of the events that have happened and of which no notice came; their notices. One that is late comes again."""
+        with self._lock, self._transaction():
+            last = self._schedule.arrivals()
+            told = {arrival.name for arrival in last}
+            for event in self._book.entries("what = 'event' AND kind != ?", SECOND_WRITER):
+                if event.name not in told:
+                    self._schedule.tell(event.kind, event.name, event.arguments, event.versions)
+            return self._told(self._schedule.arrivals(len(last)))
+
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """The notices that have come: a log, which no reading empties."""
         with self._lock:

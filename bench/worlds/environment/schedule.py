@@ -125,8 +125,12 @@ class Schedule:
             if notice.held:
                 self.add("notice", pending.kind, notice.at, payload, pending.name, versions)
             else:
-                values = (self.now.total, pending.kind, pending.name, dump(payload), dump(versions))
-                self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
+                self.tell(pending.kind, pending.name, payload, versions)
+
+    def tell(self, kind: str, name: str, payload: Payload, versions: Versions) -> None:
+        """Give the agent a notice now."""
+        values = (self.now.total, kind, name, dump(payload), dump(versions))
+        self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 
     def _told(self, pending: Pending, payload: Payload) -> Sequence[NoticeTime]:
         if pending.what == "notice":

@@ -29,10 +29,11 @@ async def event_driven(task: Task, workbench: Workbench, form: Form = BARE) -> N
             accounts.consumed(event)
         elif event:
             _begin_anew(office, event)
+        caught_up = await office.catch_up()
         await _drain(office, accounts)
         if event:
             workbench.world.store.put(PLACE, event.number)
-        elif office.next_start() is None:
+        elif office.next_start() is None and not caught_up:
             if accounts:
                 accounts.ended()
             return

@@ -85,13 +85,19 @@ class Acting:
         log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
 
     async def act(
-        self, tool: str, arguments: ToolArguments, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT
+        self,
+        tool: str,
+        arguments: ToolArguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str = AGENT,
+        deadline: int | None = None,
     ) -> Acted:
         """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
-        call = _CallInHand(self.world, tool, arguments, key, expect, role, writes)
+        call = _CallInHand(self.world, tool, arguments, key, expect, role, writes, deadline)
         self._tries[tool, call.effect] += 1
         due = self._due(call)
         if due is None:
@@ -146,6 +152,10 @@ class Acting:
         await self._step()
         arrival = self.world.next_event(after, until)
         return self._arrived((arrival,))[0] if arrival else None
+
+    async def catch_up(self) -> tuple[Arrival, ...]:
+        await self._step()
+        return self._arrived(self.world.catch_up())
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
         """Ask a person; the ticket. Raises KeyError where there is no such person, Crashed where the agent dies once it has
@@ -332,15 +342,17 @@ class _CallInHand:
         expect: Mapping[str, int] | None,
         role: str,
         writes: bool,
+        deadline: int | None,
     ):
         self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
         self.effect, self.before = world.effect_of(tool, arguments), world.digest()
         self._world, self._expect, self.role = world, expect, role
         self._first: Acted | None = None
+        self._deadline, self._is_given_up = deadline, False
 
     def first(self) -> Acted:
         if self._first is None:
-            self._first = self._make()
+            self._first = self.unanswered("given up at its deadline") if self._is_given_up else self._make()
         return self._first
 
     def again(self) -> Acted:
@@ -358,7 +370,8 @@ class _CallInHand:
         return Acted(self.tool, self.effect, "refused", reason=why, code="throttled", again=again)
 
     def pass_time(self, minutes: int) -> None:
-        self._world.elapse(minutes)
+        self._is_given_up = self._deadline is not None and minutes > self._deadline
+        self._world.elapse(min(minutes, self._deadline or minutes))
 
     def change_elsewhere(self) -> bool:
         things = self._world.things_of(self.tool, self.arguments)

@@ -79,6 +79,7 @@ class WorldActions:
         *,
         expect: Mapping[str, int] | None = None,
         role: str = AGENT,
+        deadline: int | None = None,
     ) -> Acted:
         """Call a tool of the world. What goes wrong is data: `Acted.outcome` is done, replayed, refused or failed.
 
@@ -88,6 +89,7 @@ class WorldActions:
             key: The idempotency key: the same key again gives the stored result, and has no second effect.
             expect: Thing -> the version that it must have, else the call is refused.
             role: In which it is called: the world may have a contract for it.
+            deadline: Minutes of world time after which a call is given up that has not reached its tool; None: never.
 
         Returns:
             What came of it.
@@ -96,7 +98,7 @@ class WorldActions:
             Crashed: The agent's process dies here. Let it pass.
             GaveUp: The trial's bound of steps is used up.
         """
-        return await self.acting.act(tool, arguments, key, expect, role)
+        return await self.acting.act(tool, arguments, key, expect, role, deadline)
 
     async def wait(self, days: int = 0, minutes: int = 0, *, until: Moment | None = None) -> tuple[Arrival, ...]:
         """Let world time pass.
@@ -124,6 +126,14 @@ class WorldActions:
             The first notice whose number is above `after`; None where none comes.
         """
         return await self.acting.next_event(after, until)
+
+    async def catch_up(self) -> tuple[Arrival, ...]:
+        """Ask for the events that have happened and of which no notice came.
+
+        Returns:
+            Their notices, which stand in the log of notices from now on.
+        """
+        return await self.acting.catch_up()
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
         """Return the notices that have come by now.

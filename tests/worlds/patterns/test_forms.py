@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from trips import ONE, PACK, Trip, effects, environment, harm, worked
+from trips import ONE, PACK, PATTERNS, REMEDIED, Trip, effects, environment, harm, worked
 
 from bench.architectures.form import BARE, Form
 from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
@@ -16,6 +16,7 @@ from bench.experiment.matrix import build_matrix
 from bench.models.base import Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.worlds.environment import Call, Policy, PolicyVerdict, ProcedureStep
+from bench.worlds.runtime.events import ToolCalled
 
 LOST = [{"point": "tool", "effect": "lost_ack", "tool": "pay", "attempts": [1]}]
 
@@ -134,3 +135,35 @@ def test_with_remedies_a_judgment_of_which_nothing_is_accepted_costs_its_step_an
 def test_a_form_that_says_nothing_of_approval_has_the_settings_that_it_had_before_there_was_one() -> None:
     assert Form(remedies=True).settings == {"remedies": True, "strength": None, "commit": None, "signal": None}
     assert Form(approval="never").settings["approval"] == "never"
+    assert Form(deadline=10).settings["deadline"] == 10
+
+
+HANGS = [{"point": "tool", "effect": "slow", "tool": "read_trip", "attempts": [1], "minutes": 3 * 24 * 60}]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_read_that_hangs_is_given_up_at_the_deadline_and_made_again(pattern: str) -> None:
+    """Without a deadline the agent waits for three days."""
+    paid = [
+        next(
+            event.day
+            for event in worked(pattern, form, HANGS).record.events
+            if isinstance(event, ToolCalled) and event.tool == "pay"
+        )
+        for form in (REMEDIED, replace(REMEDIED, deadline=10))
+    ]
+    assert paid[0] >= 3 > paid[1]
+
+
+def test_a_deadline_gives_up_no_write_since_it_may_happen_later() -> None:
+    slow = [{"point": "tool", "effect": "slow", "tool": "pay", "attempts": [1], "minutes": 60}]
+    calls = [event for event in worked("bare_agent", Form(deadline=10), slow).record.events if isinstance(event, ToolCalled)]
+    assert [call.outcome for call in calls if call.tool == "pay"] == ["done"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_who_catches_up_hears_of_an_event_of_which_no_notice_came(pattern: str) -> None:
+    missed = [{"point": "event", "effect": "missed", "event": "requested", "attempts": [1]}]
+    assert effects(worked(pattern, REMEDIED, missed)) == []
+    told = worked(pattern, replace(REMEDIED, catches_up=True), missed)
+    assert (told.record.outcome, harm(told)) == ("solved", {})

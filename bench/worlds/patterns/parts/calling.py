@@ -77,13 +77,14 @@ class Calling:
     async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
         """`failed` where no answer comes however often it is tried. With remedies what was throttled is tried again when the
         world says that it is taken."""
-        acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role)
+        tool = self._world.tools.get(call.tool)
+        deadline = None if tool is None or tool.writes else self._form.deadline  # a write that is given up may happen later
         for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
+            acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
             if acted.outcome != "failed" and acted.code != "throttled":
-                break
+                return acted
             await self._wait_for_another(acted, attempt)
-            acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role)
-        return acted
+        return await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
 
     async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
         if not self._form.remedies:

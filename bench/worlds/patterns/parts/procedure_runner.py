@@ -78,10 +78,15 @@ class ProcedureRunner:
     async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
         """What is ready, again and again, waiting for the world in between, until nothing can come any more."""
         while not all(self.memory.done(step.name) for step in self.steps):
+            await self.catch_up()
             if ready := self.ready():
                 yield ready
-            elif not await self._wait():
+            elif not await self._wait() and not await self.catch_up():
                 return
+
+    async def catch_up(self) -> bool:
+        """Ask for what was never told, where the form says so; whether anything was."""
+        return self._form.catches_up and bool(await self._world.catch_up())
 
     async def _wait(self) -> bool:
         """Wait for the next notice, or for the next step's moment; whether there is either."""
