@@ -41,7 +41,7 @@ class FaultEntry(ConfigEntry):
     of an even number is the earlier of the two."""
     tool: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
     """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
-    one name for each scenario."""
+    one name for each scenario. For `worker_dies` and `claimed_twice` it is the step of the procedure that is claimed."""
     event: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda event: event is None)
     """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
     attempts: Many[int] | Literal["every"] = ()

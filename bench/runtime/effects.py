@@ -74,19 +74,19 @@ class Effect(Part):
     draws: it is never changed.
 
     points          where it can strike
-    on              which calls of tools it can strike, at the points that have one; or what a person is asked, or answers; ""
-                    where it strikes none of these
+    on              which calls of tools it can strike, at the points that have one; or what a person is asked, or answers; or
+                    the claims of workers; "" where it strikes none of these
     from_reference  it draws from the pack's reference or its wrong answers, which are then part of what determines a trial
     """
 
     possible: ClassVar[tuple[Point, ...]] = POINTS
     points: tuple[Point, ...] = field(default=(), kw_only=True)
-    on: Literal["", "read", "write", "any", "ask", "answer"] = field(default="", kw_only=True)
+    on: Literal["", "read", "write", "any", "ask", "answer", "claim"] = field(default="", kw_only=True)
     from_reference: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         self.refuse_unknown("points", self.points or ("nowhere",), self.possible)
-        self.refuse_unknown("on", [self.on], ("", "read", "write", "any", "ask", "answer"))
+        self.refuse_unknown("on", [self.on], ("", "read", "write", "any", "ask", "answer", "claim"))
 
     @property
     def keys(self) -> Sequence[Hashable]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bench.worlds.environment import Acted, Moment
 from bench.worlds.environment.schedule import NoticeTime
-from bench.worlds.runtime.effects import AnswerEffect, NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
+from bench.worlds.runtime.effects import AnswerEffect, ClaimEffect, NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
 
 DAY = 24 * 60
 
@@ -95,4 +95,6 @@ EFFECTS = (
     ProcessEffect("recorded", "recorded", on="write"),
     ProcessEffect("approval_pending", "asked", on="ask"),
     ProcessEffect("mid_stream", "mid_reply"),
+    ClaimEffect("worker_dies", "dies"),
+    ClaimEffect("claimed_twice", "is shared"),
 )

@@ -17,6 +17,7 @@ PATTERNS = (
     "plan_execute_evaluate",
     "composition",
     "plan_and_replan",
+    "work_queue",
 )
 ARCHITECTURES = (
     *(ArchitecturePart(name, f"bench.worlds.patterns.{name}:{name}", acts_in="world", forms=True) for name in PATTERNS),

@@ -38,7 +38,10 @@ def _tool(tool: Tool) -> Json:
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
-    """Return the kinds of events, people's answers among them, the people, or the tools that read or write, as `on` says."""
+    """Return the kinds of events, people's answers among them, the people, the steps that can be claimed, or the tools that
+    read or write, as `on` says."""
+    if on == "claim":
+        return [step.name for step in environment.procedure]
     if on == "ask":
         return [*environment.people, REVIEWER]
     if on == "answer":

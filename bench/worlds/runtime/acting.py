@@ -26,7 +26,7 @@ from bench.worlds.environment.procedure import AGENT, judgments_behind
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.environment.schedule import NoticeTime, at_once
 from bench.worlds.runtime.agent_session import AGENT as AGENT_ASKS
-from bench.worlds.runtime.effects import AnswerEffect, NoticeEffect, ProcessEffect, ToolEffect
+from bench.worlds.runtime.effects import AnswerEffect, ClaimEffect, ClaimFate, NoticeEffect, ProcessEffect, ToolEffect
 from bench.worlds.runtime.events import (
     Arrived,
     PersonAsked,
@@ -170,6 +170,22 @@ class Acting:
         if due is not None:
             self.process.die(self._schedule.plan(due, None))
         return ticket
+
+    async def claim(self, step: str) -> ClaimFate:
+        """What befalls a worker who is about to claim a step, by the fault that is due."""
+        await self._step()
+        self._tries["claim", step] += 1
+        due = self._schedule.due_in_world(
+            ("process",),
+            step,
+            "claim",
+            self._tries["claim", step],
+            lambda fault: EFFECTS[fault.effect, fault.point].on == "claim",
+        )
+        if due is None:
+            return ""
+        self._schedule.plan(due, None).enter("delivered", step)
+        return effect_at(due.fault.effect, "process", ClaimEffect).befalls
 
     def _manner_of(self, ticket: str) -> Manner:
         """In which manner a question is answered, by the fault that is due."""

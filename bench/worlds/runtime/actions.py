@@ -25,6 +25,7 @@ from bench.worlds.environment.procedure import AGENT
 from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.runtime.acting import Acting
 from bench.worlds.runtime.agent_session import AgentSession, session_of
+from bench.worlds.runtime.effects import ClaimFate
 from bench.worlds.runtime.lasting import Lasting
 from bench.worlds.runtime.process import Store
 
@@ -198,6 +199,17 @@ class WorldActions:
     def _decided(self, kind: str, decision: Decision) -> Decision:
         self.acting.decided(kind, decision.ticket, decision.answer)
         return decision
+
+    async def claim(self, step: ProcedureStep) -> ClaimFate:
+        """Say that one of several workers is about to claim a step.
+
+        Args:
+            step: A step of `procedure`.
+
+        Returns:
+            What befalls the claim: nothing, its worker's death, or a second worker who has read that the step is free.
+        """
+        return await self.acting.claim(step.name)
 
     def begin_step(self, step: ProcedureStep) -> None:
         """Say, for the record, that a step of the procedure is attempted.

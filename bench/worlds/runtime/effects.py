@@ -86,6 +86,8 @@ NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | Non
 """(when an event happened, when the next does, minutes) -> when the agent is told; None where it cannot be carried."""
 Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "asked", "mid_reply"]
 """At one of the four points of an effect, when a person was asked, or when half of a reply of the model is there."""
+ClaimFate = Literal["", "dies", "is shared"]
+"""What befalls a claim: nothing; its worker dies behind it; a second worker has read that the step is free, and claims it."""
 
 
 @dataclass(frozen=True)
@@ -145,3 +147,13 @@ class ProcessEffect(Effect):
     possible: ClassVar[tuple[Point, ...]] = ("process",)
     dies: Death
     points: tuple[Point, ...] = field(default=("process",), kw_only=True)
+
+
+@dataclass(frozen=True)
+class ClaimEffect(Effect):
+    """An effect on a worker who claims a step of the procedure, where several take steps from a queue."""
+
+    possible: ClassVar[tuple[Point, ...]] = ("process",)
+    befalls: ClaimFate
+    points: tuple[Point, ...] = field(default=("process",), kw_only=True)
+    on: Literal["claim"] = field(default="claim", kw_only=True)

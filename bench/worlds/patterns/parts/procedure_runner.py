@@ -81,16 +81,16 @@ class ProcedureRunner:
             await self.catch_up()
             if ready := self.ready():
                 yield ready
-            elif not await self._wait() and not await self.catch_up():
+            elif not await self.wait() and not await self.catch_up():
                 return
 
     async def catch_up(self) -> bool:
         """Ask for what was never told, where the form says so; whether anything was."""
         return self._form.catches_up and bool(await self._world.catch_up())
 
-    async def _wait(self) -> bool:
-        """Wait for the next notice, or for the next step's moment; whether there is either."""
-        start = self.next_start()
+    async def wait(self, until: Moment | None = None) -> bool:
+        """Wait for the next notice, for the next step's moment, or until this one; whether there is any of them."""
+        start = min((moment for moment in (self.next_start(), until) if moment is not None), default=None)
         event = await self._world.next_event(self._heard, start)
         self._heard = event.number if event else self._heard
         return event is not None or start is not None

@@ -1,0 +1,62 @@
+"""Several workers take steps from a queue, which is the durable row: a worker reads the row, claims a step that can begin, and
+does it.
+
+Bare a claim is written as it comes, so that two workers who read the row at the same time both do the step. It has no end, so
+that a step whose worker died is nobody's. With remedies a claim is a compare-and-swap, which the second worker loses, and a
+lease: once it has run out, another worker takes the step up where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.architectures.form import BARE, Form
+from bench.runtime.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.environment import Moment, ProcedureStep
+from bench.worlds.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.patterns.parts.row import DurableRow
+from bench.worlds.patterns.parts.together import together
+from bench.worlds.runtime.actions import WorldActions
+
+LEASE = 15
+"""Minutes of world time for which a claim holds, with remedies."""
+
+
+async def work_queue(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
+    queue = WorkQueue(office, workbench.world, leases=form.remedies)
+    async for ready in office.rounds():
+        if free := [step for step in ready if queue.is_free(step)]:
+            await together(queue.take(step) for step in free)
+        elif not await office.wait(queue.next_end(ready)):
+            return
+
+
+class WorkQueue:
+    """Who has claimed which step. `leases`: a claim is a compare-and-swap, and runs out."""
+
+    def __init__(self, office: ProcedureRunner, world: WorldActions, *, leases: bool):
+        self._office, self._world, self._leases = office, world, leases
+        self._row = DurableRow(world.store)
+
+    def is_free(self, step: ProcedureStep) -> bool:
+        end = self._end(step)
+        return end is None or (self._leases and end <= self._world.now)
+
+    def next_end(self, steps: Sequence[ProcedureStep]) -> Moment | None:
+        """When the first of these steps is free again; None where no claim ever ends."""
+        return min((end for step in steps if (end := self._end(step))), default=None) if self._leases else None
+
+    def _end(self, step: ProcedureStep) -> Moment | None:
+        """When the claim of a step runs out; None where nobody has claimed it."""
+        claim = self._row.state(step.name)
+        return None if claim == "open" else Moment.of(int(claim))
+
+    async def take(self, step: ProcedureStep) -> None:
+        """Let those workers claim the step, and do it, who have read that it is free. One who dies leaves it claimed."""
+        befalls = await self._world.claim(step)
+        seen, until = self._row.version, str(self._world.now.after(minutes=LEASE).total)
+        for _ in range(2 if befalls == "is shared" else 1):
+            if self._row.swap(step.name, until, seen if self._leases else self._row.version) and befalls != "dies":
+                await self._office.work(step)
