@@ -130,12 +130,13 @@ class MendedAgent:
             *,
             expect: Mapping[str, int] | None = None,
             role: str = AGENT,
+            deadline: int | None = None,
         ) -> Acted:
             effect = world.effect_of(tool, arguments)
             known = world.tools.get(tool)
             if key is None and effect and known and known.writes and not self.works_through and self._has_begun(world):
                 key = f"{tool}: {effect} {self._undone[tool, effect]}"
-            acted = await act(tool, arguments, key, expect=expect, role=role)
+            acted = await act(tool, arguments, key, expect=expect, role=role, deadline=deadline)
             if acted.outcome == "done" and tool in world.undoes:
                 self._undone.update([(tool, effect), (world.undoes[tool], effect)])
             return acted

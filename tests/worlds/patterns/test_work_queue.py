@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from trips import BARE, PATTERNS, REMEDIED, effects, harm, worked
 
+from bench.runtime.events import Faulted, of_kind
 from bench.worlds.runtime.events import ToolCalled
 
 BOOKED = ["book_flight", "book_hotel", "book_car"]
@@ -38,4 +39,4 @@ def test_bare_a_step_that_two_workers_claim_is_done_twice_and_with_remedies_one_
 @pytest.mark.parametrize("pattern", sorted({*PATTERNS} - {"work_queue"}))
 def test_a_pattern_without_workers_makes_no_claim(pattern: str) -> None:
     events = worked(pattern, BARE, DIES).record.events
-    assert not [event for event in events if getattr(event, "kind", "") == "fault"]
+    assert not of_kind(events, Faulted)
