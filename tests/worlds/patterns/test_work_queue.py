@@ -16,10 +16,8 @@ TWICE = [{"point": "process", "effect": "claimed_twice", "tool": "pay 1", "attem
 def test_bare_a_step_whose_worker_died_is_nobodys() -> None:
     result = worked("work_queue", BARE, DIES)
     assert effects(result) == BOOKED
-    assert [fault.stage for fault in result.record.events if getattr(fault, "kind", "") == "fault"][:2] == [
-        "planned",
-        "delivered",
-    ]
+    stages = [getattr(fault, "stage", "") for fault in of_kind(result.record.events, Faulted)]
+    assert stages[:2] == ["planned", "delivered"]
 
 
 def test_with_remedies_another_worker_takes_the_step_up_when_the_lease_has_run_out() -> None:
