@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.codebase.git import CodeError
-from bench.codebase.present import Present
 from bench.codebase.validity import decide
 from bench.codebase.workspace import Workspace
 
@@ -72,7 +71,7 @@ def stale(state: Workspace, name: str) -> list[Stale]:
         The stale artifacts, those first that others need.
     """
     known = _declared(state, name)
-    present = Present(state.root)
+    present = state.present()
     layouts = [layout for (layout,) in state.store.rows("SELECT DISTINCT layout FROM executions")]
     decisions = [decide(state.store, present, layout, KINDS) for layout in layouts]
     invalid = [name for decision in decisions for name in decision.invalid]
@@ -99,7 +98,7 @@ def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
 
 def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:
     """The version of each artifact: for code, of all of its functions and of its skeleton; else of its content."""
-    present = Present(state.root)
+    present = state.present()
     versions = {}
     for path in paths:
         module = present.module(path) if path.endswith(".py") else None

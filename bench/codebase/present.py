@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -20,11 +20,13 @@ class Present:
 
     Args:
         root: The folder of the tree; names of files in it are relative to it.
-        search: The folders in it that modules are imported from.
+        environment: The variables of the environment; those of this process where none are given.
+        parse: What parses a source text; the execution state knows the texts that it has parsed before.
     """
 
-    def __init__(self, root: Path, environment: dict[str, str] | None = None):
+    def __init__(self, root: Path, environment: dict[str, str] | None = None, parse: Callable[[bytes], Module] = parse):
         self.root = root
+        self._parse = parse
         self.environment = dict(os.environ) if environment is None else environment
         self._modules: dict[str, Module | None] = {}
 
@@ -56,7 +58,7 @@ class Present:
         """A file of the tree, parsed; None where there is none."""
         if path not in self._modules:
             try:
-                self._modules[path] = parse((self.root / path).read_bytes())
+                self._modules[path] = self._parse((self.root / path).read_bytes())
             except OSError:
                 self._modules[path] = None
         return self._modules[path]

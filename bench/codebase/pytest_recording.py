@@ -71,6 +71,7 @@ class RecordingPlugin:
         self._fixtures: dict[int, ExecutionContext] = {}
         self._selected: list[pytest.Item] = []
         self._hooked = True
+        self._ended = False
         self._kept: list[str] = []
         self._bad: list[str] = []
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as below nohup; but an interrupted session keeps what has ended
@@ -214,8 +215,23 @@ class RecordingPlugin:
 
     # The end
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Keep what has ended before pytest writes the traceback, for which an interrupted session may have no time left."""
+        self._keep()
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if not self._ended:
+            self._keep()
+        self._bad = [name for name in self._kept if self.decision.kept[name].outcome in ("failed", "error")]
+        if self._bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def _keep(self) -> None:
+        self._ended = True
         self._stack.close()
         missing = {item.nodeid for item in self._selected} - set(self._tests)
         partly = {name.partition("::")[0] for name in missing}  # a file that was broken off is not known
@@ -226,11 +242,6 @@ class RecordingPlugin:
                 outcome, detail = self._outcomes[name]
                 executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile))
         self.state.save(self.step, self.layout, executions, reversed_=self.mode == "reversed")
-        self._bad = [name for name in self._kept if self.decision.kept[name].outcome in ("failed", "error")]
-        if self._bad and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        elif self._kept and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            session.exitstatus = pytest.ExitCode.OK
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in self._bad:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.codebase.git import CodeError
-from bench.codebase.present import Present
 from bench.codebase.store import Kept
 from bench.codebase.validity import decide
 from bench.codebase.workspace import Workspace
@@ -97,7 +96,7 @@ def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None
         if not (state.root / each.path).is_file():
             raise CodeError(f"there is no file {each.path}, which {each.kind} {each.name} runs")
         layout = " ".join((each.path, *each.arguments))
-        kept = decide(state.store, Present(state.root), layout, (each.kind,)).kept.get(each.name)
+        kept = decide(state.store, state.present(), layout, (each.kind,)).kept.get(each.name)
         if kept is None:
             command = (sys.executable, "-m", "bench.codebase.execute", str(state.root), each.kind, each.name, each.path)
             _watched((*command, *each.arguments), state, limit)

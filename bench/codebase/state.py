@@ -11,7 +11,6 @@ from bench.codebase import portfolio as portfolios
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
 from bench.codebase.patches import Edit, Patch
-from bench.codebase.present import Present
 from bench.codebase.record import Fact
 from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
@@ -108,7 +107,7 @@ class ExecutionState(Workspace):
 
     def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
         """Which results hold in the present tree, and which executions must run again, in their order."""
-        return decide(self.store, Present(self.root), layout, kinds)
+        return decide(self.store, self.present(), layout, kinds)
 
     def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
         """Run the tests that must run again, by pytest; see `bench.codebase.running.run_tests`."""
@@ -122,7 +121,7 @@ class ExecutionState(Workspace):
         """The executions, of all layouts, that must run again in the present tree, in the order in which they last ran."""
         kinds = ("test", "script", "step", "document")
         layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
-        present = Present(self.root)
+        present = self.present()
         return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
@@ -146,7 +145,7 @@ class ExecutionState(Workspace):
             CodeError: Nothing of this name ever ran.
         """
         last = self._last(name)
-        present = Present(self.root)
+        present = self.present()
         facts = {fact for _, _, fact in self.store.facts_of(last.id)}
         return sorted(present.stale(facts))
 
@@ -176,7 +175,7 @@ class ExecutionState(Workspace):
         path, _, inner = artifact.partition("::")
         if not os.path.exists(self.root / path):
             raise CodeError(f"there is no file {path}; name an artifact as path::function")
-        module = Present(self.root).module(path) if path.endswith(".py") else None
+        module = self.present().module(path) if path.endswith(".py") else None
         if inner and module is None:
             raise CodeError(f"{path} is no file of Python's; give its path alone")
         if inner and module and inner not in {unit.name for unit in module.units}:

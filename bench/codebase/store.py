@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any
 
 from bench.codebase.git import CodeError
 from bench.codebase.record import Execution, Fact, Record
-from bench.codebase.units import digest
+from bench.codebase.units import Module, Unit, digest, parse
 
 FORMAT = 1
 WAIT = 30.0
@@ -43,6 +44,11 @@ CREATE INDEX depends_of ON depends(execution);
 CREATE TABLE artifacts(portfolio TEXT NOT NULL, artifact TEXT NOT NULL, needs TEXT NOT NULL, PRIMARY KEY(portfolio, artifact));
 CREATE TABLE ordered(name TEXT PRIMARY KEY);
 """
+ADDED = (
+    "CREATE INDEX IF NOT EXISTS facts_in ON record_facts(record)",
+    "CREATE TABLE IF NOT EXISTS modules(source TEXT PRIMARY KEY, parsed TEXT NOT NULL)",
+)
+"""What states of this format did not have at first."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,8 @@ class ExecutionStore:
                 for statement in SCHEMA.split(";"):
                     self.db.execute(statement)
                 self.db.execute(f"PRAGMA user_version={FORMAT}")
+            for statement in ADDED if format_ in (0, FORMAT) else ():
+                self.db.execute(statement)
         if format_ not in (0, FORMAT):
             raise CodeError(
                 f"{path} has format {format_}, and this release reads {FORMAT}; rename it, and the state begins anew"
@@ -135,6 +143,23 @@ class ExecutionStore:
         """Artifacts with their kinds and digests, as they are from this step on, in the present transaction."""
         rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
         self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def module(self, source: bytes) -> Module:
+        """The versions in a source text. Each is parsed once, since to parse a whole tree takes most of the time of deciding.
+
+        A change to how `bench.codebase.units` makes digests needs another FORMAT, or old digests are kept.
+        """
+        key = digest(sys.version.encode() + source)  # syntax trees differ between versions of Python
+        for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
+            skeleton, units, broken = json.loads(known)
+            return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
+        module = parse(source)
+        units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
+        with self.writing():
+            self.db.execute(
+                "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
+            )
+        return module
 
     # Executions
 

@@ -15,7 +15,7 @@ from bench.codebase.orders import compare_orders, with_known_sharing
 from bench.codebase.present import Present
 from bench.codebase.record import Execution
 from bench.codebase.store import ExecutionStore
-from bench.codebase.units import digest, parse
+from bench.codebase.units import digest
 
 FOLDER = "bench-code"
 """Where the state lies, under git's common directory."""
@@ -82,6 +82,10 @@ class Workspace:
             self.store.add_versions(step, patch, self._new(versions))
         return step
 
+    def present(self) -> Present:
+        """The tree as it is now; what was parsed before need not be parsed again."""
+        return Present(self.root, parse=self.store.module)
+
     def drop_outdated_bytecode(self) -> None:
         """Delete compiled files of the tree that are not newer than their source; see `drop_outdated_bytecode`."""
         asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
@@ -108,7 +112,7 @@ class Workspace:
         elif not path.endswith(".py"):
             yield path, "document" if path.endswith(DOCUMENTS) else "data", digest(content)
         else:
-            module = parse(content)
+            module = self.store.module(content)
             yield path, "module", module.skeleton
             for unit in module.units:
                 test = unit.name.rpartition(".")[2].startswith("test_") and unit.kind == "function"
@@ -135,7 +139,7 @@ class Workspace:
         if reversed_:
             executions = compare_orders(self.store, layout, executions)
         else:
-            executions = with_known_sharing(self.store, Present(self.root), executions)
+            executions = with_known_sharing(self.store, self.present(), executions)
         self.store.save(step, layout, executions)
 
 

@@ -61,6 +61,14 @@ def test_a_test_that_never_ends_is_ended_and_what_was_complete_is_kept(tmp_path:
     assert kept == ["test_money.py::test_total", "test_names.py::test_greet"]
 
 
+def test_an_interrupted_session_keeps_what_has_ended_before_pytest_writes_its_traceback(tmp_path: Path) -> None:
+    ends = "import os\ndef pytest_keyboard_interrupt(): os._exit(3)\n"
+    root = repository(tmp_path, MONEY | {"conftest.py": ends, "test_z.py": "def test_z(): raise KeyboardInterrupt\n"})
+    impact(root)
+    kept = [execution.name for execution in ExecutionState.open(root).executions()]
+    assert kept == ["test_money.py::test_total", "test_names.py::test_greet"]
+
+
 def test_a_patch_that_does_not_apply_changes_no_file(tmp_path: Path) -> None:
     root = repository(tmp_path)
     state = ExecutionState.open(root)
