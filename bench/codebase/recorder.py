@@ -288,7 +288,11 @@ class Recorder:
             spec = module.__spec__
             path = None if spec is None or spec.origin is None else self._name_of_path(spec.origin)
             if path is None or spec is None:
-                return original(loader, module)
+                undrawn = self._drawn == random.getstate()
+                original(loader, module)
+                if undrawn:  # what an installed package draws while it is imported counts to nobody
+                    self._drawn = random.getstate()
+                return None
             context = self._by_path.setdefault(path, ExecutionContext("module", path))
             self._by_name[spec.name] = context
             self.current.uses.add(context)

@@ -7,6 +7,7 @@ other time; the audit hook itself cannot be taken away again, and returns at onc
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -229,8 +230,10 @@ def _variable(original: Callable[..., Any], listener: Listener) -> Callable[...,
 
 def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -> Callable[..., Any]:
     def clock(*arguments: Any, **named: Any) -> Any:
+        if _listener is not listener:  # code that was imported under record may have kept this function
+            return original(*arguments, **named)
         asking = sys._getframe(1)
-        waits = asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking)
+        waits = asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking) or _collecting(asking)
         if not waits and (most is None or len(arguments) <= most) and _asked_by_code(asking, ""):
             listener.unstable("reads the clock")
         return original(*arguments, **named)
@@ -250,7 +253,8 @@ def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[i
 
 def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        if a is None and not _named_by(sys._getframe(1), tempfile.__file__):
+        asking = sys._getframe(1)
+        if a is None and not _named_by(asking, tempfile.__file__) and not _importing_installed(asking):
             listener.unstable("draws unseeded chance")
         original(self, a, version)
 
@@ -280,6 +284,11 @@ def _importing_installed(frame: FrameType | None) -> bool:
             return False
         frame = frame.f_back
     return False
+
+
+def _collecting(frame: FrameType) -> bool:
+    """Whether the garbage collector calls this: it does so at any time, and no test sees what comes of it."""
+    return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
 def _named_by(frame: FrameType | None, file: str) -> bool:

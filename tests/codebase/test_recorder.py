@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import runpy
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +64,46 @@ def test_chance_that_pytest_draws_for_itself_makes_no_test_volatile(tmp_path: Pa
     with recorder.recording(), recorder.context(context):
         drawn()
     assert context.volatile == reasons
+
+
+def test_an_installed_package_may_draw_chance_while_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    drawing = "import random\nOWN = random.Random()\nDRAWN = random.random()\n\ndef draw():\n    return random.random()\n"
+    (installed / "drawn_inside.py").write_text(drawing)
+    (installed / "drawing_here.py").write_text("import random\nfrom drawn_inside import draw\nDRAWN = random.random()\n")
+    monkeypatch.syspath_prepend(str(installed))
+    recorder, context, later = Recorder(tmp_path), ExecutionContext("test", "a test"), ExecutionContext("test", "another")
+    with recorder.recording():
+        with recorder.context(context):
+            import drawing_here  # type: ignore[import-not-found]  # noqa: PLC0415
+        with recorder.context(later):
+            drawing_here.draw()
+    assert (context.volatile, later.volatile) == (set(), {"draws unseeded chance"})
+
+
+def test_a_clock_that_the_garbage_collector_has_read_makes_no_test_volatile(tmp_path: Path) -> None:
+    def timed(_phase: str, _info: dict[str, int]) -> None:
+        time.perf_counter()
+
+    recorder, context, later = Recorder(tmp_path), ExecutionContext("test", "a test"), ExecutionContext("test", "another")
+    gc.callbacks.append(timed)
+    try:
+        with recorder.recording(), recorder.context(context):
+            gc.collect()
+    finally:
+        gc.callbacks.remove(timed)
+    with recorder.recording(), recorder.context(later):
+        timed("called by hand", {})
+    assert (context.volatile, later.volatile) == (set(), {"reads the clock"})
+
+
+def test_a_clock_that_was_kept_under_record_tells_nothing_when_the_recording_has_ended(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    with recorder.recording():
+        kept = time.perf_counter
+    kept()
+    assert recorder.session.volatile == set()
 
 
 def test_an_installed_package_may_read_the_clock_while_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
