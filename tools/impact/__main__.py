@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from impact.hunks import hunks
 from impact.mutants import Mutant, mutants
 from impact.packages import PACKAGES, RELEASES, Package, fetch
-from impact.tables import write_report
+from impact.tables import write, write_report
 from impact.trial import FULL, SELECTORS, Suite
 from impact.unfollowed import unfollowed
 
@@ -39,10 +38,10 @@ def main() -> None:
     if asked.hunks:
         judge(asked.to, "hunks", [_of_release(package, later, work, asked.hunks) for package, later in RELEASES])
     else:
-        _write(asked.to / "unfollowed.csv", unfollowed(work))
+        write(asked.to / "unfollowed.csv", unfollowed(work))
         form = LONG if asked.full else SHORT
         costs = judge(asked.to, "mutants", [_of_package(name, work, *form) for name in asked.packages.split(",")])
-        _write(asked.to / "recording.csv", costs)
+        write(asked.to / "recording.csv", costs)
     write_report(asked.to)
 
 
@@ -99,15 +98,8 @@ def judge(to: Path, edits: str, samples: Sequence[tuple[Suite, Sample]]) -> list
             for name, session in sessions.items():
                 if session is not None:
                     rows.append({"choice": choice} | dataclasses.asdict(suite.row(name, edit, whole, session)))
-    _write(to / f"{edits}.csv", [{key: str(value) for key, value in row.items()} for row in rows])
+    write(to / f"{edits}.csv", [{key: str(value) for key, value in row.items()} for row in rows])
     return [suite.costs() for suite, _ in samples]
-
-
-def _write(path: Path, rows: list[dict[str, str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0] if rows else (), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 if __name__ == "__main__":

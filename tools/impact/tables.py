@@ -69,6 +69,14 @@ def read(path: Path) -> Rows:
         return list(csv.DictReader(file))
 
 
+def write(path: Path, rows: Rows) -> None:
+    """Write rows to a file, with the names of their columns."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0] if rows else (), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def total(rows: Rows, key: str, selector: str, package: str | None = None) -> int:
     """The sum of a column over a selector's rows."""
     return sum(int(row[key]) for row in rows if row["selector"] == selector and (package is None or row["package"] == package))
@@ -106,7 +114,7 @@ def unfollowed_table(unfollowed: Rows) -> list[str]:
     """A row for each kind of dependence and selector."""
     title = ("Dependence", "Selector", "Changed", "Missed", "Over-run")
     cells = [[row[key] for key in ("kind", "selector", "changed", "missed", "over_run")] for row in unfollowed]
-    return [_line(title), _line(["---"] * len(title)), *map(_line, cells)]
+    return [line(title), line(["---"] * len(title)), *map(line, cells)]
 
 
 def slower(costs: Rows) -> str:
@@ -128,14 +136,14 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
         "Share run",
         "Time of the full run",
     )
-    lines = [_line(title), _line(["---"] * len(title))]
+    lines = [line(title), line(["---"] * len(title))]
     for package in dict.fromkeys(row["package"] for row in rows):
         for selector in SELECTORS:
             own = [row for row in rows if row["selector"] == selector and row["package"] == package]
             counts = [total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")]
             spent = 100 * sum(float(row["seconds"]) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
             lines.append(
-                _line(
+                line(
                     [
                         package,
                         selector,
@@ -152,13 +160,13 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
 def recording(costs: Rows) -> list[str]:
     """What recording the unchanged suite costs, in processor seconds."""
     title = ("Package", "Tests", "Unstable", "Plain, s", "bench, s", "testmon, s", "bench / plain", "testmon / plain")
-    lines = [_line(title), _line(["---"] * len(title))]
+    lines = [line(title), line(["---"] * len(title))]
     for row in costs:
         plain, ours, theirs = (float(row[key]) for key in ("plain", "bench", "testmon"))
         numbers = (f"{plain:.2f}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours / plain:.2f}", f"{theirs / plain:.2f}")
-        lines.append(_line([row["package"], row["tests"], row["unstable"], *numbers]))
+        lines.append(line([row["package"], row["tests"], row["unstable"], *numbers]))
     return lines
 
 
-def _line(cells: Sequence[object]) -> str:
+def line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"

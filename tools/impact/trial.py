@@ -9,7 +9,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -164,30 +164,9 @@ class Suite:
 
     def run(self, *options: str, limit: int = LIMIT) -> Session | None:
         """The suite under these options; None where it does not end within so many seconds of the processor."""
-        to = self.root.parent / f"{self.package.release}.json"
-        to.unlink(missing_ok=True)
-        path = os.pathsep.join((str(self.root / self.package.source), str(TOOLS), str(TOOLS.parent)))
-        fixed = {"PYTHONPATH": path, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "IMPACT_OUTCOMES": str(to)}
-        words = ("-q", "--continue-on-collection-errors", "-p", "impact.outcomes", *options, self.package.tests)
-        began = os.times()
-        with subprocess.Popen(
-            (sys.executable, "-m", "pytest", *words),
-            cwd=self.root,
-            env=os.environ | fixed,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
-            try:
-                if process.wait(WAIT) < 0:
-                    return None
-            except subprocess.TimeoutExpired:
-                process.kill()
-                return None
-        ended = os.times()
-        seconds = ended.children_user + ended.children_system - began.children_user - began.children_system
-        found = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
-        return _session({"outcomes": found, "seconds": seconds})
+        path = (self.root / self.package.source, TOOLS, TOOLS.parent)
+        words = ("--continue-on-collection-errors", *options, self.package.tests)
+        return session(self.root, path, words, self.root.parent / f"{self.package.release}.json", limit)
 
     def _drop(self, selector: str) -> None:
         state = self._state.get(selector)
@@ -206,6 +185,42 @@ class Suite:
     def _copy(source: Path | None, to: Path | None) -> None:
         if source is not None and to is not None:
             shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
+
+
+def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, limit: int = LIMIT) -> Session | None:
+    """One run of pytest in a tree.
+
+    Args:
+        root: Where it runs.
+        path: The folders from which its modules are imported.
+        words: What pytest is told.
+        to: The file that takes the outcomes.
+        limit: Seconds of the processor.
+
+    Returns:
+        What ran; None where it does not end within the limit.
+    """
+    to.unlink(missing_ok=True)
+    fixed = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    began = os.times()
+    with subprocess.Popen(
+        (sys.executable, "-m", "pytest", "-q", "-p", "impact.outcomes", *words),
+        cwd=root,
+        env=os.environ | fixed | {"IMPACT_OUTCOMES": str(to)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
+        try:
+            if process.wait(WAIT) < 0:
+                return None
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return None
+    ended = os.times()
+    seconds = ended.children_user + ended.children_system - began.children_user - began.children_system
+    found = json.loads(to.read_text(encoding="utf-8")) if to.exists() else {}
+    return _session({"outcomes": found, "seconds": seconds})
 
 
 def _session(found: Mapping[str, object]) -> Session:
