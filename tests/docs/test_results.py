@@ -171,7 +171,7 @@ def test_what_is_said_of_agentchaos_is_how_its_claims_were_judged() -> None:
     assert verdicts.keys() == {"inconclusive", "not measured"}
     sentence = f"{len(single)} directions about single faults {verdicts['holds']} hold, {verdicts['inconclusive']} are open"
     assert sentence in RESULTS and f"{verdicts['not measured']} cannot be asked of a recording" in RESULTS
-    assert f"its {len(persistent)} about persistent faults are arithmetic here" in RESULTS
+    assert f"Its {len(persistent)} directions about persistent faults are arithmetic here" in RESULTS
     assert {judgement.verdict for judgement in persistent} == {"not measured"}
     assert all(row["Ours"] in RESULTS for row in rows("chaos", "claims_agentchaos") if "degrades" in row["Claim"])
 
@@ -191,7 +191,7 @@ def test_a_published_share_of_the_same_problems_is_told_by_how_many_differ() -> 
     [row] = rows("humaneval_one_call", "study-humaneval")
     theirs, least = re.search(r", (\d+) of the same 164: at least (\d+) differ", row["Published"]).groups()  # type: ignore[union-attr]
     assert least == "10" and f"{theirs} of the same 164 problems" in RESULTS and "At least ten were solved" in RESULTS
-    assert f"{theirs} are published for the unquantized model" in RESULTS
+    assert f"For the unquantized model {theirs} of the same problems are published as solved" in RESULTS
 
 
 def test_what_is_said_of_the_answer_formats_is_what_the_study_counted() -> None:
