@@ -35,8 +35,8 @@ from bench.studies.advise.evidence import COLUMNS, TABLE
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 CONFIGS = (
-    *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "log_or_row", "approval"),
-    *("replay_divergence", "replay_divergence_running"),
+    *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "pattern_failure_children"),
+    *("log_or_row", "approval", "replay_divergence", "replay_divergence_running"),
 )
 EVIDENCE = ("advise", "advise_held_out")
 

@@ -74,6 +74,9 @@ class ArchitectureEntry(ConfigEntry):
     waits for as long as the read takes, if not given."""
     catches_up: bool = Field(False, exclude_if=lambda catches_up: not catches_up)
     """In a world: whether a pattern asks, before it begins a step, for the events that happened and of which no notice came."""
+    children: int | None = Field(None, ge=2, le=MOST, exclude_if=lambda children: children is None)
+    """In a world: how many children make each judgment of a pattern. Where they disagree, the last word holds, and with
+    remedies that of the first, who has priority. One makes it, if not given."""
 
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
@@ -91,5 +94,5 @@ class ArchitectureEntry(ConfigEntry):
     def form(self) -> Form | None:
         """The form that it asks for; None where it asks for none."""
         boundary = (self.strength, self.commit, self.signal)
-        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up)
+        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up, self.children)
         return None if form == BARE else form

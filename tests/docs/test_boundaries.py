@@ -118,3 +118,25 @@ def _is_above(cell: str) -> bool:
     """Tell whether an interval lies above zero."""
     low = re.search(r"\[(-?\d+),", cell)
     return low is not None and int(low.group(1)) > 0
+
+
+def test_what_further_remedies_mend_and_what_they_do_not_is_what_the_page_says() -> None:
+    tables = ROOT / "reports" / "boundary_studies" / "tables"
+    further = list(csv.DictReader((tables / "study-pattern-failure-further.csv").read_text(encoding="utf-8").splitlines()))
+    cells = {(row["Scenario"], row["Failure"], name): row[name] for row in further for name in list(row)[2:]}
+    shown = {key for key, cell in cells.items() if cell.startswith("shown")}
+    at_the_same_time = ("hierarchical delegation", "scatter gather saga", "composition", "work queue")
+    assert shown == {("contract_renewal", "missed event", pattern) for pattern in at_the_same_time}
+    assert {cells[key].split(" and ")[1] for key in shown} == {"1/10"}
+    queue = {
+        key[:2]: cell for key, cell in cells.items() if key[2] == "work queue" and key[1] in ("worker dies", "claimed twice")
+    }
+    assert [cell.split(", ")[1].split(" and ")[0] for cell in queue.values()] == ["6/10", "10/10", "6/10", "8/10"]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert "6 of 10 renewals and 6 of 10 incidents" in page and "damage 10 of 10 and 8 of 10" in page
+    children = (tables / "study-pattern-failure-children.md").read_text(encoding="utf-8")
+    assert re.findall(r"\| [^|]*? (\d+/\d+) and (\d+/\d+) \|\n", children) == [
+        *(("5/10", "0/10"), ("0/10", "2/10")),
+        *(("5/7", "0/7"), ("0/7", "5/7")),
+    ]
+    assert "damages 5 of 10 renewals and 5 of 7 incidents" in page and "damages 2 of 10 and 5 of 7" in page

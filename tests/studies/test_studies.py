@@ -66,6 +66,10 @@ FEW: Mapping[str, Any] = {
         "scenarios": ["contract_renewal"],
         "repetitions": 1,
     },
+    "pattern_failure_children": {
+        "architectures": ["two_children", "two_children_remedied"],
+        "plans": ["none", "first_child_errs"],
+    },
     "pattern_failure_further": {
         "architectures": ["state_machine", "state_machine_remedied"],
         "plans": ["none", "override_missed"],

@@ -25,6 +25,7 @@ LARGE = (
     "momentum",
     "momentum_escape",
     "pattern_failure",
+    "pattern_failure_children",
     "pattern_failure_further",
     "reliability_surface",
 )

@@ -15,6 +15,7 @@ from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix
 from bench.models.base import Reply, Request, Sleep
 from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.runtime.events import Called, of_kind
 from bench.worlds.environment import Call, Policy, PolicyVerdict, ProcedureStep
 from bench.worlds.runtime.events import ToolCalled
 
@@ -138,6 +139,7 @@ def test_a_form_that_says_nothing_of_approval_has_the_settings_that_it_had_befor
     assert Form(deadline=10).settings["deadline"] == 10
 
 
+TYPED = Form(remedies=True, strength="schema")
 HANGS = [{"point": "tool", "effect": "slow", "tool": "read_trip", "attempts": [1], "minutes": 3 * 24 * 60}]
 
 
@@ -167,3 +169,15 @@ def test_who_catches_up_hears_of_an_event_of_which_no_notice_came(pattern: str) 
     assert effects(worked(pattern, REMEDIED, missed)) == []
     told = worked(pattern, replace(REMEDIED, catches_up=True), missed)
     assert (told.record.outcome, harm(told)) == ("solved", {})
+
+
+@pytest.mark.parametrize("erring", [1, 2])
+@pytest.mark.parametrize(("form", "heeded"), [(BARE, 2), (TYPED, 1)])
+def test_of_children_that_disagree_the_last_has_the_word_and_with_remedies_the_first(
+    form: Form, heeded: int, erring: int
+) -> None:
+    errs = {"point": "output", "effect": "wrong_value", "probability": 1.0}
+    only = [{"target": "choose", "attempt": 1, "sample": erring}]
+    result = worked("hierarchical_delegation", replace(form, children=2), [{**errs, "only": only}])
+    assert (result.record.outcome == "solved") is (erring != heeded)
+    assert len(of_kind(result.record.events, Called)) == 2

@@ -70,7 +70,7 @@ class Judging:
         repair: Rejected | None = None
         while True:
             try:
-                proposal = await self._workbench.propose(subtask, repair=repair, documents=self._documents(step, subtask))
+                proposal = await self._proposed(subtask, repair, self._documents(step, subtask))
             except GaveUp:
                 if not self._form.remedies:
                     raise
@@ -86,6 +86,13 @@ class Judging:
             if repair is None:
                 self._memory.keep(step.name, judged=value is not None, decided=value)
                 return "taken as success"
+
+    async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
+        """What is proposed; of several children the last one's word, or with remedies that of the first, who has priority."""
+        if not self._form.children:
+            return await self._workbench.propose(subtask, repair=repair, documents=documents)
+        by_child = await self._workbench.sample(subtask, count=self._form.children, repair=repair, documents=documents)
+        return by_child[0 if self._form.remedies else -1]
 
     def _would_do(self, step: ProcedureStep, value: Any) -> list[Call]:
         """The calls that this output would have for effects."""
