@@ -11,6 +11,7 @@ from study_runs import run_of_matrix
 
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
+from bench.worlds.entries import PATTERNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")
@@ -21,6 +22,22 @@ DAMAGE = ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale
 
 def table(report: str, name: str) -> pd.DataFrame:
     return pd.read_csv(ROOT / "reports" / report / f"{name}.csv")
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("README.md", "frameworks and {} patterns"),
+        ("docs/index.md", "know {} patterns of agents"),
+        ("docs/packs.md", "{} [patterns](patterns.md) act in worlds"),
+        ("docs/upgrading.md", "of the {} [patterns](patterns.md) were run"),
+        ("docs/patterns.md", "{} of them act in [worlds](worlds.md)"),
+    ],
+)
+def test_each_page_says_how_many_patterns_there_are(page: str, said: str) -> None:
+    count = {10: "ten", 11: "eleven", 12: "twelve", 13: "thirteen"}[len(PATTERNS)]
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert said.format(count).lower() in text.lower()
 
 
 def rows_of(section: str) -> list[list[str]]:
