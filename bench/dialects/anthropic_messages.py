@@ -2,7 +2,8 @@
 
 A client is given the address without its /v1, and sends its key as `x-api-key`. `thinking` and an effort are the experiment's
 to decide, as sampling settings are. `cache_control` changes no reply, and is taken. A tool's result has no `is_error` in a chat
-completion: it is taken, and the result's text must say it. Images, documents, and tools that a provider would run are refused.
+completion: it is taken, and the result's text must say it. A message of role `system` stays where it
+stands. Images, documents, and tools that a provider would run are refused.
 """
 
 from __future__ import annotations
@@ -95,14 +96,14 @@ def _blocks(content: object) -> object:
 class _Turn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "system"]
     content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MOST_MESSAGES)]
 
     @model_validator(mode="after")
     def _whole(self) -> _Turn:
-        misplaced = "tool_result" if self.role == "assistant" else "tool_use"
-        if any(block.type == misplaced for block in self.content):
-            raise ValueError(f"a message of the {self.role} has no block of type '{misplaced}'")
+        misplaced = {"assistant": ("tool_result",), "user": ("tool_use",), "system": ("tool_use", "tool_result")}[self.role]
+        if wrong := next((block.type for block in self.content if block.type in misplaced), None):
+            raise ValueError(f"a message of the {self.role} has no block of type '{wrong}'")
         return self
 
 

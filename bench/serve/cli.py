@@ -69,7 +69,7 @@ def command(
     models, recorded = chosen_models([model] if model else [])
     overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
     settings = external_config(config, architecture, overrides, recorded)
-    made = run_name(settings, architecture, (scenario or "free").replace(":", "-"))
+    made = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
     folder = named(RESULTS, name or made)
     matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, our_codebase().digest)
     token = _token() if asks_token else ""

@@ -39,7 +39,10 @@ blocks = st.fixed_dictionaries(
     },
 )
 turns = st.fixed_dictionaries(
-    {"role": st.sampled_from(["user", "assistant"]) | json_values, "content": st.lists(blocks, max_size=3) | json_values}
+    {
+        "role": st.sampled_from(["user", "assistant", "system"]) | json_values,
+        "content": st.lists(blocks, max_size=3) | json_values,
+    }
 )
 FIELDS = ["system", "tools", "tool_choice", "stop_sequences", "stream", "output_config", *RESTRICTED, "unheard_of"]
 requests = st.fixed_dictionaries(
@@ -84,6 +87,16 @@ def test_a_turn_with_a_call_and_the_result_of_its_tool_are_the_messages_of_a_cha
     )
 
 
+def test_a_word_of_the_system_between_two_turns_stays_where_it_stands() -> None:
+    chat = read(system="be brief", messages=[HELLO, {"role": "system", "content": "be kind"}, HELLO])
+    assert [(message.role, message.content) for message in chat.messages] == [
+        ("system", "be brief"),
+        ("user", "hello"),
+        ("system", "be kind"),
+        ("user", "hello"),
+    ]
+
+
 def test_options_are_those_of_the_chat_that_it_means_and_sampling_is_the_experiments() -> None:
     tool = {"name": "look", "description": "Look.", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}
     asked = read(
@@ -108,7 +121,8 @@ def test_options_are_those_of_the_chat_that_it_means_and_sampling_is_the_experim
     ("body", "words"),
     [
         ({"messages": []}, "messages: List should have at least 1 item"),
-        ({"messages": [{"role": "system", "content": "x"}]}, "messages.0.role: Input should be 'user' or 'assistant'"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: Input should be 'user', 'assistant' or 'system'"),
+        ({"messages": [{"role": "system", "content": [CALL]}]}, "a message of the system has no block of type 'tool_use'"),
         ({"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}, "images are not served"),
         ({"messages": [{"role": "user", "content": [RESULT]}]}, "no tool call before it is 'a'"),
         ({"messages": [{"role": "user", "content": [CALL]}]}, "a message of the user has no block of type 'tool_use'"),
