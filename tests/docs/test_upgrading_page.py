@@ -11,8 +11,8 @@ FOLDER = ROOT / "reports" / "exactly_once_upgrade-simulated"
 SHOWN = ("doubled", "orphaned", "unauthorised", "uncompensated", "stale")
 
 
-def rows_of(name: str) -> list[dict[str, str]]:
-    with (FOLDER / name).open(encoding="utf-8", newline="") as rows:
+def rows_of(name: str, folder: Path = FOLDER) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as rows:
         return list(csv.DictReader(rows))
 
 
@@ -40,3 +40,15 @@ def test_each_patterns_crashes_are_those_of_the_table_and_remedies_damage_nothin
     assert all(f"| `{name}` | {' | '.join(of_points)} |" in PAGE for name, of_points in cells.items())
     assert f"no effect was damaged in {remedied} crashes" in PAGE
     assert f"In all there were {crashes:,} crashes." in PAGE and f"{left_out} crashes\nthat could not happen" in PAGE
+
+
+def test_each_trial_of_a_coding_agent_on_the_scripted_model_is_a_row_of_the_table() -> None:
+    rows = [
+        row
+        for row in rows_of("tried.csv", ROOT / "reports" / "coding_agents")
+        if row["model"] == "scripted" and row["calls"] != "0"
+    ]
+    for row in rows:
+        ended = f"{row['outcome']}, `{row['instance']}` | {row['calls']} | {int(row['tokens']):,}"
+        assert f"| {row['agent']} {row['version']} | {row['door']} | {row['fault']} | {ended} |" in PAGE
+    assert PAGE.count(", `case_0") == len(rows)
