@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,11 @@ Frames = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Size:
-    """How many instances of a pack, and how many repetitions, at most; None: all that the config asks for."""
+    """How many instances of a pack, repetitions, and cases that the config names, at most; None: all that it asks for."""
 
     instances: int | None = None
     repetitions: int | None = None
+    cases: int | None = None
 
 
 def read(folder: Path) -> Frames:
@@ -76,10 +78,13 @@ def recorded(folder: Path, size: Size) -> Matrix:
     return build_matrix(Config.model_validate(settings | changes), PACKS, "golden")
 
 
-def _sized(config: Config, size: Size) -> dict[str, int]:
-    changes = {"repetitions": min(config.repetitions, size.repetitions or config.repetitions)}
+def _sized(config: Config, size: Size) -> dict[str, Any]:
+    changes: dict[str, Any] = {"repetitions": min(config.repetitions, size.repetitions or config.repetitions)}
     if size.instances:
         changes["instances"] = min(config.instances or size.instances, size.instances)
+    if size.cases and all("/" in name for name in config.scenarios):
+        by_pack = groupby(config.scenarios, lambda name: name.partition("/")[0])
+        changes["scenarios"] = [name for _, names in by_pack for name in islice(names, size.cases)]
     return changes
 
 

@@ -30,7 +30,7 @@ LARGE = (
     "reliability_surface",
 )
 """Configs of thousands of trials."""
-SIMULATED, SIMULATED_OF_LARGE = Size(instances=2, repetitions=1), Size(instances=1, repetitions=1)
+SIMULATED, SIMULATED_OF_LARGE = Size(instances=2, repetitions=1), Size(instances=1, repetitions=1, cases=1)
 
 
 def items(runs: Sequence[str]) -> dict[str, Callable[[], Digests]]:
