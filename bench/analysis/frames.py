@@ -47,7 +47,8 @@ class Run:
               `stale_refused`: calls refused since the world had moved;
               `tool_retries`: calls because the one before of the same effect had failed or was throttled; `calls_forbidden` and
               `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a procedure;
-              `completion_minutes`: world time to the end of its last step; `waiting_for_people_minutes`: of it, for answers;
+              `completion_minutes`: world time to the end of its last step; of it `minutes_at_work`, while some step was in
+              hand, and `waiting_for_people_minutes`, for answers;
               `correct` and `score` are missing for errors; for a trial that gave up they are False
               and 0, as it has no answer; `note` is the grader's, in one line, or '';
               `cost` is in dollars, and missing where a price is unknown

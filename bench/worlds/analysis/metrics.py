@@ -10,6 +10,7 @@ from bench.runtime.events import Event, of_kind
 from bench.worlds.analysis.workflow import (
     compensations,
     completion_minutes,
+    minutes_at_work,
     refused_for,
     steps_of,
     tool_retries,
@@ -61,5 +62,6 @@ METRICS = (
     _in_world("steps_done", lambda trial: sum(step.done for step in trial.once(steps_of))),
     _in_world("steps_failed", lambda trial: sum(bool(step.why) for step in trial.once(steps_of))),
     Metric("completion_minutes", "Int64", lambda trial: completion_minutes(trial.record.events, trial.once(steps_of))),
+    _in_world("minutes_at_work", lambda trial: minutes_at_work(trial.once(steps_of))),
     _in_world("waiting_for_people_minutes", lambda trial: waiting_for_people(trial.record.events)),
 )

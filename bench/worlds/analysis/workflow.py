@@ -60,6 +60,12 @@ def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> i
     return max(ends) - began if ends else None
 
 
+def minutes_at_work(steps: Sequence[StepTaken]) -> int:
+    """Minutes in which some step was in hand: the time to completion without what the calendar makes everybody wait between two
+    steps. Steps that are done at the same time count once."""
+    return total(union([(step.began.total, step.ended.total) for step in steps if step.ended]))
+
+
 def waiting_for_people(events: Sequence[Event]) -> int:
     """Minutes in which an answer was waited for: from the first time that a question was asked, over crashes, until the wait
     for it ended. What was waited for at the same time counts once."""

@@ -10,7 +10,7 @@ import pandas as pd
 from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.statistics import share_by_instance
-from bench.render.cells import Cell, Number, Rate
+from bench.render.cells import Estimate, Number, Rate
 from bench.render.labels import arm_columns, each_arm
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
@@ -31,34 +31,33 @@ def _steps_of(run: Run, arm: Arm) -> pd.DataFrame:
 
 
 def _workflows(run: Run, arms: list[Arm]) -> Table:
-    def a_trial(name: str, digits: int = 1) -> TableColumn[Arm]:
-        return TableColumn(TITLES[name], lambda arm: Number(_mean(arm.usable[name]), digits))
-
-    def minutes_in_steps(arm: Arm) -> Cell:
-        return Number(_mean(_steps_of(run, arm).groupby("trial")["minutes"].sum()), 1)
+    def a_trial(name: str, digits: int = 0) -> TableColumn[Arm]:
+        return TableColumn(TITLES[name], lambda arm: Estimate(arm.mean(name), digits))
 
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.usable)),
         TableColumn("Solved", lambda arm: _share(arm.usable, arm.usable["outcome"].eq("solved"))),
         TableColumn("Steps done", lambda arm: _share(_steps_of(run, arm), _steps_of(run, arm)["done"])),
-        TableColumn("Minutes in steps", minutes_in_steps),
-        *map(a_trial, ("waiting_for_people_minutes", "tool_retries")),
+        *map(a_trial, ("completion_minutes", "minutes_at_work", "waiting_for_people_minutes")),
+        a_trial("tool_retries", 1),
         a_trial("cost", 5),
     )
     notes = (
-        "shares are k/N with a 95% interval that clusters by instance; the other numbers are means by trial",
-        "minutes in steps: world time from the beginning of each step to its end, summed over the steps, so that the calendar "
-        "between two steps is left out; steps that overlap count each",
+        "shares are k/N with a 95% interval that clusters by instance; the other numbers are means by trial ± sd, with theirs",
+        "to completion: world time from the beginning to the end of the last step; at work: of it, that in which some step was "
+        "in hand, so that the calendar's waiting between two steps is left out; for people: of it, until an answer came",
         "a cost without prices in the config is unknown",
     )
-    return table_of("world_workflow", "Workflows: success, time in steps, time for people, cost", columns, arms, notes)
+    return table_of("world_workflow", "Workflows: success, time to completion, cost of a task", columns, arms, notes)
 
 
 TITLES = {
+    "completion_minutes": "Minutes to completion",
+    "minutes_at_work": "Minutes at work",
     "waiting_for_people_minutes": "Minutes for people",
     "tool_retries": "Tool retries",
-    "cost": "Cost $",
+    "cost": "Cost $ of a task",
 }
 
 

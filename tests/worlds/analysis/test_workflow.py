@@ -8,8 +8,8 @@ from dataclasses import replace
 from trips import BARE, ONE, Trip, effects, environment, harm, waited, worked
 
 from bench.experiment.trial import TrialResult
-from bench.worlds.analysis.workflow import completion_minutes, refused_for, steps_of, tool_retries
-from bench.worlds.environment import Environment, Quota, Role
+from bench.worlds.analysis.workflow import StepTaken, completion_minutes, minutes_at_work, refused_for, steps_of, tool_retries
+from bench.worlds.environment import Environment, Moment, Quota, Role
 
 DEAR = Trip(1, 900)
 ANSWER = 60
@@ -51,6 +51,15 @@ def test_the_time_to_completion_ends_with_the_last_step_and_not_with_the_world()
     events = worked("human_in_the_loop", trips=[DEAR]).record.events
     took = completion_minutes(events, steps_of(events))
     assert took is not None and ANSWER <= took < 10 * 24 * 60
+
+
+def test_the_time_at_work_leaves_out_the_calendar_and_counts_steps_at_the_same_time_once() -> None:
+    """The person takes an hour, and the letter is sent on the third day."""
+    events = worked("human_in_the_loop", trips=[DEAR]).record.events
+    assert (minutes_at_work(steps_of(events)), completion_minutes(events, steps_of(events))) == (ANSWER, 3 * 24 * 60)
+    spans = [(0, 60), (30, 90), (1440, 1450)]
+    taken = [StepTaken(str(begins), 1, Moment.of(begins), Moment.of(ends), "") for begins, ends in spans]
+    assert minutes_at_work([*taken, StepTaken("never ended", 1, Moment(2), None, "")]) == 100
 
 
 def test_a_call_after_a_failed_one_is_a_retry_and_a_first_call_is_none() -> None:
