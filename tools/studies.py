@@ -3,6 +3,7 @@
     python tools/studies.py [CONFIG ...]
 
 Two configs run at a time, each in a process of its own. Their tables and figures are the files of `reports/boundary_studies`.
+Those of the paraphrase, which git holds in the report of its run, come into `reports/paraphrase`.
 A config of another study runs if it is named, and has its folder. So have the two runs that `bench advise` goes by: their
 trials are kept.
 """
@@ -36,8 +37,10 @@ ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 CONFIGS = (
     *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "pattern_failure_children"),
-    *("log_or_row", "approval", "replay_divergence", "replay_divergence_running"),
+    *("log_or_row", "approval", "replay_divergence", "replay_divergence_running", "paraphrase"),
 )
+RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}
+"""Config -> its model, and the committed run whose recorded replies it is given."""
 EVIDENCE = ("advise", "advise_held_out")
 
 
@@ -47,7 +50,12 @@ def made_anew(config: str) -> float:
     with TemporaryDirectory() as temporary:
         name = f"{config}-simulated" if config in EVIDENCE else config
         folder = Path(temporary) / name
-        matrix = build_matrix(load_config(ROOT / "configs" / f"{config}.toml", {}), [ROOT / "scenarios"], "code")
+        path, models = ROOT / "configs" / f"{config}.toml", {}
+        if config in RECORDED:
+            model, recording = RECORDED[config]
+            models = {model: {"kind": "recorded", "run": f"results/{recording}"}}
+        loaded = load_config(path, {"models": list(models) or None}, models)
+        matrix = build_matrix(loaded, [ROOT / "scenarios"], "code")
         writer = RunWriter(folder, manifest_of(matrix, name, prepared(matrix)))
         run(run_matrix(matrix, writer, lambda _: None))
         writer.close()
@@ -57,7 +65,7 @@ def made_anew(config: str) -> float:
             folder_name = (
                 config if all(model.timing == "recorded" for model in matrix.models.values()) else f"{config}-simulated"
             )
-            report = "boundary_studies" if config in CONFIGS else folder_name
+            report = "boundary_studies" if config in CONFIGS and config not in RECORDED else folder_name
             write_files(REPORTS / report, files_of(bench.load_run(folder)))
     return monotonic() - began
 

@@ -30,7 +30,8 @@ def test_each_arm_says_its_success_by_trial_and_by_step(run: Run) -> None:
     steps = run.steps[(run.steps["architecture"] == "kept") & (run.steps["plan"] == "none")]
     share = result["kept", "none"]["Steps done"].share
     assert (share.k, share.n) == (steps["done"].sum(), len(steps))
-    trial_of_arm = run.trials.set_index(["architecture", "plan"]).loc[("kept", "none")]
+    of_arm = run.trials[(run.trials["architecture"] == "kept") & (run.trials["plan"] == "none")]
+    [trial_of_arm] = of_arm.to_dict("records")
     completion, at_work, for_people = (
         result["kept", "none"][f"Minutes {what}"].mean.mean for what in ("to completion", "at work", "for people")
     )
