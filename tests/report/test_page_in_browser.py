@@ -29,6 +29,7 @@ from bench.runtime.events import Event
 pytestmark = IN_A_BROWSER
 
 NARROW = {"width": 420, "height": 800}
+SNAPSHOT = Path(__file__).parents[2] / "reports" / "paper-qwen2.5-coder-1.5b-instruct" / "report.html"
 PATIENCE = 60_000
 """Milliseconds before a step counts as hung; nothing is timed by it."""
 
@@ -260,6 +261,17 @@ def test_nothing_is_wider_than_a_narrow_screen_and_dark_mode_is_dark(page: Any, 
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     brightness = page.evaluate("Number(/\\d+/.exec(getComputedStyle(document.body).backgroundColor)[0])")
     assert (brightness < 60) == (scheme == "dark")
+
+
+def test_the_tables_of_the_paper_s_report_fit_a_wide_screen_or_scroll_beside_a_fixed_column(page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    opened(page, SNAPSHOT)
+    page.evaluate("document.querySelectorAll('details').forEach((more) => { more.open = true; })")
+    wider = "document.querySelectorAll('.scroll')].filter((table) => table.scrollWidth > table.clientWidth + 1)"
+    scrolling = page.evaluate(f"[...{wider}.map((table) => table.id.replace('table-', ''))")
+    assert set(scrolling) <= {"break_even", "claims", "claims_levels", "ledger", "receipts"}
+    assert page.evaluate("getComputedStyle(document.querySelector('.scroll tbody th')).position") == "sticky"
+    assert page.evaluate("getComputedStyle(document.querySelector('nav')).position") == "sticky"
 
 
 def test_the_page_is_at_hand_with_5000_trials(page: Any, tmp_path: Path) -> None:
