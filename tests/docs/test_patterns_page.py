@@ -25,7 +25,7 @@ def table(report: str, name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "sentence"),
     [
         ("README.md", "frameworks and {} patterns"),
         ("docs/index.md", "know {} patterns of agents"),
@@ -34,10 +34,10 @@ def table(report: str, name: str) -> pd.DataFrame:
         ("docs/patterns.md", "{} of them act in [worlds](worlds.md)"),
     ],
 )
-def test_each_page_says_how_many_patterns_there_are(page: str, said: str) -> None:
+def test_each_page_says_how_many_patterns_there_are(page: str, sentence: str) -> None:
     count = {10: "ten", 11: "eleven", 12: "twelve", 13: "thirteen"}[len(PATTERNS)]
     text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-    assert said.format(count).lower() in text.lower()
+    assert sentence.format(count).lower() in text.lower()
 
 
 def rows_of(section: str) -> list[list[str]]:
