@@ -1,6 +1,7 @@
 """The text of a page of docs/ as it is built.
 
-A comment `<!-- generated: NAME -->` is replaced by what `reference.NAME.page()` returns. A link to a file of the checkout that
+A comment `<!-- generated: NAME -->`, and the line below it that tells a reader of the source so, are replaced by what
+`reference.NAME.page()` returns. A link to a file of the checkout that
 is no page, such as a report's table, becomes its words and the file's path.
 """
 
@@ -10,7 +11,8 @@ import importlib
 import re
 from pathlib import Path
 
-GENERATED = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+INSTEAD = "*`nox -s docs` makes this part from the code, and builds it into `build/docs`.*"
+GENERATED = re.compile(rf"^<!-- generated: (\w+) -->\n{re.escape(INSTEAD)}$", re.MULTILINE)
 RELATIVE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(?:#[^)]*)?\)")
 
 
