@@ -50,7 +50,7 @@ def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[P
             if noticed:
                 yield first_round(run, noticed, published)
             yield latency(run, chosen)
-        if drawn:
+        if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
             yield accounts(run, drawn)
         yield from (timeline(run, trials) for trials in struck_trials(drawn))
 

@@ -39,7 +39,8 @@ def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
 
 
 def _struck(arm: Arm) -> pd.DataFrame:
-    return arm.usable[arm.usable["faults_delivered"] > 0]
+    """The trials that a fault struck and that called a model: of no call there is nothing to draw."""
+    return arm.usable[(arm.usable["faults_delivered"] > 0) & (arm.usable["calls"] > 0)]
 
 
 def _common_pair(arms: Iterable[Arm]) -> Pair | None:

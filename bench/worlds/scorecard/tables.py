@@ -77,7 +77,7 @@ def glance(card: Scorecard) -> Table:
     table_notes = (
         "right: solved, of the trials that a crash struck",
         SHARES,
-        f"pass^{k}: the chance that {k} such trials all finish right",
+        f"pass^{k}: the chance that {f'{k} such trials all finish' if k > 1 else 'such a trial finishes'} right",
         f"damaged: {HARM_NOTES[0]}",
         "tokens: what struck trials took by what their controls took; 1 is no waste",
         *notes(card),
