@@ -22,6 +22,7 @@ from xml.etree import ElementTree
 
 from bench.seeding import seed_of
 
+from .database import holding, migrated
 from .repository import CONTRACT, FilesOf, library, pinned, tree_of
 from .story import Case, Row
 
@@ -30,8 +31,6 @@ KEPT = Path(__file__).with_name("kept.json")
 REQUESTS = 40
 """Of a canary."""
 SECONDS = 60
-SCHEMA = "CREATE TABLE orders (id INTEGER, customer TEXT, price TEXT, quantity INTEGER, placed INTEGER, due INTEGER)"
-MIGRATION = "ALTER TABLE orders ADD COLUMN currency TEXT NOT NULL DEFAULT 'EUR'"
 
 
 def failures(case: Case, files: FilesOf, command: Command, seed: int = 1) -> tuple[str, ...]:
@@ -113,9 +112,7 @@ def _serving(case: Case, files: FilesOf, orders: Sequence[Row]) -> Iterator[int]
     with _laid_out(case, files) as (tree, environment):
         path = tree.with_name("orders.sqlite")
         with closing(sqlite3.connect(path)) as database, database:
-            database.execute(SCHEMA)
-            database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?)", [tuple(row.values()) for row in orders])
-            database.execute(MIGRATION)
+            database.executescript(migrated(holding(orders)))
         command = [sys.executable, "app.py", str(path)]
         with subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True) as service:
             try:

@@ -16,6 +16,7 @@ from bench.worlds.environment import Environment, JudgmentState, Tool, World
 from .audit import audit
 from .baseline import baseline
 from .course import follow, slips_of, wrong_courses
+from .database import holding, migrated
 from .events import KINDS, PEOPLE, scheduled
 from .grader import grade
 from .judgments import RULES, Adapt, Assess, Blame, Choose, Describe, Settle, right
@@ -23,7 +24,7 @@ from .offered import right_test
 from .policy import POLICY
 from .processes import SECONDS
 from .reading import READ_LOG, READ_MISTAKE, READING, rewrites_of
-from .repository import pushed, tree_of
+from .repository import blob_of, pushed, tree_of
 from .steps import steps
 from .story import ENDS, Case, Work, case_of
 from .tables import SCHEMA, rows
@@ -86,6 +87,7 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
     main, _ = refs_of(case)[MAIN]
     before = pushed(main, case) if "pushed" in case.traits else main
     smaller = case.work != "upgrade"
+    database = migrated(holding(case.production)) if case.is_wanted and not smaller else holding(case.production)
     made = folder.scenario(
         subtasks,
         grade=grade,
@@ -93,7 +95,13 @@ def scenario(folder: PackFolder, instance: str) -> Scenario:
         reference=_judged(case),
         wrong=list(_wrong(case)),
         documents={"policy.md": folder.prompt("policy")} if smaller else None,
-        truth={"work": case.work, "wanted": case.is_wanted, "before": tree_of(before), "upgraded": tree_of(upgraded(case))},
+        truth={
+            "work": case.work,
+            "database": blob_of(database),
+            "wanted": case.is_wanted,
+            "before": tree_of(before),
+            "upgraded": tree_of(upgraded(case)),
+        },
         made_by=case_of,
         environment=environment(case, folder.variant == "yes", folder.prompt(f"work_{case.work}" if smaller else "work")),
     )

@@ -12,6 +12,7 @@ from bench.errors import ToolRefused
 from bench.worlds.environment import Db, Moment, Tool
 from bench.worlds.environment.parts import ToolAccess
 
+from .database import migrated
 from .forms import (
     AddingTest,
     Assigning,
@@ -35,7 +36,7 @@ from .offered import test_file, with_test
 from .policy import fixed, seen_now, stands
 from .processes import Command, failures
 from .reading import case_in, module_in, of_branch, of_canary, of_ticket, of_tree, rewrites_of, tree_at
-from .repository import PIN, files_in, module_text, pinned, stored
+from .repository import PIN, blob_of, files_in, module_text, pinned, stored
 from .trees import FIX, MAIN
 
 DONE = Done()
@@ -167,9 +168,22 @@ def _revert(db: Db, arguments: OfTree, _: Moment) -> Done:
     return DONE
 
 
+def _migrate(db: Db, _: Everything, __: Moment) -> Done:
+    return _exchange_database(db, back=False)
+
+
 def _migrate_back(db: Db, _: Everything, __: Moment) -> Done:
     if stands(db, "start_canary"):
         raise ToolRefused("a canary writes to the new columns: they would be lost")
+    return DONE if stands(db, "migrate") else _exchange_database(db, back=True)
+
+
+def _exchange_database(db: Db, back: bool) -> Done:
+    """The store keeps the database before and after: production names the one in use."""
+    present = db.value("SELECT text FROM blob JOIN production ON blob.id = production.database")
+    sql = migrated(present, back)
+    db.write("INSERT OR IGNORE INTO blob VALUES (?, ?)", blob_of(sql), sql)
+    db.write("UPDATE production SET database = ?", blob_of(sql))
     return DONE
 
 
@@ -219,7 +233,7 @@ WRITING = (
     _tool("run_lint", OfTree, Failed, _ran("lint"), of_tree, 1, "Lint a tree. What it finds."),
     _tool("start_instance", OfTree, Failed, _ran("instance"), of_tree, 6, "Start a tree's service, and ask it. What fails."),
     _tool("merge", Merging, Done, _merge, _of_main, 1, "Merge a tree into main, with its risk as stated. Once."),
-    _tool("migrate", Everything, Done, _nothing, _of_production, 3, "Migrate the database in use. Once."),
+    _tool("migrate", Everything, Done, _migrate, _of_production, 3, "Migrate the database in use. Once."),
     _tool("start_canary", Share, Done, _canary, of_canary, 2, "Give a tree a share of the traffic."),
     _tool("promote", OfTree, Done, _promote, _of_production, 2, "Give a canary all of the traffic. Once; for good."),
     _tool("hand_over", OfBranch, Done, _nothing, _of_module, 1, "Hand the upgrade over to the service's owner. Once."),

@@ -20,13 +20,14 @@ from bench.packs import instances_of, load_pack
 from bench.runtime.prompt import render
 from bench.scenario import as_document
 from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, World
+from bench.worlds.environment import Environment, World, final_world
 from bench.worlds.runtime.events import ToolCalled
 from scenarios.service_upgrade.course import follow
+from scenarios.service_upgrade.database import holding, migrated
 from scenarios.service_upgrade.expected import base_files
 from scenarios.service_upgrade.keep import CASES, trees
 from scenarios.service_upgrade.processes import RUN, Command, failures, kept
-from scenarios.service_upgrade.repository import tree_of
+from scenarios.service_upgrade.repository import blob_of, tree_of
 from scenarios.service_upgrade.scenario import environment
 from scenarios.service_upgrade.story import TRAITS, Case, case_of
 from scenarios.service_upgrade.trees import upgraded
@@ -162,6 +163,20 @@ def test_a_migration_is_not_taken_back_while_a_canary_writes_to_its_columns() ->
         world.environment.wrong["leaves_the_canary"](world)
         refused = [entry.reason for entry in world.journal() if entry.outcome == "refused"]
         assert refused == ["a canary writes to the new columns: they would be lost"]
+
+
+@pytest.mark.parametrize("instance", [PLAIN, LEGACY])
+def test_a_migration_exchanges_the_database_in_use_and_the_way_back_gives_the_first_byte_for_byte(instance: str) -> None:
+    case = case_of(instance)
+    before = holding(case.production)
+    after = migrated(before)
+    assert after != before == migrated(after, back=True) and migrated(after) == after
+    with closing(World(world_of(instance))) as world:
+        follow(case, {}, world)
+        db = final_world(world.snapshot().content).db
+        texts = {row["id"]: row["text"] for row in db.all("SELECT * FROM blob")}
+        assert texts[blob_of(before)] == before and texts[blob_of(after)] == after
+        assert texts[db.value("SELECT database FROM production")] == (after if case.is_wanted else before)
 
 
 def test_a_branch_that_is_behind_main_is_not_merged() -> None:
