@@ -14,7 +14,12 @@ from bench.codebase.state import ExecutionState
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
 HERE = Path()
-WORDS = {"body": "the function {}", "skeleton": "the outside of functions in {}", "name": "where module {} is found"}
+WORDS = {
+    "body": "the function {}",
+    "skeleton": "the outside of functions in {}",
+    "name": "where module {} is found",
+    "status": "whether {} is there",
+}
 
 
 @app.command()

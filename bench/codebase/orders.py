@@ -16,7 +16,7 @@ from bench.codebase.store import ExecutionStore
 
 SUPERSEDED = "was run in one order, and has since been run in both"
 BOTH = "both orders"
-SHARED = ("body", "file", "listing", "environment")
+SHARED = ("body", "file", "status", "listing", "environment")
 
 
 def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Execution]) -> Sequence[Execution]:

@@ -44,6 +44,8 @@ class Present:
             return module.bodies.get(function, ABSENT) if kind == "body" else module.skeleton
         if kind == "file":
             return file_value(self.root / name)
+        if kind == "status":
+            return status_value(self.root / name)
         if kind == "listing":
             return listing_value(self.root / name)
         if kind == "scan":
@@ -106,6 +108,13 @@ def file_value(path: str | Path) -> str:
         return f"{content} executable" if mode & 0o111 else content
     except OSError:
         return "unreadable" if os.path.lexists(path) else ABSENT
+
+
+def status_value(path: str | Path) -> str:
+    """Whether there is a file or a folder, and whether by a link."""
+    kinds = (("folder", os.path.isdir), ("file", os.path.isfile), ("special", os.path.exists))
+    kind = next((kind for kind, holds in kinds if holds(path)), ABSENT)
+    return f"{kind} by a link" if os.path.islink(path) else kind
 
 
 def listing_value(path: str | Path) -> str:

@@ -12,7 +12,7 @@ ABSENT = "absent"
 class Fact(NamedTuple):
     """Something that was so when an execution relied on it.
 
-    kind    body, skeleton, file, listing, name, environment or platform
+    kind    body, skeleton, file, status, listing, name, environment or platform
     name    `path::function`, a path, a module's name, a variable's name
     value   a digest, or "absent"
     """

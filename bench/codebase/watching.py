@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pathlib
 import random
 import sys
 import sysconfig
@@ -17,11 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from bench.codebase.present import IGNORED, file_value, listing_value, scan_value
+from bench.codebase.present import IGNORED, file_value, listing_value, scan_value, status_value
 
 STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
 OUTSIDE = ("/proc/", "/sys/", "/dev/")
@@ -45,6 +45,11 @@ READS: dict[str, tuple[str, Callable[[str], str]]] = {
 FOLLOWED = frozenset({"open", "sqlite3.connect", *READS}) | CHANGES | PROCESSES | SOCKETS
 """Audit events of which a listener may be told; most are of imports and of attributes, and are none of them."""
 PROBES = ("stat", "lstat", "access", "readlink")
+QUESTIONS = frozenset({"exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink"})
+PATHS = frozenset({os.path.exists.__code__.co_filename, os.path.islink.__code__.co_filename, pathlib.__file__})
+"""Modules of the standard library whose functions of these names ask the system and return yes or no."""
+CONTENT: tuple[str, Callable[[str], str]] = ("file", file_value)
+STATUS: tuple[str, Callable[[str], str]] = ("status", status_value)
 
 
 class Listener(Protocol):
@@ -170,7 +175,7 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
     return True
 
 
-HERE = str(Path(__file__).parent) + os.sep
+HERE = str(pathlib.Path(__file__).parent) + os.sep
 
 
 def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
@@ -192,10 +197,18 @@ def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
 def _probe(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def probe(path: Any, *arguments: Any, **named: Any) -> Any:
         if not getattr(_quiet, "on", False):
-            _told(listener, "file", file_value, _beside(path, named.get("dir_fd"), listener))
+            what = STATUS if _asks_whether(sys._getframe(1)) else CONTENT
+            _told(listener, *what, _beside(path, named.get("dir_fd"), listener))
         return original(path, *arguments, **named)
 
     return probe
+
+
+def _asks_whether(frame: FrameType | None) -> bool:
+    """Whether code asks if there is a file or a folder, and learns no more of it; `inspect` asks this of all modules."""
+    if frame is not None and frame.f_code.co_filename == pathlib.__file__ and frame.f_code.co_name in PROBES:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name in QUESTIONS and frame.f_code.co_filename in PATHS
 
 
 def _opening(original: Callable[..., int], listener: Listener) -> Callable[..., int]:

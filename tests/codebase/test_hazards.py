@@ -134,6 +134,20 @@ def test_what_all_tests_depend_on_runs_all_again(files: dict[str, str], variable
     assert impact(root, variables=variables)[1] == 0
 
 
+def test_a_test_that_asks_whether_a_file_is_there_is_kept_until_the_file_goes(tmp_path: Path) -> None:
+    asks = (
+        "import os.path, pathlib\ndef test_exists(): os.path.exists('one.txt')\n"
+        "def test_is_file(): pathlib.Path('one.txt').is_file()\n"
+        "def test_size(): assert not os.path.exists('one.txt') or os.path.getsize('one.txt')\n"
+    )
+    root = repository(tmp_path, {"test_it.py": asks, "one.txt": "1"})
+    impact(root)
+    write(root, {"one.txt": "2"})
+    assert impact(root)[:2] == (["test_it.py::test_size PASSED"], 2)
+    (root / "one.txt").unlink()
+    assert len(impact(root)[0]) == 3
+
+
 def test_code_beside_the_tree_that_is_not_installed_is_followed(tmp_path: Path) -> None:
     write(tmp_path / "sibling", {"beside.py": LIB})
     root = repository(tmp_path / "tree", {"test_it.py": "import beside\ndef test_it(): assert beside.made()\n"})
