@@ -45,9 +45,11 @@ READS: dict[str, tuple[str, Callable[[str], str]]] = {
 FOLLOWED = frozenset({"open", "sqlite3.connect", *READS}) | CHANGES | PROCESSES | SOCKETS
 """Audit events of which a listener may be told; most are of imports and of attributes, and are none of them."""
 PROBES = ("stat", "lstat", "access", "readlink")
-QUESTIONS = frozenset({"exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink"})
+STATS = ("stat", "lstat")
+RESOLVING = ("realpath", "_joinrealpath", "resolve")
+QUESTIONS = frozenset({"exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", *RESOLVING})
 PATHS = frozenset({os.path.exists.__code__.co_filename, os.path.islink.__code__.co_filename, pathlib.__file__})
-"""Modules of the standard library whose functions of these names ask the system and return yes or no."""
+"""Modules of the standard library whose functions of these names ask the system and learn no more of a path."""
 CONTENT: tuple[str, Callable[[str], str]] = ("file", file_value)
 STATUS: tuple[str, Callable[[str], str]] = ("status", status_value)
 
@@ -181,7 +183,7 @@ HERE = str(pathlib.Path(__file__).parent) + os.sep
 def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
     """What is wrapped: its owner, its name, and what stands there meanwhile."""
     for name in PROBES:
-        yield os, name, _probe(getattr(os, name), listener)
+        yield os, name, _probe(getattr(os, name), name in STATS, listener)
     yield os, "open", _opening(os.open, listener)
     environ = type(os.environ)
     for name in ("__getitem__", "__contains__", "__iter__", "__len__"):
@@ -194,10 +196,10 @@ def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
     yield random, "seed", _seed_of_all(random.seed, listener)
 
 
-def _probe(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
+def _probe(original: Callable[..., Any], is_stat: bool, listener: Listener) -> Callable[..., Any]:
     def probe(path: Any, *arguments: Any, **named: Any) -> Any:
         if not getattr(_quiet, "on", False):
-            what = STATUS if _asks_whether(sys._getframe(1)) else CONTENT
+            what = STATUS if is_stat and _asks_whether(sys._getframe(1)) else CONTENT
             _told(listener, *what, _beside(path, named.get("dir_fd"), listener))
         return original(path, *arguments, **named)
 
@@ -205,8 +207,8 @@ def _probe(original: Callable[..., Any], listener: Listener) -> Callable[..., An
 
 
 def _asks_whether(frame: FrameType | None) -> bool:
-    """Whether code asks if there is a file or a folder, and learns no more of it; `inspect` asks this of all modules."""
-    if frame is not None and frame.f_code.co_filename == pathlib.__file__ and frame.f_code.co_name in PROBES:
+    """Whether code asks if there is a file, a folder or a link, and learns no more; `inspect` asks this of all modules."""
+    if frame is not None and frame.f_code.co_filename == pathlib.__file__ and frame.f_code.co_name in STATS:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name in QUESTIONS and frame.f_code.co_filename in PATHS
 

@@ -138,12 +138,13 @@ def test_a_test_that_asks_whether_a_file_is_there_is_kept_until_the_file_goes(tm
     asks = (
         "import os.path, pathlib\ndef test_exists(): os.path.exists('one.txt')\n"
         "def test_is_file(): pathlib.Path('one.txt').is_file()\n"
+        "def test_inspect():\n    import inspect; inspect.getmodule(test_size.__code__)\n"
         "def test_size(): assert not os.path.exists('one.txt') or os.path.getsize('one.txt')\n"
     )
     root = repository(tmp_path, {"test_it.py": asks, "one.txt": "1"})
     impact(root)
     write(root, {"one.txt": "2"})
-    assert impact(root)[:2] == (["test_it.py::test_size PASSED"], 2)
+    assert impact(root)[:2] == (["test_it.py::test_size PASSED"], 3)
     (root / "one.txt").unlink()
     assert len(impact(root)[0]) == 3
 

@@ -21,6 +21,8 @@ TESTS = ("tests/render",)
 LAST = "8ab24852"
 """The last of the commits. Every tree is recorded by the `bench.codebase` of the checkout that measures."""
 COUNT = 10
+QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+"""Hypothesis's plug-in reads all modules of the tree when tests are collected, and each test would depend on them all."""
 LIMIT = 600
 COLUMNS = {
     "commit": "Commit",
@@ -79,7 +81,7 @@ def measured(root: Path) -> Iterator[dict[str, str]]:
 
 
 def _session(root: Path, *options: str) -> Session:
-    words = ("-n", "0", "-p", "no:cacheprovider", "--continue-on-collection-errors", *options, *TESTS)
+    words = ("-n", "0", *QUIET, "--continue-on-collection-errors", *options, *TESTS)
     ended = session(root, (root, TOOLS), words, root.parent / f"{root.name}.json", LIMIT)
     if ended is None or not ended.outcomes:
         sys.exit(f"impact: the tests do not run in {root}; try pytest -n 0 {' '.join(TESTS)} there")
