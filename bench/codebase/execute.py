@@ -35,7 +35,7 @@ def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
     context.note("file", path, recorder.present.value("file", path))
     for variable in AT_START:
         context.note("environment", variable, recorder.present.variable(variable))
-    records, volatile = recorder.records_of(context)
+    records, volatile = recorder.records.of(context)
     detail = f"{detail} {digest(printed.getvalue())}".strip()
     layout = " ".join((path, *arguments))
     state.save(step, layout, [Execution(kind, name, outcome, detail, seconds, tuple(records), volatile)])

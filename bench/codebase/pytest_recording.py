@@ -238,7 +238,7 @@ class RecordingPlugin:
         executions = []
         for name, (context, seconds) in self._tests.items():
             if name.partition("::")[0] not in partly and name in self._outcomes:
-                records, volatile = self.recorder.records_of(context)
+                records, volatile = self.recorder.records.of(context)
                 outcome, detail = self._outcomes[name]
                 executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile))
         self.state.save(self.step, self.layout, executions, reversed_=self.mode == "reversed")

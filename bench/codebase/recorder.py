@@ -15,8 +15,6 @@ import linecache
 import os
 import random
 import sys
-import sysconfig
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -28,8 +26,10 @@ from typing import Any
 
 from bench.codebase.calls import MONITORED, FunctionKey, Monitored, Profiled, key_of
 from bench.codebase.git import is_text
-from bench.codebase.present import FROM_OUTSIDE, LEFT, Present, platform_value
-from bench.codebase.record import ExecutionContext, Fact, Record
+from bench.codebase.naming import PathNames
+from bench.codebase.present import FROM_OUTSIDE, Present, platform_value
+from bench.codebase.record import ExecutionContext
+from bench.codebase.records import RecordMaker
 from bench.codebase.watching import unwatched, watching
 from bench.codebase.workspace import drop_outdated_bytecode
 
@@ -40,8 +40,6 @@ UNSTABLE_CALLS = {
     "<built-in method _posixsubprocess.fork_exec>": "starts a process",
 }
 """Functions in C that no wrapper sees and no audit event tells of, as the profiler calls them."""
-INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
-"""Folders of a tree that hold no version of it."""
 
 MAKERS = ("script", "step")
 """Kinds of executions that are there to write files; a test that writes into the tree is never kept."""
@@ -53,7 +51,8 @@ class Recorder:
     Args:
         root: The folder whose code and files have versions. Packages that are installed in it are told by their release.
 
-    What is recorded outside of all contexts belongs to `session`, on which each execution relies.
+    What is recorded outside of all contexts belongs to `session`, on which each execution relies. `records` makes records of
+    contexts that have ended.
     """
 
     def __init__(self, root: Path):
@@ -66,18 +65,11 @@ class Recorder:
         self._stack = [self.session]
         self._profiles: list[Profiled | Monitored | None] = []
         self._threads: list[tuple[threading.Thread, Profiled | None, dict[object, int], ExecutionContext]] = []
-        self._by_name: dict[str, ExecutionContext] = {}
-        self._by_path: dict[str, ExecutionContext] = {}
-        self._seen: dict[str, str | None] = {}
-        self._names: dict[str, str] = {}
+        self._names = PathNames(self.root)
+        self.records = RecordMaker(self.present, self._names, self.session)
         self._writers: dict[str, ExecutionContext] = {}
         self._drawn: object = None
         self._caches: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._records: dict[ExecutionContext, Record] = {}
-        self._search: dict[str, None] = {}
-        prefixes = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
-        self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
-        self._scratch = os.path.realpath(tempfile.gettempdir()) + os.sep
         self._loaded_before()
 
     @property
@@ -188,7 +180,7 @@ class Recorder:
     # What running code reads (see Listener)
 
     def read(self, kind: str, path: str, value: Callable[[str], str]) -> None:
-        name, writer = self._name_of_path(path), self._writers.get(path)
+        name, writer = self._names.of(path), self._writers.get(path)
         if writer is not None:  # what it wrote is its outcome, and no input
             self.current.uses.add(writer)
         elif name is not None and (kind, name) not in self.current.facts:
@@ -199,7 +191,7 @@ class Recorder:
 
     def wrote(self, path: str) -> None:
         self._writers[path] = self.current
-        name = self._name_of_path(path)
+        name = self._names.of(path)
         if name is None or name.startswith(os.sep):
             return
         if self.current.kind in MAKERS:
@@ -248,7 +240,7 @@ class Recorder:
 
     def _known_cache(self, cached: Any) -> Any:
         file = getattr(getattr(cached.__wrapped__, "__code__", None), "co_filename", "")
-        path = self._name_of_path(file) if file else None
+        path = self._names.of(file) if file else None
         if path is not None and not path.startswith(os.sep):
             self._caches.add(cached)
         return cached
@@ -286,15 +278,15 @@ class Recorder:
     def _executing(self, original: Callable[..., None]) -> Callable[..., None]:
         def exec_module(loader: Any, module: ModuleType) -> None:
             spec = module.__spec__
-            path = None if spec is None or spec.origin is None else self._name_of_path(spec.origin)
+            path = None if spec is None or spec.origin is None else self._names.of(spec.origin)
             if path is None or spec is None:
                 undrawn = self._drawn == random.getstate()
                 original(loader, module)
                 if undrawn:  # what an installed package draws while it is imported counts to nobody
                     self._drawn = random.getstate()
                 return None
-            context = self._by_path.setdefault(path, ExecutionContext("module", path))
-            self._by_name[spec.name] = context
+            context = self.records.by_path.setdefault(path, ExecutionContext("module", path))
+            self.records.by_name[spec.name] = context
             self.current.uses.add(context)
             kind = "file" if path.startswith(os.sep) else "skeleton"  # what is neither installed nor of the tree counts whole
             with self.context(context, calls=False):
@@ -311,94 +303,10 @@ class Recorder:
         early = ExecutionContext("module", "imported before the recording")
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            path = self._name_of_path(file) if isinstance(file, str) else None
+            path = self._names.of(file) if isinstance(file, str) else None
             if path is not None:
                 early.note("file", path, self.present.value("file", path))
-                self._by_name[name] = self._by_path[path] = early
-
-    # What it comes to
-
-    def records_of(self, context: ExecutionContext) -> tuple[list[Record], str]:
-        """The records that a finished context depends on, its own among them, and why its result cannot be kept."""
-        for folder in sys.path:
-            inside = self._name_of_path(os.path.abspath(folder or "."))
-            if inside is not None and not inside.startswith(os.sep):
-                self._search.setdefault(inside)
-        if context is not self.session:
-            context.uses.add(self.session)
-        waiting, done = [context], {context}
-        while waiting:
-            current = waiting.pop()
-            if current not in self._records or current is context:
-                self._records[current] = self._finished(current)
-            new = current.uses - done
-            done |= new
-            waiting.extend(new)
-        why = sorted({reason for known in done for reason in known.volatile})
-        return [self._records[known] for known in done], "; ".join(why)
-
-    def _finished(self, context: ExecutionContext) -> Record:
-        for file, line, name in context.codes:
-            path = self._name_of_path(file)
-            if path in self._by_path:
-                context.uses.add(self._by_path[path])
-            module = None if path is None or path.startswith(os.sep) else self.present.module(path)
-            if path is None or module is None:
-                continue
-            if name != "<module>" and (unit := module.function_at(line)):
-                context.note("body", f"{path}::{unit.name}", module.bodies[unit.name])
-            context.note("skeleton", path, module.skeleton)
-        for package, name, level, items in context.imports:
-            self._resolve(context, package, name, level, items)
-        context.uses.discard(context)
-        return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
-
-    def _resolve(self, context: ExecutionContext, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
-        base = package.rsplit(".", level - 1)[0] if level else ""
-        whole = ".".join(filter(None, (base, name)))
-        parts = whole.split(".")
-        names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-        names += [inner for item in items if (inner := f"{whole}.{item}") in self._by_name]
-        for member in names:
-            used = self._by_name.get(member)
-            if used is not None:
-                context.uses.add(used)
-            folders = self._folders_of(member.rpartition(".")[0])
-            if folders:
-                key = f"{member.rpartition('.')[2]} in {':'.join(folders)}"
-            elif used is not None or "." not in member or names[0] in self._by_name:
-                key = f"{member} in {':'.join(self._search)}"
-            else:
-                continue
-            if key not in self._names:
-                self._names[key] = self.present.value("name", key)
-            context.note("name", key, self._names[key])
-
-    def _folders_of(self, package: str) -> list[str]:
-        """The folders of the tree where Python looks for the modules of a package."""
-        searched = getattr(sys.modules.get(package), "__path__", ())
-        return [path for folder in searched if (path := self._name_of_path(folder)) and not path.startswith(os.sep)]
-
-    def _name_of_path(self, path: str) -> str | None:
-        """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
-        if path not in self._seen:
-            with unwatched():
-                self._seen[path] = self._named(path)
-        return self._seen[path]
-
-    def _named(self, path: str) -> str | None:
-        if not os.path.isabs(path):
-            if path.startswith("<"):
-                return None
-            path = os.path.abspath(path)
-        lexical = os.path.relpath(path, self.root)
-        if not lexical.startswith(".."):  # a link in it may come to lead elsewhere
-            return None if INSTALLED & set(lexical.split(os.sep)) else lexical
-        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        inside = os.path.relpath(real, self.root)
-        if not inside.startswith(".."):
-            return None if INSTALLED & set(inside.split(os.sep)) else inside
-        return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
+                self.records.by_name[name] = self.records.by_path[path] = early
 
 
 def _count(context: ExecutionContext, function: FunctionKey | str) -> None:

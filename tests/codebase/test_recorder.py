@@ -30,7 +30,7 @@ def test_a_thread_runs_as_it_would_unrecorded_and_its_functions_are_seen(tmp_pat
         thread = threading.Thread(target=lambda: results.append(doubled(4)))
         thread.start()
         thread.join()
-    recorder.records_of(context)
+    recorder.records.of(context)
     assert results == [8]
     assert ("body", "work.py::doubled") in context.facts
 
@@ -43,7 +43,7 @@ def test_a_function_is_seen_in_each_context_that_runs_it(tmp_path: Path) -> None
             with recorder.context(context):
                 doubled(4)
     for context in contexts:
-        recorder.records_of(context)
+        recorder.records.of(context)
         assert ("body", "work.py::doubled") in context.facts
 
 

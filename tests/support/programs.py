@@ -246,7 +246,7 @@ def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
                 done.append((context, outcome, detail))
     executions = []
     for context, outcome, detail in done:
-        records, volatile = recorder.records_of(context)
+        records, volatile = recorder.records.of(context)
         executions.append(Execution("test", context.name, outcome, detail, 0.0, tuple(records), volatile))
     return executions
 
