@@ -75,3 +75,11 @@ def test_each_trial_of_a_coding_agent_on_the_scripted_model_is_a_row_of_the_tabl
         ended = f"{row['outcome']}, `{row['instance']}` | {row['calls']} | {int(row['tokens']):,}"
         assert f"| {row['agent']} {row['version']} | {row['door']} | {row['fault']} | {ended} |" in PAGE
     assert PAGE.count(", `case_0") == len(rows)
+
+
+def test_each_trial_of_a_coding_agent_in_the_world_is_a_row_of_the_table() -> None:
+    rows = rows_of("in_world.csv", ROOT / "reports" / "coding_agents")
+    for row in rows:
+        ended = f"{row['outcome']} | {row['tool_calls']} | {int(row['tokens']):,} | {row['doubled']}"
+        assert f"| {row['agent']} {row['version']} | {row['fault']} | {ended} |" in PAGE
+    assert len(rows) == PAGE.count("| killed |") + PAGE.count("2.4.6 | none |") + PAGE.count("2.1.197 | none |")
