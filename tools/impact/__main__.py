@@ -99,7 +99,7 @@ def judge(to: Path, edits: str, samples: Sequence[tuple[Suite, Sample]]) -> list
                 if session is not None:
                     rows.append({"choice": choice} | dataclasses.asdict(suite.row(name, edit, whole, session)))
     write(to / f"{edits}.csv", [{key: str(value) for key, value in row.items()} for row in rows])
-    return [suite.costs() for suite, _ in samples]
+    return [suite.costs() | {"deciding": f"{suite.deciding(sample[0][1]):.2f}"} for suite, sample in samples if sample]
 
 
 if __name__ == "__main__":

@@ -106,8 +106,18 @@ def _row(commit: str, step: str, before: Outcomes, kept: Outcomes, selected: Ses
     return dict(zip(COLUMNS, (commit, step, *map(str, counts), *seconds), strict=True))
 
 
+def sentence(rows: Rows) -> str:
+    """What came out of all steps, in words."""
+    tests, changed, run, missed = (sum(int(row[key]) for row in rows) for key in ("tests", "changed", "run", "missed"))
+    seconds, whole = (sum(float(row[key]) for row in rows) for key in ("seconds", "whole"))
+    return (
+        f"In {len(rows)} steps {changed} results were new or changed, and `bench code` missed {missed} of them. It ran {run:,} tests "
+        f"of {tests:,}, in {seconds:.0f} seconds of the processor; all tests took {whole:.0f}."
+    )
+
+
 def table(rows: Rows) -> Sequence[str]:
-    """The rows as a table."""
+    """A row for each step."""
     return [line([*COLUMNS.values()]), line(["---"] * len(COLUMNS)), *(line([*row.values()]) for row in rows)]
 
 

@@ -89,6 +89,11 @@ def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
     packages = len({row["package"] for row in rows})
     of = f"{packages} open packages" if edit == "mutant" else f"the step from {packages} releases to the next"
     said.append(f"{edits} {edit}s of {of} changed {total(rows, 'changed', 'bench'):,} results of tests.")
+    if widest := sum(row["choice"] == "widest" for row in rows if row["selector"] == "bench"):
+        said.append(
+            f"{edits - widest} of them were taken as drawn, of which at most half change no result, and {widest} since they "
+            "change most results of the others drawn, though at most half of a suite's."
+        )
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
         missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
         struck = sum(int(row["missed"]) > 0 for row in rows if row["selector"] == selector)
@@ -120,7 +125,11 @@ def unfollowed_table(unfollowed: Rows) -> list[str]:
 def slower(costs: Rows) -> str:
     """What recording costs, in words."""
     each = [f"{float(row['bench']) / float(row['plain']):.2f} ({row['package']})" for row in costs]
-    return f"To record the unchanged suite took {' and '.join(each)} times the processor seconds of a plain run."
+    longest = max(float(row["deciding"]) for row in costs)
+    return (
+        f"To record the unchanged suite took {' and '.join(each)} times the processor seconds of a plain run, and to decide "
+        f"what an edit invalidates at most {longest:.2f} seconds."
+    )
 
 
 def table(rows: Rows, edit: str = "mutant") -> list[str]:
@@ -159,12 +168,13 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
 
 def recording(costs: Rows) -> list[str]:
     """What recording the unchanged suite costs, in processor seconds."""
-    title = ("Package", "Tests", "Unstable", "Plain, s", "bench, s", "testmon, s", "bench / plain", "testmon / plain")
+    ratios = ("bench / plain", "testmon / plain")
+    title = ("Package", "Tests", "Unstable", "Plain, s", "bench, s", "testmon, s", *ratios, "Deciding, s")
     lines = [line(title), line(["---"] * len(title))]
     for row in costs:
         plain, ours, theirs = (float(row[key]) for key in ("plain", "bench", "testmon"))
-        numbers = (f"{plain:.2f}", f"{ours:.2f}", f"{theirs:.2f}", f"{ours / plain:.2f}", f"{theirs / plain:.2f}")
-        lines.append(line([row["package"], row["tests"], row["unstable"], *numbers]))
+        numbers = [f"{number:.2f}" for number in (plain, ours, theirs, ours / plain, theirs / plain)]
+        lines.append(line([row["package"], row["tests"], row["unstable"], *numbers, row["deciding"]]))
     return lines
 
 

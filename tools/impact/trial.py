@@ -9,7 +9,8 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -114,7 +115,29 @@ class Suite:
         seconds = {name: f"{least[key]:.2f}" for name, key in (("plain", FULL), ("bench", "bench"), ("testmon", "testmon"))}
         return {"package": self.package.release} | counts | seconds
 
+    def deciding(self, edit: Mutant) -> float:
+        """The processor seconds, of git's processes too, from an edit to the list of what must run again."""
+        self.recorded("bench")
+        with self._edited(edit, "bench"):
+            began = sum(os.times()[:4])
+            state = codebase.ExecutionState.open(self.root)
+            state.step("run")
+            state.invalid()
+            return sum(os.times()[:4]) - began
+
     # Edits
+
+    @contextmanager
+    def _edited(self, edit: Mutant, selector: str) -> Iterator[None]:
+        """The tree has this edit within the block, and the selector's state is as the unchanged suite left it."""
+        self.restore(selector)
+        file = self.root / edit.path
+        before = file.read_bytes()
+        file.write_text(edit.content, encoding="utf-8")
+        try:
+            yield
+        finally:
+            file.write_bytes(before)
 
     def session(self, selector: str, edit: Mutant) -> Session | None:
         """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
@@ -124,14 +147,8 @@ class Suite:
         if not kept.exists():
             base = self.recorded(selector)
             limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
-            file = self.root / edit.path
-            before = file.read_bytes()
-            self.restore(selector)
-            file.write_text(edit.content, encoding="utf-8")
-            try:
+            with self._edited(edit, selector):
                 session = self.run(*options, limit=limit)
-            finally:
-                file.write_bytes(before)
             kept.parent.mkdir(exist_ok=True)
             kept.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
             kept.with_suffix(".part").rename(kept)
