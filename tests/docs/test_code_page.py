@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from impact.tables import HUNK, PARTS, beyond, read, report, sentences, slower
+from impact.commits import sentence, table
+from impact.tables import HUNK, PARTS, aims, beyond, read, report, sentences, slower
 
 from bench import load_run
 from bench.experiment.reading import read_responses
@@ -21,6 +22,18 @@ def test_the_page_says_what_the_rows_say() -> None:
         for sentence in (*sentences(ROWS), *(sentences(HUNKS, HUNK) if HUNKS else ()), beyond(UNFOLLOWED), slower(COSTS))
         if sentence not in page
     ] == []
+
+
+def test_the_page_has_the_aims_beside_what_was_measured() -> None:
+    lines = (ROOT / "docs" / "code.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in aims(ROWS, HUNKS, COSTS, UNFOLLOWED) if row not in lines] == []
+
+
+def test_the_page_has_the_commits_of_this_repository_as_they_were_measured() -> None:
+    page = (ROOT / "docs" / "code.md").read_text(encoding="utf-8")
+    rows = read(FOLDER / "commits.csv")
+    assert [row for row in table(rows) if row not in page.splitlines()] == []
+    assert sentence(rows) in " ".join(page.split())
 
 
 def test_the_report_is_made_of_the_rows() -> None:

@@ -111,8 +111,8 @@ def sentence(rows: Rows) -> str:
     tests, changed, run, missed = (sum(int(row[key]) for row in rows) for key in ("tests", "changed", "run", "missed"))
     seconds, whole = (sum(float(row[key]) for row in rows) for key in ("seconds", "whole"))
     return (
-        f"In {len(rows)} steps {changed} results were new or changed, and `bench code` missed {missed} of them. It ran {run:,} tests "
-        f"of {tests:,}, in {seconds:.0f} seconds of the processor; all tests took {whole:.0f}."
+        f"In {len(rows)} steps {changed} results were new or changed, and `bench code` missed {missed} of them. It ran "
+        f"{run:,} tests of {tests:,}, in {seconds:.0f} seconds of the processor; all tests took {whole:.0f}."
     )
 
 

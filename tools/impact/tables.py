@@ -15,6 +15,8 @@ SELECTORS = ("bench", "testmon")
 PARTS = ("mutants", "hunks", "recording", "unfollowed")
 """Files of rows that a report is made of, in the order in which `report` is given them."""
 HUNK = "hunk"
+CHANGED, RECORDING, DECIDING = 5_000, 2.2, 0.5
+"""The aims: so many changed results, so many times a plain run, so many seconds."""
 
 
 def limit(count: int, of: int) -> str:
@@ -52,8 +54,9 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> str:
     )
     kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
     recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
+    aimed = ("## Aims", "", *aims(rows, hunks, costs, unfollowed), "")
     real = ("## By release", "", *table(hunks, HUNK), "") if hunks else ()
-    return "\n".join((*head, *figure, "## By package", "", *notes, *table(rows), "", *real, *kinds, *recorded))
+    return "\n".join((*head, *figure, *aimed, "## By package", "", *notes, *table(rows), "", *real, *kinds, *recorded))
 
 
 def share(rows: Rows, selector: str, package: str | None = None) -> float:
@@ -113,6 +116,24 @@ def beyond(unfollowed: Rows) -> str:
         f"Of {changed} generated tests that a data file, an absent file, a variable, the order of tests or a dynamic import "
         f"turned, `bench code` missed {ours} (at most {limit(ours, changed)}) and pytest-testmon {theirs}."
     )
+
+
+def aims(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> list[str]:
+    """Each aim of the measurement beside what was measured."""
+    missed, changed = (total([*rows, *hunks], key, "bench") for key in ("missed", "changed"))
+    ours, theirs = (share([*rows, *hunks], selector) for selector in SELECTORS)
+    ratios = [float(row["bench"]) / float(row["plain"]) for row in costs]
+    longest = max(float(row["deciding"]) for row in costs)
+    beyond = [total(unfollowed, key, "bench") for key in ("missed", "changed")]
+    measured = (
+        ("no result missed of 5,000 that changed", f"{missed} of {changed:,}", not missed and changed >= CHANGED),
+        ("no result missed of 200 generated tests", f"{beyond[0]} of {beyond[1]}", not beyond[0]),
+        ("no more tests run than by pytest-testmon", f"{ours:.1f}% and {theirs:.1f}% of the tests", ours <= theirs),
+        ("recording at most 2.2 times a plain run", f"{min(ratios):.2f} to {max(ratios):.2f} times", max(ratios) <= RECORDING),
+        ("deciding in at most 0.5 s", f"at most {longest:.2f} s", longest <= DECIDING),
+    )
+    cells = [(aim, found, "met" if met else "not met") for aim, found, met in measured]
+    return [line(("Aim", "Measured", "")), line(["---"] * 3), *map(line, cells)]
 
 
 def unfollowed_table(unfollowed: Rows) -> list[str]:
