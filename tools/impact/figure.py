@@ -7,6 +7,7 @@ from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 COLOURS = {"bench": "#0072B2", "testmon": "#E69F00"}
 
@@ -35,4 +36,5 @@ def draw(shares: Mapping[str, Mapping[str, float]], missed: Mapping[str, Mapping
     axes.set_xlabel("Tests run after a mutant, % of the suite")
     axes.legend(loc="lower right", fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(to, dpi=150, metadata={"Software": None})
+    figure.savefig(to, dpi=100, metadata={"Software": None})
+    Image.open(to).convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(to, optimize=True)

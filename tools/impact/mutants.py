@@ -44,7 +44,7 @@ def _mutants_of(file: Path, root: Path) -> Iterator[Mutant]:
         raw = text.encode()
         content = (raw[:start] + new.encode() + raw[end:]).decode()
         what = " ".join(f"{raw[start:end].decode()} -> {new}".split())
-        yield Mutant(str(file.relative_to(root)), node.lineno, what[:120], content)
+        yield Mutant(str(file.relative_to(root)), node.lineno, what[:40], content)
 
 
 def _changed(node: ast.AST) -> str | None:
