@@ -59,10 +59,10 @@ def compare(
     where that is not measured); then dollars of the whole trial, or its tokens where the
     config has no prices, and its seconds.
 
-    worse: B is worse by one of these, and none before it speaks for B. trade-off: worse by one, but better by one before it: it
-    solves more and costs more, say; or it costs fewer dollars and solves no fewer. better: worse by none, better by one, and
-    nothing before that one in doubt. no worse: no worse by all. inconclusive: all else. A run is worse if one of its arms is,
-    and no worse if none is worse or inconclusive.
+    worse: B got worse in one measure, and better in none before it. trade-off: B got worse in one measure and better in one
+    before it (it solves more and costs more), or it costs fewer dollars and solves no fewer. better: at least one measure got
+    better, none got worse, and every measure before that one is settled. no worse: no measure got worse. inconclusive:
+    anything else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
 
     What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
     Two runs with one model each, or one architecture each, are compared across these. Of a run with several models

@@ -18,11 +18,11 @@ Of an arm by all criteria, the levels come in order: what is solved; what one fa
 where the price is not measured; what the whole trial costs, in dollars, or in tokens where dollars are not known, and in
 seconds. By a level of several criteria an arm is worse where it is by any of them.
 
-    worse          worse by a level, and no level before it speaks for it: it is worse there, or solves no more
-    trade-off      worse by a level, and better by one before it: it solves more and costs more, say
-    better         worse by none, and better by one before which nothing is in doubt
-    no worse       no worse by all
-    inconclusive   all else
+    worse          it got worse by a level, and better by none before it
+    trade-off      it got worse by a level, and better by a level before it: it solves more and costs more, say
+    better         it got better by a level, worse by none, and every level before that one is settled
+    no worse       it got worse by no level
+    inconclusive   anything else
 
 So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is
 dearer is worse only if it was not found to solve more. Where both runs have prices, an arm that costs fewer dollars and solves

@@ -53,9 +53,9 @@ def arms_table(comparison: Comparison) -> Table:
         *comparison.runs.notes,
         "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
         "of the whole trial, or its tokens where those are not known, and its seconds",
-        "worse: worse by one of them, and none before it speaks for B; trade-off: but better by one before it, or it costs "
-        "fewer dollars and solves no fewer; better: worse by none, better by one, nothing in doubt before it; no worse: by "
-        "all; inconclusive: all else",
+        "worse: B got worse in one of them, and better in none before it; trade-off: it got better in one before it, or costs "
+        "fewer dollars and solves no fewer; better: it got better in one, worse in none, and every one before it is settled; "
+        "no worse: none got worse; inconclusive: anything else",
         *(["$ for a solved task: all that the arm's trials cost, by those solved"] if comparison.priced else []),
     )
     return table_of("verdicts", _title(comparison), columns, comparison.arms, notes)

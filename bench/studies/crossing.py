@@ -1,6 +1,6 @@
 """From which rate on one architecture is cheaper than another, and how surely.
 
-Compared is solved tasks by price: the inverse of the price of a solved task, which stays finite where nothing was solved, and
+It compares solved tasks by price: the inverse of the price of a solved task, which stays finite where nothing was solved, and
 orders two architectures as the price does. Between two measured rates it is taken as a straight line.
 """
 

@@ -278,8 +278,8 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
         yield from (verdict_line(judgement) for judgement in structural(of_model) if judgement.measured)
         yield from (f"  {line}" for line in _unmeasured(structural(of_model)))
         if levels(of_model):
-            text = "(tokens, seconds, calls, rates) stand in the report, as factors of the published"
-            yield f"  {len(levels(of_model))} levels {text}"
+            text = "(tokens, seconds, calls, rates) are listed in the report, as ours / published"
+            yield f"  {len(levels(of_model))} absolute values {text}"
 
 
 def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:

@@ -464,7 +464,7 @@ def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: P
     assert lines[0] == f"m, 21 claims of directions and ratios: {expected}"
     assert any(line.startswith("  holds  ") and "retry.rca.static-above-monolithic: Static" in line for line in lines)
     assert sum(f"no scenario {DEBUGGING}" in line for line in lines) == 1
-    assert lines[-1] == "  47 levels (tokens, seconds, calls, rates) stand in the report, as factors of the published"
+    assert lines[-1] == "  47 absolute values (tokens, seconds, calls, rates) are listed in the report, as ours / published"
 
 
 def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated_model(tmp_path: Path) -> None:
