@@ -10,7 +10,7 @@ from coded import CODE_ALONE, FILES, FUNCTION, PATCH
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, create_model
-from trials import ANSWERED, ROOTS, TINY
+from trials import ROOTS, TINY, answered_packs
 
 from bench.answers.formats import AnswerFormat
 from bench.answers.places import holds_code
@@ -98,7 +98,7 @@ def test_a_form_tells_bounds_choices_and_descriptions() -> None:
     )
 
 
-@pytest.mark.parametrize("pack", ANSWERED)
+@pytest.mark.parametrize("pack", answered_packs())
 def test_every_packs_form_names_every_field(pack: str) -> None:
     task = load_pack(pack, ROOTS).task
     whole = form(task.subtasks)
@@ -145,7 +145,7 @@ def test_a_repair_prompt_says_where_code_belongs() -> None:
 
 @pytest.mark.parametrize("answer_format", ["schema", "fenced"])
 def test_where_no_output_is_code_every_format_asks_in_the_same_words(answer_format: AnswerFormat) -> None:
-    for name in ANSWERED:
+    for name in answered_packs():
         task = load_pack(name, ROOTS).task
         for subtask in task.subtasks:
             if answer_format == "schema" or not holds_code(answer_schema([subtask])):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trials import ANSWERED, AVAILABLE, CALLS, CELLS, OURS, ROOTS, events, matrix_of, needs_json, run_all, stages
+from trials import AVAILABLE, CALLS, CELLS, OURS, ROOTS, answered_packs, events, matrix_of, needs_json, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
 from bench.authoring.soundness import OF_WORLDS
@@ -27,11 +27,11 @@ from bench.runtime.lineage import Lineage
 from bench.scenario import Scenario
 
 FENCED = " in code blocks"
-PACKS = [*ANSWERED, f"workshop{FENCED}"]
-VARIANTS = [f"{name}:{size}" for name in ANSWERED for size in variants_of(AVAILABLE[name])]
+PACKS = [*answered_packs(), f"workshop{FENCED}"]
+VARIANTS = [f"{name}:{size}" for name in answered_packs() for size in variants_of(AVAILABLE[name])]
 VALIDATED = [name for name in VARIANTS if any(subtask.finds for subtask in load_pack(name, ROOTS).task.subtasks)]
 """Those with a subtask that can find an earlier one's output wrong."""
-WORLDS = [name for name in AVAILABLE if name not in ANSWERED]
+WORLDS = [name for name in AVAILABLE if name not in answered_packs()]
 TRIGGERS: dict[str, dict[str, object]] = {
     "first": {"attempts": [1]},
     "persistent": {"attempts": "every"},
@@ -134,7 +134,7 @@ def test_a_validation_that_refuses_a_right_output_is_recovered_from(pack: str) -
 
 
 @pytest.mark.parametrize("answer_format", ["schema", "fenced"])
-@pytest.mark.parametrize("pack", ANSWERED)
+@pytest.mark.parametrize("pack", answered_packs())
 def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: str) -> None:
     for result in run_all(matrix_of(pack, answer_format=answer_format, instances=FEW)):
         assert result.record.outcome == "solved", result.record.reason

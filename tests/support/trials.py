@@ -29,8 +29,6 @@ from bench.scenario import Scenario, Task
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")
 AVAILABLE = {name: folder for name, folder in find_packs(ROOTS).items() if not lacks(name, ROOTS)}
 """The packs that are not without their data here."""
-ANSWERED = [name for name in AVAILABLE if load_pack(name, ROOTS).environment is None]
-"""Those of them that end in an answer. In the others an agent acts, and the world is what is graded."""
 TINY = load_pack("tiny", ROOTS)
 GRADERS = Graders()
 OURS = [part.name for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls and not part.learns]
@@ -49,6 +47,15 @@ CELLS: list[tuple[str, str]] = sorted(
 
 Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
+
+
+@cache
+def answered_packs() -> list[str]:
+    """Return the available packs that end in an answer. In the others an agent acts, and the world is what is graded.
+
+    It loads every pack, which takes a second and reads the clock; most tests need none of them.
+    """
+    return [name for name in AVAILABLE if load_pack(name, ROOTS).environment is None]
 
 
 def matrix_of(
