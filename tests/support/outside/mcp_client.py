@@ -39,7 +39,7 @@ async def main(way: str) -> None:
     if way == "http":
         headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
         async with (
-            httpx2.AsyncClient(headers=headers) as client,
+            httpx2.AsyncClient(headers=headers, timeout=60) as client,
             streamable_http_client(os.environ["MCP_URL"], http_client=client) as streams,
         ):
             await work(streams[0], streams[1])
