@@ -14,8 +14,8 @@ PREFACE = """# Scale
 
 `nox -s scale` runs the config of the tests (two architectures, a fault plan and none, a simulated model) in one process and
 on Ray's workers on the same machine, and watches every process. All calls are SIMULATED: the numbers say what the suite
-takes, and nothing about a model. Each row is a single run, so it has no interval. Other processes ran beside them, so seconds
-are those of a loaded machine; seconds of the processor depend less on the load.
+takes, and nothing about a model. Each row is a single run, so it has no interval. Where the load average is above the number of
+cores, other processes ran beside it: then seconds of the processor tell more than seconds.
 """
 HUGE = 10**9
 """Calls, at the scale that is told of on paper."""
