@@ -82,7 +82,7 @@ class ExecutionStore:
 
     def _open(self, path: Path) -> None:
         self.db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
-        self._keep_a_log()
+        self._write_ahead()
         self.db.execute("PRAGMA synchronous=NORMAL")
         with self.writing():
             [format_] = self.db.execute("PRAGMA user_version").fetchone()
@@ -97,8 +97,8 @@ class ExecutionStore:
                 f"{path} has format {format_}, and this release reads {FORMAT}; rename it, and the state begins anew"
             )
 
-    def _keep_a_log(self) -> None:
-        """Have SQLite write ahead; it does not wait by itself while another process does the same to a new file."""
+    def _write_ahead(self) -> None:
+        """Switch the file to a write-ahead log; SQLite does not wait by itself while another process switches a new file."""
         until = time.monotonic() + WAIT
         while True:
             try:

@@ -155,8 +155,8 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _published_row(name: str, place: MapPoint) -> tuple[Cell, ...]:
-    """The paper told sizes, and nothing of single rounds."""
-    told: dict[str, Cell] = {
+    """The paper publishes sizes, and nothing of single rounds."""
+    published: dict[str, Cell] = {
         "Scenario": name,
         "Model": "gpt-4",
         "Fault plan": "its own",
@@ -164,7 +164,9 @@ def _published_row(name: str, place: MapPoint) -> tuple[Cell, ...]:
         "Share of it run again": f"{place.run_again:.0%}",
         "Round, static by monolithic": f"{place.round_ratio:.2f}",
     }
-    return tuple(told.get(title, "–") for title in ("Scenario", "Model", "Fault plan", *(column.title for column in SIZED)))
+    return tuple(
+        published.get(title, "–") for title in ("Scenario", "Model", "Fault plan", *(column.title for column in SIZED))
+    )
 
 
 def _parity_table() -> Table:

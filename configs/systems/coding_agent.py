@@ -37,9 +37,9 @@ def changed(trial: dict[str, Any], command: list[str]) -> list[dict[str, str]]:
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        told = [word.replace("{task}", fix["instructions"]) for word in command]
+        words = [word.replace("{task}", fix["instructions"]) for word in command]
         try:
-            subprocess.run(told, cwd=folder, env=environment(fix["base_url"], home), check=False, timeout=SECONDS)
+            subprocess.run(words, cwd=folder, env=environment(fix["base_url"], home), check=False, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             print(f"it was ended after {SECONDS} seconds", file=sys.stderr)
         now = {name: Path(folder, name).read_text(encoding="utf-8") for name in documents if Path(folder, name).is_file()}

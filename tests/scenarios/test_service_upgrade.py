@@ -6,8 +6,6 @@ import hashlib
 import json
 import subprocess
 from contextlib import closing
-from dataclasses import asdict
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -15,12 +13,13 @@ from typing import Any
 
 import pytest
 from trials import matrix_of, run_all
+from upgrade_worlds import harm, world_of
 
 from bench.packs import instances_of, load_pack
 from bench.runtime.prompt import render
 from bench.scenario import as_document
 from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, World, final_world
+from bench.worlds.environment import World, final_world
 from bench.worlds.runtime.events import ToolCalled
 from scenarios.service_upgrade.course import follow
 from scenarios.service_upgrade.database import holding, migrated
@@ -28,7 +27,6 @@ from scenarios.service_upgrade.expected import base_files
 from scenarios.service_upgrade.keep import CASES, trees
 from scenarios.service_upgrade.processes import RUN, Command, failures, kept
 from scenarios.service_upgrade.repository import blob_of, tree_of
-from scenarios.service_upgrade.scenario import environment
 from scenarios.service_upgrade.story import TRAITS, Case, case_of
 from scenarios.service_upgrade.trees import upgraded
 
@@ -36,19 +34,6 @@ ROOTS = [Path(__file__).parents[2] / "scenarios"]
 SHA256 = "1dc8ab0f41b87c6c0eec162bd1698d903f2fb00f434f7728c85bca16b1d69dd9"
 """Of all cases: the trees that they begin with and that are right in the end."""
 PLAIN, PUSHED, FLAKY, LEGACY, REFUSED = "case_01", "case_02", "case_03", "case_04", "case_06"
-
-
-@cache
-def world_of(instance: str) -> Environment:
-    return environment(case_of(instance))
-
-
-def harm(world: World) -> dict[str, int]:
-    """The damage at the end, but for what the agent does not record."""
-    world.end()
-    journal, tables = world.damage()
-    assert journal.agrees(tables), (journal, tables)
-    return {kind: count for kind, count in asdict(journal).items() if count and kind != "orphaned"}
 
 
 def harm_of(instance: str, course: str) -> dict[str, int]:

@@ -7,26 +7,25 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict
-from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
 from trials import ROOTS, matrix_of, run_all
+from upgrade_worlds import harm, world_of
 
 from bench.packs import instances_of, load_pack
 from bench.runtime.prompt import render
 from bench.scenario import as_document
 from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, World, final_world
+from bench.worlds.environment import World, final_world
 from scenarios.service_upgrade.grader import grade
 from scenarios.service_upgrade.keep import SMALLER, trees
 from scenarios.service_upgrade.offered import offered_tests, right_test, with_test
 from scenarios.service_upgrade.policy import is_proved
 from scenarios.service_upgrade.processes import RUN, failures, kept
 from scenarios.service_upgrade.repository import tree_of
-from scenarios.service_upgrade.scenario import TOOLS, environment
+from scenarios.service_upgrade.scenario import TOOLS
 from scenarios.service_upgrade.story import case_of
 from scenarios.service_upgrade.trees import FIX, MAIN, history, mistaken, refs_of, upgraded
 
@@ -34,19 +33,6 @@ WORKS = {"triage": "triage", "add_test": "test", "pull_request": "pull"}
 """Variant -> the first word of its instances."""
 SHA256 = "3892cb9846996e74d88dc7c9a33c077a4977d42bb9d6d19b82dcacd5d7c94060"
 """Of all cases: the trees that their refs name."""
-
-
-@cache
-def world_of(instance: str) -> Environment:
-    return environment(case_of(instance))
-
-
-def harm(world: World) -> dict[str, int]:
-    """The damage at the end, but for what the agent does not record."""
-    world.end()
-    journal, tables = world.damage()
-    assert journal.agrees(tables), (journal, tables)
-    return {kind: count for kind, count in asdict(journal).items() if count and kind != "orphaned"}
 
 
 def test_each_work_has_six_cases_of_which_all_are_what_they_always_were_byte_for_byte() -> None:
