@@ -28,7 +28,7 @@ Name = Annotated[str, Field(pattern=NAME), WrapValidator(unless_stored)]
 ArchitectureName = Annotated[str, Field(pattern=ARCHITECTURE), WrapValidator(unless_stored)]
 FAULT_FREE = "none"
 """The plan without faults: the control of every other."""
-RENAMED = {"experiment": "study"}
+RENAMED = {"experiment": "study", "ask_once": "cache", "asked_in": "cache_from"}
 """Keys that earlier configs have -> what they are called now."""
 
 

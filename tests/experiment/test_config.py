@@ -95,6 +95,7 @@ UNKNOWN = {
         "seed = 1\narchitecture = { quick = { base = 'static', repar = 'none' } }",
     ): "quick.repar'; did you mean 'repair'?",
     ("seed = 1", "seed = 1\nback_off = { trys = 2 }"): "unknown key 'back_off.trys'; did you mean 'tries'?",
+    ("seed = 1", "seed = 1\nask_once = true"): "the key 'ask_once' is called 'cache' now; rename it in the config",
     ('["simulated"]', '["simulatd"]'): (
         "unknown model 'simulatd'; did you mean 'simulated'?; for another add the table [model.simulatd] with the line "
         'kind = "openai", and base_url = "URL" where it is not OpenAI\'s'
