@@ -1,26 +1,25 @@
 """A run's folder as pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
 
-The file is read once, line by line, and only the rows are kept. Rows stand in the order of the experiment's config, whatever
-the order in which the trials ended.
+The file is read once, line by line, and only the rows are kept, as columns. Rows stand in the order of the experiment's
+config, whatever the order in which the trials ended.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from pandas.api.extensions import ExtensionArray
 
+from bench.analysis.blocks import TrialBlocks, arrays, ranks
 from bench.analysis.controls import with_controls
-from bench.analysis.metrics import METRICS, Metric
+from bench.analysis.ledger import LedgerEntry
+from bench.analysis.metrics import METRICS
 from bench.analysis.renamed import Frame
-from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, RowValues, TrialRows
+from bench.analysis.rows import PLACE, TrialRows
 from bench.analysis.trial import TrialReading
 from bench.errors import ResultsError
 from bench.experiment.config import StoredConfig
@@ -76,7 +75,6 @@ class Run:
     rerun     the ids of the trials that ended in an error at first and were run again
     folder    where it was read from, and its events and texts can be read; None where it was put together
     sources   the digests of the files that it was read from (`bench.experiment.verify.sources`)
-    records   the trials as they were recorded, where they are kept; else they are read from the folder again
     notes     what a reader must know of how it was put together: what was left out, what has a name of its own
     """
 
@@ -96,7 +94,6 @@ class Run:
     regrades: tuple[Regrade, ...] = ()
     sources: str = ""
     notes: tuple[str, ...] = ()
-    records: tuple[TrialRecord, ...] = ()
 
     def __getattr__(self, name: str) -> pd.DataFrame:
         more: Mapping[str, pd.DataFrame] = vars(self).get("more", {})
@@ -204,12 +201,12 @@ class Run:
 
 
 @uncollected()
-def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | None = None) -> Run:
+def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | None = None) -> Run:
     """Read a run's folder.
 
     Args:
         path: The folder, or the archive in its place.
-        records: The records in it, where they have been read already: then the run keeps its trials'.
+        records: The records in it, where they are read by somebody else, who checks them for instance. None is kept.
 
     Returns:
         The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer,
@@ -222,40 +219,36 @@ def load_run(path: str | Path, records: Sequence[TrialRecord | SessionRecord] | 
     manifest = read_manifest(folder)
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
-    latest: dict[str, TrialRows] = {}
-    rerun: set[str] = set()
-    sessions: list[SessionRecord] = []
-    trials = 0
+    blocks, sessions, rerun, trials = TrialBlocks(), list[SessionRecord](), set[str](), 0
+
+    def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
+        blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
+
     for record in records or read_records(folder):
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
-            rerun |= {record.id} & latest.keys()
-            latest[record.id] = TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ())))
             trials += 1
-    if not latest:
+            if record.id in blocks:
+                rerun.add(record.id)
+            add(record)
+    if not blocks:
         raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
-    undetermined = {trial for trial, rows in latest.items() if rows.undetermined}
-    kept = tuple(record for record in records or () if isinstance(record, TrialRecord))
-    for record, control in with_controls(lambda: kept or read_trials(folder), undetermined):
-        latest[record.id] = TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control))
-    places = [ranks(manifest.config, column) for column in ("scenario", "model", "plan", "architecture")]
-    rows = sorted(latest.values(), key=lambda trial_rows: _position(trial_rows.place, places))
-    place = _arrays(PLACE, zip(*(trial_rows.place for trial_rows in rows), strict=True))
-    frames = {part.name: _frame(place, [trial_rows.frames[part.name] for trial_rows in rows], part.rows) for part in FRAMES}
-    fields_of_run: dict[str, Any] = {name: frames.pop(name) for name in ("calls", "faults", "recoveries", "replies", "waits")}
+    if blocks.undetermined:
+        for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
+            add(record, control)
+    frames: dict[str, Any] = blocks.frames(manifest.config)
+    ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
     return Run(
         manifest=manifest,
         sessions=tuple(sessions),
-        trials=Frame(place | _arrays([*METRICS], zip(*(trial_rows.trial for trial_rows in rows), strict=True))),
-        **fields_of_run,
+        **ours,
         more=frames,
-        errors_rerun=trials - len(latest),
+        errors_rerun=trials - len(blocks),
         folder=folder,
         rerun=frozenset(rerun),
         regrades=read_grades(folder).history,
         sources=sources(folder),
-        records=kept,
         notes=(manifest.origin,) if manifest.origin else (),
     )
 
@@ -270,44 +263,4 @@ def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
         A row for each trial.
     """
     columns = (*PLACE, *METRICS)
-    return Frame(_arrays(columns, (values[column.name] for column in columns)))
-
-
-def ranks(config: StoredConfig, column: str) -> dict[str, int]:
-    """Return the place of each name in the config.
-
-    Args:
-        config: The run's config.
-        column: `scenario`, `architecture`, `model` or `plan`.
-
-    Returns:
-        Name -> place, from 0.
-    """
-    return {name: place for place, name in enumerate(config.names(column))}
-
-
-def _position(place: RowValues, places: Sequence[Mapping[str, int]]) -> tuple[Any, ...]:
-    _, scenario, instance, architecture, model, plan, repetition = place
-    names = (scenario, model, plan, architecture)
-    placed = [(rank.get(name, len(rank)), name) for name, rank in zip(names, places, strict=True)]
-    return (*placed[:3], instance, repetition, placed[3])
-
-
-def _frame(place: Mapping[str, ExtensionArray], rows: Sequence[Sequence[RowValues]], of: FrameRows[Any]) -> pd.DataFrame:
-    """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
-    repeated = np.repeat(np.arange(len(rows)), [len(cells) for cells in rows])
-    values = zip(*itertools.chain.from_iterable(rows), strict=True) if len(repeated) else ((),) * len(of.names)
-    read = dict(zip(of.names, values, strict=True))
-    begin = {name: array.take(repeated) for name, array in place.items()}
-    return Frame(begin | _arrays(of.columns, (read[column.name] for column in of.columns)))
-
-
-def _arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
-    return {
-        column.name: pd.array(list(cells), dtype=_dtype(column.dtype)) for column, cells in zip(columns, values, strict=True)
-    }
-
-
-@cache  # pandas looks a name up among all its types each time
-def _dtype(kind: str) -> Any:
-    return pd.api.types.pandas_dtype(kind)
+    return Frame(arrays(columns, (values[column.name] for column in columns)))

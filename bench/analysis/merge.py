@@ -5,14 +5,15 @@ What has one name in two of them and is not the same thing gets a name of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from bench.analysis.frames import Run, ranks
+from bench.analysis.blocks import NAMED, ranks
+from bench.analysis.frames import Run
 from bench.analysis.pairing import (
     Counterpart,
     Labelled,
@@ -76,20 +77,21 @@ def merge(runs: Sequence[Run]) -> Run:
     )
 
 
-def records_of(run: Run) -> Iterator[TrialRecord] | None:
-    """The records of the run's trials, under the names that they have in it, superseded ones before their successors; None
-    where they cannot be read again. Raises ResultsError where a folder is gone."""
+def records_of(run: Run, only: Collection[str] | None = None) -> Iterator[TrialRecord] | None:
+    """The records of the run's trials, or `only` of some by their ids, under the names that they have in it, superseded ones
+    before their successors; None where they cannot be read again. Raises ResultsError where a folder is gone."""
     parts = labelled(run.recorded)
-    return None if any(part.folder is None for part in parts.values()) else _records(run, parts)
+    return None if any(part.folder is None for part in parts.values()) else _records(run, parts, only)
 
 
-def _records(run: Run, parts: Labelled) -> Iterator[TrialRecord]:
+def _records(run: Run, parts: Labelled, only: Collection[str] | None) -> Iterator[TrialRecord]:
     trials = run.trials[["trial", "architecture", "model"]].itertuples(index=False, name=None)
-    names = {trial: (architecture, model) for trial, architecture, model in trials}
+    names = {trial: (architecture, model) for trial, architecture, model in trials if only is None or trial in only}
+    recorded = None if only is None else frozenset(map(_recorded_id, names))
     for label, part in parts.items():
         assert part.folder is not None
         apart_here = {_recorded_id(trial): trial for trial in names if trial.endswith(f" ({label})")}
-        for record in part.records or read_trials(part.folder):
+        for record in read_trials(part.folder, recorded):
             trial = apart_here.get(record.id, record.id)
             if trial in names:
                 architecture, model = names[trial]
@@ -153,7 +155,7 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
 def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows in the order in which `load_run` puts those of one run."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
-    by_name = {column: ranks(config, column) for column in ("scenario", "model", "plan", "architecture")}
+    by_name = {column: ranks(config, column) for column in NAMED}
 
     def position(place: TrialPlace) -> list[Any]:
         """A name's place in the config, else the value itself."""

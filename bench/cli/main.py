@@ -33,7 +33,7 @@ from bench.experiment.portion import Portion, portioned, repetitions_in, shard_i
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
-from bench.experiment.verify import require_sound
+from bench.experiment.verify import require_sound, sound_records
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.registry import attribute_at
 from bench.report.studies import STUDIES, require_known
@@ -216,7 +216,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.report.report import report_of  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
-    run = merge([load_run(folder, require_sound(folder)) for folder in folders])
+    run = merge([load_run(folder, sound_records(folder)) for folder in folders])
     gc.freeze()  # what is read stays to the end: each search for cycles in it takes half a second in a run of 10,000 trials
     made = report_of(run)
     written = write_files(target, made.files)

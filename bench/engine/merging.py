@@ -23,9 +23,9 @@ from bench.experiment.manifest import BaselineGrades, Manifest, ManifestPack, Me
 from bench.experiment.new_manifest import joint_digest
 from bench.experiment.provenance import now
 from bench.experiment.reading import read_manifest, read_records, read_responses, text_lines
-from bench.experiment.record import SessionRecord, TrialRecord, latest
+from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
-from bench.experiment.verify import verify, whole_digest
+from bench.experiment.verify import Check, whole_digest
 
 Entry = TypeVar("Entry")
 
@@ -91,18 +91,23 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
 
 def _checked(folder: Path) -> RunPart:
     """Raises ResultsError for a part that is damaged, was graded anew, or is without an end."""
-    manifest, checked = read_manifest(folder), verify(folder)
+    manifest, check = read_manifest(folder), Check(folder)
+    outcomes: dict[str, str] = {}
+    tasks: set[tuple[str, str, str, int]] = set()
+    for record in check:
+        if isinstance(record, TrialRecord):
+            outcomes[record.id] = record.outcome
+            tasks.add((record.model, record.scenario, record.instance, record.repetition))
+    checked = check.checked
     if checked.defects:
         raise ResultsError(f"{checked.defects[0].text}; see `bench verify {folder}`; restore the file from a copy")
     if not checked.has_end:
         raise ResultsError(f"{folder}: has {checked.ending}; let its command go on to an end, then merge")
     if holds(folder, GRADES):
         raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
-    trials = latest(record for record in checked.records if isinstance(record, TrialRecord))
-    if not trials:
+    if not outcomes:
         raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
-    tasks = frozenset((trial.model, trial.scenario, trial.instance, trial.repetition) for trial in trials)
-    return RunPart(folder, manifest, {trial.id: trial.outcome for trial in trials}, tasks)
+    return RunPart(folder, manifest, outcomes, frozenset(tasks))
 
 
 def _refuse(part: RunPart, other: RunPart) -> None:

@@ -10,11 +10,11 @@ LineDefects = Iterator[tuple[int, str]]
 """The number of a line, and what is wrong with it."""
 
 
-def contradicted(trials: Sequence[tuple[int, TrialRecord]]) -> LineDefects:
-    """Trials whose outcome is not the one that their grade means."""
-    for number, trial in trials:
-        if trial.grade and trial.outcome != outcome_of(trial.grade):
-            yield number, f"contradicts itself: its outcome is {trial.outcome}, its grade means {outcome_of(trial.grade)}"
+def contradiction(record: TrialRecord | NewGrade) -> str:
+    """Why a trial's outcome is not the one that its grade means; "" where it is."""
+    if not record.grade or record.outcome == outcome_of(record.grade):
+        return ""
+    return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
 
 
 def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
@@ -34,8 +34,8 @@ def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapp
             yield number, f"grades the trial {record.trial}, which the run lacks"
         elif done is None or not left or scenarios[record.trial] != done.scenario:
             yield number, "grades a trial anew, and stands behind no regrade of its scenario that says so"
-        if record.outcome != outcome_of(record.grade):
-            yield number, f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
+        if wrong := contradiction(record):
+            yield number, wrong
         left = max(0, left - 1)
     yield from _lacking(done, at, left, last)
 

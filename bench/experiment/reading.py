@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ from bench.experiment.record import (
 from bench.wording import first_violation
 
 Record = TypeVar("Record")
+ID = b'{"id":"'
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -55,15 +57,17 @@ def _no_run(folder: Path) -> ResultsError:
     return ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote")
 
 
-def read_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
+def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[TrialRecord | SessionRecord]:
     """Trials and sessions in the order in which they were recorded; a trial that was run again after an error stands twice.
 
-    A trial that was graded anew has its new grade. A truncated last line is passed over: its trial is as good as not run.
+    Of other trials than `only` the chain alone is read. A trial that was graded anew has its new grade. A truncated last line
+    is passed over: its trial is as good as not run.
     Raises ResultsError where the folder holds no run, and for any other damage, naming the line.
     """
     if not holds(folder, MANIFEST):
         raise _no_run(folder)
-    return with_grades(_chained(folder / TRIALS, RECORD), read_grades(folder).grades)
+    wanted = None if only is None else partial(_may_be_among, only)
+    return with_grades(_chained(folder / TRIALS, RECORD, wanted), read_grades(folder).grades)
 
 
 def with_grades(
@@ -78,9 +82,10 @@ def with_grades(
             yield record
 
 
-def read_trials(folder: Path) -> Iterator[TrialRecord]:
-    """The trials among the records."""
-    return (record for record in read_records(folder) if isinstance(record, TrialRecord))
+def read_trials(folder: Path, only: Container[str] | None = None) -> Iterator[TrialRecord]:
+    """The trials among the records; where `only` some are wanted by their ids, these."""
+    trials = (record for record in read_records(folder, only) if isinstance(record, TrialRecord))
+    return trials if only is None else (trial for trial in trials if trial.id in only)
 
 
 def read_responses(folder: Path) -> Iterator[ResponseRecord]:
@@ -122,12 +127,21 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _chained(path: Path, adapter: TypeAdapter[Record]) -> Iterator[Record]:
+def _may_be_among(only: Container[str], content: bytes) -> bool:
+    """Whether a line may hold one of these trials: a run writes a trial's id first."""
+    if not content.startswith(ID):
+        return True
+    name = content[len(ID) : content.find(b'"', len(ID))]
+    return b"\\" in name or name.decode("utf-8", "replace") in only
+
+
+def _chained(path: Path, adapter: TypeAdapter[Record], wanted: Callable[[bytes], bool] | None = None) -> Iterator[Record]:
     link = ""
     for number, line in lines_of(path):
         try:
             content, link = unsealed(line, link)
-            yield validated(adapter, content)
+            if wanted is None or wanted(content):
+                yield validated(adapter, content)
         except BrokenChain as error:
             raise damaged(path, number) from error
         except ValidationError as error:

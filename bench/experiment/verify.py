@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections import Counter, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +35,7 @@ from bench.experiment.files import (
     manifest_bytes,
     opened,
 )
-from bench.experiment.graded import contradicted, misplaced
+from bench.experiment.graded import contradiction, misplaced
 from bench.experiment.reading import read_manifest, text_of_line, uncollected, with_grades
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import StoredMessage
@@ -44,7 +46,7 @@ MOST = 20
 """Defects of one kind that are named one by one; and lines out of order whose place is looked for."""
 CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
 SEAL = re.compile(rb',"chain":"[^"]*"}\n$')
-Lines = list[tuple[int, Any]]
+Lines = Iterable[tuple[int, Any]]
 """Records, each with the number of its line."""
 
 
@@ -63,61 +65,84 @@ class Defect:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a run's folder holds: its records, as far as they can be read, each trial with its present grade; how many trials,
-    responses and texts; all that is wrong with it; and how its last session ended, `complete` where all that was planned is
-    there. `has_end`: no session is without an end, as after a kill, or where lines are cut off."""
+    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it; and how its last session
+    ended, `complete` where all that was planned is there. `has_end`: no session is without an end, as after a kill, or where
+    lines are cut off."""
 
-    records: tuple[TrialRecord | SessionRecord, ...] = ()
-    trials: int = 0
-    responses: int = 0
-    texts: int = 0
-    defects: tuple[Defect, ...] = ()
-    ending: str = ""
-    has_end: bool = True
+    trials: int
+    responses: int
+    texts: int
+    defects: tuple[Defect, ...]
+    ending: str
+    has_end: bool
 
 
 @uncollected()
 def verify(folder: Path) -> Checked:
-    """Check all files of a run. Of responses and texts only what tells one from another stays in memory.
+    """Check all files of a run.
 
     Raises:
         ResultsError: The folder holds no run of this format.
     """
-    read_manifest(folder)
-    files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
-    lines = list(files[TRIALS].read())
-    trials = [(number, record) for number, record in lines if isinstance(record, TrialRecord)]
-    files[RESPONSES].sought = next((record.mark.responses for _, record in reversed(lines) if _is_marked(record)), "")
-    texts = _Texts(folder / TEXTS)
-    for number, trial in trials:
-        texts.look_for(_named(trial), f"line {number} of {TRIALS}")
-    kept, responses = set[int](), 0
-    for number, response in files[RESPONSES].read():
-        responses += 1
-        kept.add(_reply_key(response, response.reply, response.messages))
-        texts.look_for(_named(response), f"line {number} of {RESPONSES}")
-    graded = list(files[GRADES].read()) if holds(folder, GRADES) else []
-    defects = [defect for file in files.values() for defect in file.defects]
-    defects += texts.defects
-    defects += _less_than_marked(folder / TRIALS, lines, files[RESPONSES])
-    defects += _lost_responses(folder / RESPONSES, trials, kept)
-    defects += texts.lost()
-    defects += (Defect(folder / TRIALS, *contradiction) for contradiction in contradicted(trials))
-    scenarios = {trial.id: trial.scenario for _, trial in trials}
-    defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(graded, scenarios))
-    grades = {grade.trial: grade for _, grade in graded if isinstance(grade, NewGrade)}
-    records = tuple(with_grades((record for _, record in lines), grades))
-    return Checked(records, len(trials), responses, len(texts.known), tuple(_shortened(defects)), *_ending(records))
+    deque(check := Check(folder), maxlen=0)
+    return check.checked
 
 
-def require_sound(folder: Path) -> Sequence[TrialRecord | SessionRecord]:
-    """Return the records of a run. Raise ResultsError, naming the first place and the command that names the others, where it
-    is not sound."""
-    checked = verify(folder)
-    if defects := checked.defects:
+@uncollected()
+def require_sound(folder: Path) -> None:
+    """Raise ResultsError, naming the first place and the command that names the others, where a run is not sound."""
+    deque(sound_records(folder), maxlen=0)
+
+
+def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
+    """Yield the records of a run while all its files are checked. Raises what `require_sound` does after the last of them."""
+    yield from (check := Check(folder))
+    if defects := check.checked.defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
         raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
-    return checked.records
+
+
+class Check:
+    """A check of all files of a run, which is made while the records are read: the check yields them, as far as they can be
+    read, each trial with its present grade. Of records, responses and texts only what tells one from another stays in memory.
+
+    checked   what came of it, when the last record is read
+
+    Raises ResultsError where the folder holds no run of this format.
+    """
+
+    checked: Checked
+
+    def __init__(self, folder: Path):
+        read_manifest(folder)
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[TrialRecord | SessionRecord]:
+        folder = self._folder
+        files = {name: _Chain(folder / name, adapter) for name, adapter in CHAINED.items()}
+        graded = list(files[GRADES].read()) if holds(folder, GRADES) else []
+        grades = {grade.trial: grade for _, grade in graded if isinstance(grade, NewGrade)}
+        texts = _Texts(folder / TEXTS)
+        trials = _Trials(texts)
+        yield from with_grades(trials.pass_on(files[TRIALS].read()), grades)
+        files[RESPONSES].sought = trials.marked
+        kept, responses = set[int](), 0
+        for number, response in files[RESPONSES].read():
+            responses += 1
+            kept.add(_reply_key(response, response.reply, response.messages))
+            texts.look_for(_named(response), f"line {number} of {RESPONSES}")
+        defects = [defect for file in files.values() for defect in file.defects]
+        defects += texts.defects
+        defects += (Defect(folder / TRIALS, *loss) for loss in trials.less_than_marked)
+        if files[RESPONSES].sought:
+            defects.append(Defect(folder / RESPONSES, None, "lacks responses that were there when the run was complete"))
+        defects += (Defect(folder / RESPONSES, None, loss) for loss in trials.lost_responses(kept))
+        defects += texts.lost()
+        defects += (Defect(folder / TRIALS, *contradiction) for contradiction in trials.contradicted)
+        defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(graded, trials.scenarios))
+        self.checked = Checked(
+            trials.count, responses, len(texts.known), tuple(_shortened(defects)), *_ending(trials.session, trials.is_last)
+        )
 
 
 def whole_digest(folder: Path) -> str:
@@ -220,6 +245,61 @@ class _Chain:
         self.defects.append(Defect(self.path, number, what))
 
 
+class _Trials:
+    """What is noted of the trials and sessions of a run while they pass.
+
+    count              of the records of trials
+    scenarios          trial -> its scenario
+    session            the last one; `is_last` where no trial stands behind it
+    marked             the link that the last response had when the run was complete; "" where it never was
+    less_than_marked   the lines by which trials are lost, and what is wrong
+    contradicted       the lines of trials that contradict themselves, and what is wrong
+    """
+
+    def __init__(self, texts: _Texts):
+        self.count, self.scenarios = 0, dict[str, str]()
+        self.session: SessionRecord | None = None
+        self.is_last, self.marked = False, ""
+        self.less_than_marked: list[tuple[int, str]] = []
+        self.contradicted: list[tuple[int, str]] = []
+        self._texts, self._replies, self._lines = texts, array("q"), array("q")
+
+    def pass_on(self, lines: Lines) -> Iterator[TrialRecord | SessionRecord]:
+        """Note each record, and yield it."""
+        for number, record in lines:
+            self.is_last = isinstance(record, SessionRecord)
+            if isinstance(record, SessionRecord):
+                self._note_session(number, record)
+            else:
+                self._note_trial(number, record)
+            yield record
+
+    def lost_responses(self, kept: Container[int]) -> Iterator[str]:
+        """What a model replied stands among the responses, unless it stood among those of an earlier run."""
+        lost = Counter(number for number, reply in zip(self._lines, self._replies, strict=True) if reply not in kept)
+        for number, count in lost.items():
+            yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
+
+    def _note_session(self, number: int, session: SessionRecord) -> None:
+        self.session = session
+        if session.mark:
+            self.marked = session.mark.responses
+            if lost := session.mark.trials - len(self.scenarios):
+                what = f"says that the run is complete with {session.mark.trials} trials: {lost} of them are lost"
+                self.less_than_marked.append((number, what))
+
+    def _note_trial(self, number: int, trial: TrialRecord) -> None:
+        self.count += 1
+        self.scenarios[trial.id] = trial.scenario
+        self._texts.look_for(_named(trial), f"line {number} of {TRIALS}")
+        if wrong := contradiction(trial):
+            self.contradicted.append((number, wrong))
+        for call in of_kind(trial.events, Called):
+            if call.asked and call.reply and not call.failure:
+                self._replies.append(_reply_key(trial, call.reply, call.messages))
+                self._lines.append(number)
+
+
 class _Texts:
     """The texts' digests, what is wrong with the lines, and which texts are named and are not there."""
 
@@ -262,39 +342,9 @@ def _follows(line: bytes, link: str) -> bool:
     return True
 
 
-def _is_marked(record: Any) -> bool:
-    return isinstance(record, SessionRecord) and record.mark is not None
-
-
-def _less_than_marked(path: Path, lines: Lines, responses: _Chain) -> Iterator[Defect]:
-    """What a run held when it was complete is there."""
-    made = set[str]()
-    for number, record in lines:
-        if isinstance(record, TrialRecord):
-            made.add(record.id)
-        elif _is_marked(record) and (lost := record.mark.trials - len(made)):
-            yield Defect(
-                path, number, f"says that the run is complete with {record.mark.trials} trials: {lost} of them are lost"
-            )
-    if responses.sought:
-        yield Defect(responses.path, None, "lacks responses that were there when the run was complete")
-
-
 def _reply_key(of: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
     """What tells a reply from others, as a number: a million of them take less memory than what they are made of."""
     return hash((of.scenario, of.instance, of.repetition, of.arm, reply, messages))
-
-
-def _lost_responses(path: Path, trials: Lines, kept: Collection[int]) -> Iterator[Defect]:
-    """What a model replied stands among the responses, unless it stood among those of an earlier run."""
-    for number, trial in trials:
-        lost = sum(
-            _reply_key(trial, call.reply, call.messages) not in kept
-            for call in of_kind(trial.events, Called)
-            if call.asked and call.reply and not call.failure
-        )
-        if lost:
-            yield Defect(path, None, f"lacks {lost} responses of the trial in line {number} of {TRIALS}")
 
 
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
@@ -314,14 +364,13 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
     return [digest for message in messages for digest in (message.content, message.tool_calls, message.extra)]
 
 
-def _ending(records: Sequence[TrialRecord | SessionRecord]) -> tuple[str, bool]:
+def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
     """How the last session ended: `complete`, or why it stopped; and whether its end is there."""
-    last = next((record for record in reversed(records) if isinstance(record, SessionRecord)), None)
-    if last is None:
+    if session is None:
         return "no session began", True
-    if last.what == "ended" and last is records[-1]:
-        return "complete" if last.mark else last.detail, True
-    return f"no end: its last session began with {last.detail}", False
+    if session.what == "ended" and is_last:
+        return "complete" if session.mark else session.detail, True
+    return f"no end: its last session began with {session.detail}", False
 
 
 def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:

@@ -31,7 +31,7 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     """
     trial = _trial_of(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
-    *_, record = [record for record in records_of(run) or () if record.id == trial]
+    *_, record = list(records_of(run, [trial]) or ())
     views = SurroundingViews(run, texts, packs).of(record).values()
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"

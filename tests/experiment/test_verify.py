@@ -19,7 +19,7 @@ from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
 from bench.experiment.chain import sealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, runs_in
-from bench.experiment.reading import read_trials
+from bench.experiment.reading import read_records, read_trials
 from bench.experiment.record import NewGrade, Regrade, SessionRecord
 from bench.experiment.store import append_grades, writing
 from bench.experiment.verify import require_sound, sources, verify, whole_digest
@@ -241,7 +241,7 @@ def test_a_run_that_goes_on_is_complete_again_at_its_new_end(tmp_path: Path) -> 
     folder = tmp_path / "results" / "run"
     run(config({"kind": "simulated"}, repetitions=1), folder)
     run(config({"kind": "simulated"}, repetitions=1), folder)
-    ends = [record.mark for record in verify(folder).records if isinstance(record, SessionRecord) and record.what == "ended"]
+    ends = [record.mark for record in read_records(folder) if isinstance(record, SessionRecord) and record.what == "ended"]
     assert len(ends) == 2 and ends[0] == ends[1] and ends[0] is not None and verify(folder).ending == "complete"
     cut(folder, TRIALS, 1)
     assert not verify(folder).has_end and bench(tmp_path, "verify", "run")[0] == 1

@@ -97,7 +97,7 @@ def _with_reasons(run: Run) -> Run:
     why = {trial: reason or note for trial, reason, note in columns}
     if why and run.folder:
         texts = read_texts(run.folder)
-        for record in latest(record for record in run.records or read_trials(run.folder) if record.id in why):
+        for record in latest(read_trials(run.folder, why)):
             why[record.id] = repeated_call(record, texts) or why[record.id]
     return replace(run, trials=run.trials.assign(why=[why.get(trial, "") for trial in run.trials["trial"]]))
 

@@ -1,0 +1,162 @@
+"""Frames that are made block by block: of trials that have passed no more is kept than their rows, as columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionArray
+
+from bench.analysis.metrics import METRICS, Metric
+from bench.analysis.renamed import Frame
+from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, TrialRows
+from bench.experiment.config import FAULT_FREE, StoredConfig
+
+BLOCK = 2_000
+"""Trials whose rows are made into columns together."""
+ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
+"""Columns by which rows are sorted."""
+NAMED = ("scenario", "model", "plan", "architecture")
+"""Those whose names stand in the config's order."""
+Pieces = dict[str, list[ExtensionArray]]
+"""Column -> its values, in the order of the blocks."""
+ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
+"""What a trial and its control have in common."""
+
+
+class TrialBlocks:
+    """The rows of trials, in the order in which they came. A trial that comes again takes its own place.
+
+    undetermined   the trials with a fault of which it is not told what it mattered
+    """
+
+    def __init__(self) -> None:
+        self.undetermined: set[str] = set()
+        self._last: dict[str, int] = {}
+        """Trial -> the number of its rows that hold."""
+        self._added = 0
+        self._open: list[TrialRows] = []
+        self._trials: Pieces = {}
+        self._frames: dict[str, Pieces] = {part.name: {} for part in FRAMES}
+        self._lengths: dict[str, list[NDArray[np.int64]]] = {part.name: [] for part in FRAMES}
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def __contains__(self, trial: str) -> bool:
+        return trial in self._last
+
+    def add(self, trial: TrialRows) -> None:
+        """Append the rows of a trial."""
+        name = trial.place[0]
+        (self.undetermined.add if trial.undetermined else self.undetermined.discard)(name)
+        self._last[name] = self._added
+        self._added += 1
+        self._open.append(trial)
+        if len(self._open) == BLOCK:
+            self._close()
+
+    def controls(self) -> dict[str, str]:
+        """Return the control of each undetermined trial, the same without faults; of a trial that has none, nothing."""
+        self._close()
+        names, plans, *places = (_values(self._trials[name]) for name in ("trial", "plan", *ALIKE))
+        placed = list(zip(names, plans, zip(*places, strict=True), strict=True))
+        fault_free = {place: trial for trial, plan, place in placed if plan == FAULT_FREE}
+        return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
+
+    def frames(self, config: StoredConfig) -> dict[str, Frame]:
+        """Return the frames by name, `trials` the first. The rows are not kept.
+
+        Args:
+            config: The run's config, in whose order the rows stand.
+        """
+        self._close()
+        order = self._order(config)
+        columns = {column.name: _taken(self._trials, column.name, order) for column in (*PLACE, *METRICS)}
+        place = {column.name: columns[column.name] for column in PLACE}
+        made = {part.name: self._frame(part.name, part.rows, order, place) for part in FRAMES}
+        return {"trials": Frame(columns), **made}
+
+    def _close(self) -> None:
+        trials, self._open = self._open, []
+        if not trials:
+            return
+        place = zip(*(trial.place for trial in trials), strict=True)
+        metrics = zip(*(trial.trial for trial in trials), strict=True)
+        _append(self._trials, arrays(PLACE, place) | arrays([*METRICS], metrics))
+        for part in FRAMES:
+            rows = [trial.frames[part.name] for trial in trials]
+            self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
+            values = zip(*itertools.chain.from_iterable(rows), strict=True) if any(rows) else ((),) * len(part.rows.names)
+            read = dict(zip(part.rows.names, values, strict=True))
+            columns = arrays(part.rows.columns, (read[column.name] for column in part.rows.columns))
+            _append(self._frames[part.name], columns)
+
+    def _order(self, config: StoredConfig) -> NDArray[np.int64]:
+        """The numbers of the trials whose rows hold, as they are sorted."""
+        last = np.fromiter(self._last.values(), np.int64)
+        rank = {name: ranks(config, name) for name in NAMED}
+        keys = [_places(_values(self._trials[name]), rank.get(name, {}))[last] for name in ORDER]
+        return last[np.lexsort(keys[::-1])]
+
+    def _frame(self, name: str, of: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]) -> Frame:
+        """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
+        lengths = np.concatenate(self._lengths[name])
+        firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
+        trial = np.repeat(np.arange(len(order)), lengths)
+        rows = np.arange(len(trial)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + firsts[trial]
+        begin = {column: values.take(trial) for column, values in place.items()}
+        return Frame(begin | {column.name: _taken(self._frames[name], column.name, rows) for column in of.columns})
+
+
+def ranks(config: StoredConfig, column: str) -> dict[str, int]:
+    """Return the place of each name in the config.
+
+    Args:
+        config: The run's config.
+        column: `scenario`, `architecture`, `model` or `plan`.
+
+    Returns:
+        Name -> place, from 0.
+    """
+    return {name: place for place, name in enumerate(config.names(column))}
+
+
+def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
+    """Return columns of their values, each of its dtype."""
+    return {
+        column.name: pd.array(list(cells), dtype=_dtype(column.dtype)) for column, cells in zip(columns, values, strict=True)
+    }
+
+
+def _places(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]:
+    """Where each value stands among all."""
+    every = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
+    place = {value: number for number, value in enumerate(every)}
+    return np.array([place[value] for value in values], dtype=np.int64)
+
+
+def _append(pieces: Pieces, columns: Mapping[str, ExtensionArray]) -> None:
+    for name, values in columns.items():
+        pieces.setdefault(name, []).append(values)
+
+
+def _taken(pieces: Pieces, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
+    """These rows of a column, whose pieces are not kept."""
+    joined = pd.concat([pd.Series(piece, copy=False) for piece in pieces.pop(name)], ignore_index=True)
+    taken: ExtensionArray = joined.array.take(rows)
+    return taken
+
+
+def _values(pieces: Sequence[ExtensionArray]) -> list[Any]:
+    return [value for piece in pieces for value in piece.tolist()]
+
+
+@cache  # pandas looks a name up among all its types each time
+def _dtype(kind: str) -> Any:
+    return pd.api.types.pandas_dtype(kind)
