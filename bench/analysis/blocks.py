@@ -23,7 +23,7 @@ ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
 """Columns by which rows are sorted."""
 NAMED = ("scenario", "model", "plan", "architecture")
 """Those whose names stand in the config's order."""
-Pieces = dict[str, list[ExtensionArray]]
+ColumnBlocks = dict[str, list[ExtensionArray]]
 """Column -> its values, in the order of the blocks."""
 ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
 """What a trial and its control have in common."""
@@ -41,8 +41,8 @@ class TrialBlocks:
         """Trial -> the number of its rows that hold."""
         self._added = 0
         self._open: list[TrialRows] = []
-        self._trials: Pieces = {}
-        self._frames: dict[str, Pieces] = {part.name: {} for part in FRAMES}
+        self._trials: ColumnBlocks = {}
+        self._frames: dict[str, ColumnBlocks] = {part.name: {} for part in FRAMES}
         self._lengths: dict[str, list[NDArray[np.int64]]] = {part.name: [] for part in FRAMES}
 
     def __len__(self) -> int:
@@ -141,12 +141,12 @@ def _places(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]
     return np.array([place[value] for value in values], dtype=np.int64)
 
 
-def _append(pieces: Pieces, columns: Mapping[str, ExtensionArray]) -> None:
+def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray]) -> None:
     for name, values in columns.items():
         pieces.setdefault(name, []).append(values)
 
 
-def _taken(pieces: Pieces, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
+def _taken(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
     """These rows of a column, whose pieces are not kept."""
     joined = pd.concat([pd.Series(piece, copy=False) for piece in pieces.pop(name)], ignore_index=True)
     taken: ExtensionArray = joined.array.take(rows)

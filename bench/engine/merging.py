@@ -25,7 +25,7 @@ from bench.experiment.provenance import now
 from bench.experiment.reading import read_manifest, read_records, read_responses, text_lines
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
-from bench.experiment.verify import Check, whole_digest
+from bench.experiment.verify import RunCheck, whole_digest
 
 Entry = TypeVar("Entry")
 
@@ -91,7 +91,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
 
 def _checked(folder: Path) -> RunPart:
     """Raises ResultsError for a part that is damaged, was graded anew, or is without an end."""
-    manifest, check = read_manifest(folder), Check(folder)
+    manifest, check = read_manifest(folder), RunCheck(folder)
     outcomes: dict[str, str] = {}
     tasks: set[tuple[str, str, str, int]] = set()
     for record in check:

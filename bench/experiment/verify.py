@@ -84,7 +84,7 @@ def verify(folder: Path) -> Checked:
     Raises:
         ResultsError: The folder holds no run of this format.
     """
-    deque(check := Check(folder), maxlen=0)
+    deque(check := RunCheck(folder), maxlen=0)
     return check.checked
 
 
@@ -96,13 +96,13 @@ def require_sound(folder: Path) -> None:
 
 def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
     """Yield the records of a run while all its files are checked. Raises what `require_sound` does after the last of them."""
-    yield from (check := Check(folder))
+    yield from (check := RunCheck(folder))
     if defects := check.checked.defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
         raise ResultsError(f"{defects[0].text}; {more} `bench verify {folder}`; restore the file from a copy")
 
 
-class Check:
+class RunCheck:
     """A check of all files of a run, which is made while the records are read: the check yields them, as far as they can be
     read, each trial with its present grade. Of records, responses and texts only what tells one from another stays in memory.
 
