@@ -35,7 +35,7 @@ class TrialView {
     const counterparts = this.counterparts(row);
     const other = beside ?? counterparts.architecture[0] ?? -1;
     const rows = other < 0 ? [row] : [row, other];
-    const records = await Promise.all(rows.map((one) => item("trials", one, this.firsts.trials)));
+    const records = await Promise.all(rows.map((one) => this.record(one)));
     const longest = Math.max(...records.map(lengthOf));
     const panes = rows.map((one, place) => this.pane(one, records[place], longest));
     const heading = make("h3", { tabIndex: -1 }, this.title(row));
@@ -44,6 +44,12 @@ class TrialView {
     const target = this.host.querySelector(focused === "heading" ? "h3" : `[data-control="${focused}"] select`);
     target.focus();
     if (focused === "heading") heading.scrollIntoView();
+  }
+
+  // What happened in a trial; null where the page has no room for it.
+  record(row) {
+    const number = this.trials.number[row];
+    return number === null ? null : item("trials", number, this.firsts.trials);
   }
 
   title(row) {
@@ -78,10 +84,12 @@ class TrialView {
   }
 
   pane(row, record, longest) {
+    const heading = make("h4", {}, this.trials.architecture[row], " ", make("span", { className: "outcome" }, this.trials.outcome[row]));
+    if (record === null) return make("article", {}, heading, make("p", { className: "notes" }, leftOut(this.trials.id[row])));
     const calls = record.calls.map((call) => callDetails(call, record, this.firsts.texts));
     const place = new Map(record.calls.map((call, number) => [call.call, calls[number]]));
     return make("article", {},
-      make("h4", {}, this.trials.architecture[row], " ", make("span", { className: "outcome" }, this.trials.outcome[row])),
+      heading,
       this.facts(row, record),
       receipts(record),
       ...unsolved(this.trials.outcome[row]),
@@ -106,7 +114,12 @@ class TrialView {
   }
 }
 
+function leftOut(id) {
+  return `The page has no room for what happened in this trial. “bench trace RUN --trial ${id}” shows it.`;
+}
+
 function lengthOf(record) {
+  if (record === null) return 0;
   return Math.max(0, ...[...record.calls, ...record.waits].map((event) => event.started + event.seconds));
 }
 

@@ -32,7 +32,8 @@ PIECE = 1 << 18
 """Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
 
 MOST = 64 << 20
-"""Characters of compressed texts in one page; what comes after is left out, and the page says so where it is missing."""
+"""Characters of compressed texts in one page, and of compressed trials; what was recorded after these is left out, and the page
+says so where it is missing."""
 
 COLUMNS = (
     *("scenario", "architecture", "model", "plan", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
@@ -61,15 +62,17 @@ class PieceStore:
 
 @dataclass(frozen=True)
 class Trace:
-    """`index`: the columns of the list of trials, and the `firsts` of the pieces; packed like them.
+    """`index`: the columns of the list of trials, the `number` of each among the trials of the page, and the `firsts` of the
+    pieces; packed like them.
 
-    `trials` stand in the order of the run's frame, `texts` in the order of recording. `texts_left_out` counts those that
-    would have made the page larger than `MOST`.
+    `trials` and `texts` stand in the order of recording. `trials_left_out` and `texts_left_out` count those that would have
+    made the page larger than `MOST`.
     """
 
     index: str
     trials: PieceStore
     texts: PieceStore
+    trials_left_out: int
     texts_left_out: int
 
     @property
@@ -90,15 +93,18 @@ def trace_of(run: Run) -> Trace | None:
     kept: dict[str, str] = {}
     for part in ENVIRONMENTS:
         kept |= showing(part.shown).texts_of(run, folders)
-    texts, numbers, left_out = _packed_texts(folders, kept)
+    texts, numbers, texts_left_out = _packed_texts(folders, kept)
     around = SurroundingViews(run, kept)
-    # A trial that was run again after an error stands twice; its last record is the one that the frame has.
-    latest = {record.id: _briefly(_json({**_trial(record, numbers), **_views(around, record)})) for record in records}
-    trials = Packer()
-    for trial in run.trials["trial"]:
-        trials.add(zlib.decompress(latest.pop(trial)).decode("ascii"))
+    trials, places = Packer(), dict[str, int]()
+    for record in records:
+        if trials.characters >= MOST:
+            for trial in run.rerun:  # its last record may be among those that are left out
+                places.pop(trial, None)
+            break
+        places[record.id] = trials.add(_json({**_trial(record, numbers), **_views(around, record)}))
     packed = trials.pieces()
-    return Trace(_pack(_json(_index(run, packed, texts))), packed, texts, left_out)
+    index = _pack(_json(_index(run, places, packed, texts)))
+    return Trace(index, packed, texts, len(run.trials) - len(places), texts_left_out)
 
 
 def _views(around: SurroundingViews, record: TrialRecord) -> JsonObject:
@@ -121,13 +127,16 @@ def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -
     return texts.pieces(), numbers, len(left_out)
 
 
-def _index(run: Run, trials: PieceStore, texts: PieceStore) -> JsonObject:
-    """Models stand under the names that say whether they are simulated or recorded."""
+def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: PieceStore) -> JsonObject:
+    """A trial whose events are left out has no number. Models stand under the names that say whether they are simulated or
+    recorded."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     columns = {name: run.trials[name].tolist() for name in COLUMNS}
+    trial_ids = run.trials["trial"].tolist()
     return {
         "trials": {
-            "id": run.trials["trial"].tolist(),
+            "id": trial_ids,
+            "number": list(map(places.get, trial_ids)),
             "instance": instances_of(run.trials),
             **columns,
             "model": [labels[model] for model in columns["model"]],
@@ -235,11 +244,6 @@ def _json(value: object) -> str:
         return to_json(value, ensure_ascii=True).decode("ascii")
     except PydanticSerializationError:  # of such a half; pydantic takes a third of the time
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-def _briefly(text: str) -> bytes:
-    """Compress what waits for its place in the page, at the level that takes least time."""
-    return zlib.compress(text.encode("ascii"), level=1)
 
 
 def _pack(text: str) -> str:

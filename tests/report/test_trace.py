@@ -69,17 +69,18 @@ def test_each_text_is_there_once_and_found_by_its_number(tmp_path: Path) -> None
             assert texts[call["reply"]] == EVIL and call["delivered"] is None
 
 
-def test_the_trials_stand_in_the_order_of_the_frame_with_the_accounts_that_the_tables_have(tmp_path: Path) -> None:
+def test_a_trial_is_found_by_its_number_with_the_accounts_that_the_tables_have(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", list(reversed(experiment())))
     trace = traced(run)
     index = unpacked(trace.index)
     assert index["trials"]["id"] == run.trials["trial"].tolist()
     assert index["trials"]["retry_tokens"] == run.trials["retry_tokens"].tolist()
     assert set(index["trials"]["model"]) == {"m (SIMULATED)"}
-    accounts = [call["account"] for shown in items(trace.trials) for call in shown["calls"]]
-    assert accounts == run.calls["account"].tolist()
-    for shown, in_answer in zip(items(trace.trials), run.trials["in_answer"], strict=True):
-        assert shown["accounts"]["in_answer"] == in_answer
+    packed = items(trace.trials)
+    shown = [packed[number] for number in index["trials"]["number"]]
+    assert shown != packed, "they were recorded in another order"
+    assert [call["account"] for each in shown for call in each["calls"]] == run.calls["account"].tolist()
+    assert [each["accounts"]["in_answer"] for each in shown] == run.trials["in_answer"].tolist()
 
 
 def test_an_event_of_every_kind_is_shown_as_it_was_recorded(tmp_path: Path) -> None:
@@ -124,8 +125,9 @@ def test_a_delivered_reply_stands_beside_the_models_own(tmp_path: Path) -> None:
 
 def test_of_a_trial_that_was_run_again_the_last_record_is_shown(tmp_path: Path) -> None:
     records = [trial(outcome="error", reason="the first time"), trial()]
-    [shown] = items(traced(run_of(tmp_path / "run", records)).trials)
-    assert shown["reason"] == ""
+    trace = traced(run_of(tmp_path / "run", records))
+    [number] = unpacked(trace.index)["trials"]["number"]
+    assert items(trace.trials)[number]["reason"] == ""
 
 
 def test_many_pieces_hold_what_one_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +147,18 @@ def test_a_text_that_is_not_in_the_page_stands_as_its_digest(tmp_path: Path, mon
     [shown] = items(trace.trials)
     assert (shown["calls"][0]["messages"], shown["calls"][0]["reply"]) == ([["user", 0]], digest_of("one too many"))
     assert trace.texts_left_out == 1 and "1 texts are left out" in page(run)
+
+
+def test_a_page_that_is_full_lists_further_trials_without_their_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "PIECE", 1)
+    monkeypatch.setattr(traces, "MOST", 1)
+    failed = trial(repetition=2, outcome="error", reason="the first time")
+    run = run_of(tmp_path / "run", [failed, trial(), trial(repetition=2), trial(repetition=3)])
+    trace = traced(run)
+    assert unpacked(trace.index)["trials"]["number"] == [None, None, None], "of what was run again the last record is left out"
+    assert trace.trials_left_out == 3 and "Of 3 trials only the list is here" in page(run)
+    monkeypatch.setattr(traces, "MOST", trace.trials.characters + 1)
+    assert unpacked(traced(run).index)["trials"]["number"] == [1, None, None]
 
 
 def test_a_report_of_several_runs_shows_the_trials_of_all(tmp_path: Path) -> None:
