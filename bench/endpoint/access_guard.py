@@ -1,14 +1,14 @@
-"""Who may ask at an endpoint on loopback. Not everything that reaches it is meant to: a page in a browser on this machine sends
-requests there, too, and other users' programs do.
+"""Who may ask at an endpoint on loopback. Other requests reach it too: from pages in a browser on this machine, and from other
+users' programs.
 
-    Host              names loopback: a page that had its own name point here (DNS rebinding) says that name
-    Origin, Sec-Fetch-Site   are a browser's words, and no agent's: refused
-    Authorization     `Bearer TOKEN`, where the endpoint has a token; clients call it the API key. Azure's send it as `api-key`,
+    Host              must name loopback: a page that made its own name point here (DNS rebinding) sends that name
+    Origin, Sec-Fetch-Site   are sent by browsers and by no agent: refused
+    Authorization     `Bearer TOKEN`, if the endpoint has a token; clients call it the API key. Azure's send it as `api-key`,
                   Anthropic's as `x-api-key`
-    Content-Type      is JSON: a page cannot send that elsewhere without asking first
-    Content-Encoding  none: a few packed bytes could be gigabytes
+    Content-Type      must be JSON: a page cannot send that elsewhere without asking first
+    Content-Encoding  must be absent: a few packed bytes could be gigabytes
 
-Who is turned away leaves no event in a trial, begins none, and his connection is closed.
+A refused request leaves no event in a trial and begins none, and its connection is closed.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from bench.endpoint.problem import Problem
 
 HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 LARGEST_BODY = 8 * 2**20
-"""Bytes."""
+"""Bytes of the largest body."""
 MOST_CONNECTIONS = 1024
-"""Open at a time. Further ones are closed as they come."""
+"""Connections open at a time. Further ones are closed as they come."""
 SECONDS = 30.0
-"""In which a new connection's first request must have begun, and any request's body be there."""
+"""A new connection must begin its first request within this time, and any request's body must arrive within it."""
 KEPT = 75.0
-"""Seconds after an answer in which the next request's head must be there, or its connection is closed. As long as nginx waits,
+"""Seconds after an answer within which the next request's head must arrive, or the connection is closed. nginx waits as long,
 so that clients are used to it."""
 
 
 class TurnedAway(Problem):
-    """A request by somebody who may not ask here."""
+    """A request from a client that may not ask here."""
 
 
 class AccessGuard:
     """Stands before the handlers of one endpoint.
 
-    kept          seconds in which a connection's next request must have begun
-    token         what a client gives as its API key; "" for an endpoint that asks for none
-    turned_away   how many requests were, and `why` the last one was
+    kept          seconds within which a connection's next request must begin
+    token         what a client gives as its API key; "" if the endpoint asks for none
+    turned_away   how many requests were refused; `why` is the last one's reason
     """
 
     def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS, kept: float = KEPT):
@@ -55,7 +55,8 @@ class AccessGuard:
 
     @web.middleware
     async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A middleware. Raises TurnedAway, or Problem where who asks may, and not so."""
+        """Pass on a request that may be served (a middleware). Raises TurnedAway for a stranger, or Problem for a malformed
+        request."""
         if problem := self._stranger(request):
             self.turned_away += 1
             self.why = f"{problem.status}: {problem.message}"
@@ -65,13 +66,13 @@ class AccessGuard:
         return await handler(request)
 
     def connection(self, server: web.Server) -> asyncio.Protocol:
-        """The protocol of a new connection."""
+        """Return the protocol of a new connection."""
         if len(server.connections) + self._coming >= self._most:
             return _Closed()
         protocol, loop = server(), asyncio.get_running_loop()
         self._silent.add(protocol)
         self._coming += 1
-        loop.call_soon(self._come)  # right before the server is told of it, and counts it
+        loop.call_soon(self._come)  # just before the server is told of the connection and counts it
         loop.call_later(self._seconds, self._close_if_silent, protocol)
         return protocol
 
@@ -94,7 +95,7 @@ class AccessGuard:
         return None
 
     async def _take_body(self, request: web.Request) -> None:
-        """Read it, so that no handler waits for it. It is kept with the request."""
+        """Read the body, so that no handler waits for it. It is kept with the request."""
         try:
             async with asyncio.timeout(self._seconds):
                 body = await request.read()
@@ -107,7 +108,7 @@ class AccessGuard:
 
 
 class _Closed(asyncio.Protocol):
-    """A connection too many."""
+    """Closes a connection beyond the limit."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.close()

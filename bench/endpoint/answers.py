@@ -1,4 +1,4 @@
-"""What goes back over the wire: replies, written as chat completions."""
+"""Write replies as chat completions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ DONE = b"data: [DONE]\n\n"
 
 
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
-    """The whole answer to request `number`: a choice for each reply. Where nobody counted its tokens, it has no usage."""
+    """Return the whole answer to request `number`: a choice for each reply. It has no usage if a reply's tokens were not
+    counted."""
     counted = usage_of(replies)
     usage = {"usage": _usage(counted)} if counted else {}
     choices = [
@@ -27,14 +28,14 @@ def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """The first bytes of an answer, up to where this beginning of a reply breaks off."""
+    """Return the first bytes of an answer, up to where the beginning of its reply breaks off."""
     written = whole([reply], number, asked)
     return written[: written.rindex(b'"}}]}}]}' if reply.tool_calls else b'"}}]}')]
 
 
 def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
-    """The same answer as events: of each reply its text and its tool calls in pieces, and how it finished; their usage where it
-    is asked for; the end."""
+    """Yield the same answer as events: each reply's text and tool calls in pieces and its finish; the usage if asked for; the
+    end."""
     for index, reply in enumerate(replies):
         yield from _pieces(reply, number, asked, index)
         yield _chunk(number, asked, [{"index": index, "delta": {}, "finish_reason": reply.finish}])
@@ -45,19 +46,18 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
 
 
 def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """The events that carry the beginning of a reply, without those that end the stream."""
+    """Yield the events of the beginning of a reply, without those that end the stream."""
     yield from _pieces(reply, number, asked, 0)
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """A text as a stream carries it."""
+    """Yield a text in the pieces that a stream carries."""
     for start in range(0, len(text), PIECE):
         yield text[start : start + PIECE]
 
 
 def usage_of(replies: Sequence[Reply]) -> Usage | None:
-    """Return the usage of all replies: their prompt counts once, as it does where a provider makes them. None where one was not
-    counted."""
+    """Return the usage of all replies. Their prompt counts once, as with a provider. None if a reply was not counted."""
     counted = [reply.usage for reply in replies if reply.usage]
     if len(counted) < len(replies):
         return None
@@ -69,7 +69,7 @@ def as_json(value: object) -> bytes:
 
 
 def _message(reply: Reply) -> dict[str, Any]:
-    """What the provider gave beside it comes first: a reply that breaks off does so in what it says."""
+    """Return a message with the provider's extra fields first: a reply that breaks off then does so in its text."""
     opening = {"role": "assistant", **extra_in(reply.extra)}
     if not reply.tool_calls:
         return {**opening, "content": reply.text}

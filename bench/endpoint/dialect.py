@@ -1,4 +1,4 @@
-"""The APIs in which the endpoint is asked. All come to the same request, and are answered with the same replies."""
+"""The APIs that the endpoint serves. All lead to the same request and the same replies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench.registry import Part, Registry
 
 @dataclass(frozen=True)
 class Dialect(Part):
-    """An API over HTTP, as clients speak it.
+    """An API over HTTP, as clients use it.
 
-    path           where it is asked, behind /v1
+    path           its path after /v1
     read           (body, the model's parameters) -> the request; raises Problem
-    whole          (replies, number of the request, request) -> the body that carries them
+    whole          (replies, number of the request, request) -> the answer's body
     begun          (beginning of a reply, number, request) -> the first bytes of this body
     stream         as `whole`, as events; stream_begun: as `begun`
     """

@@ -1,13 +1,13 @@
-"""Which fields of a request are taken. Nothing that a client sends is dropped without a word.
+"""Which fields of a request are taken. No field of a client is silently dropped.
 
-    read       the messages, whether the reply is streamed, and how many replies there are to be
-    passed on  what the model is asked as well: tools, the form of the reply, where it ends (`bench.models.options`)
-    replaced   what the experiment decides for every architecture: its own setting takes the place of the client's
-    refused    what would change what a reply looks like, unless its value says what happens anyway; and what nobody knows
+    read       the messages, whether the reply is streamed, and the number of replies
+    passed on  what the model is also given: tools, the form of the reply, where it ends (`bench.models.options`)
+    replaced   what the experiment sets for every architecture: its setting replaces the client's
+    refused    fields that would change a reply, unless the value asks for what happens anyway; and unknown fields
 
-Of the client's bound on a reply's length and the experiment's own the smaller counts.
-Of a message, role, content and tool calls are read. What else an assistant's message has is passed on as it came. The `name` of
-a message is taken and not passed on: AutoGen sends one with every message.
+If client and experiment both limit a reply's length, the smaller limit counts.
+Of a message, role, content and tool calls are read. Other fields of an assistant's message are passed on as they came. The
+`name` of a message is taken and not passed on: AutoGen sends one with every message.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ REPLACED = frozenset(
         "prompt_cache_retention",
     }
 )
-"""Sampling settings, and what only the provider's own bookkeeping is for."""
+"""Sampling settings, and fields for the provider's bookkeeping."""
 FUNCTIONS = "functions have become tools; give tools and tool_choice"
 
 
 @dataclass(frozen=True)
 class Restricted:
-    """A field that is refused. `harmless`: its values that say what happens anyway, as null and an empty list do."""
+    """A field that is refused. `harmless` are values that ask for what happens anyway, as null and an empty list do."""
 
     remedy: str
     harmless: tuple[Any, ...] = ()
@@ -69,7 +69,7 @@ RESTRICTED: Mapping[str, Restricted] = {
 
 
 def objection(field: str, value: Any, restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ) -> str:
-    """Why a field with this value is not taken, and what to do; "" where it is."""
+    """Return why a field with this value is refused, and what to do; "" if it is taken."""
     if field in known or field in REPLACED or field in OPTIONS or value is None or value == []:
         return ""
     if field not in restricted:
@@ -78,8 +78,8 @@ def objection(field: str, value: Any, restricted: Mapping[str, Restricted] = RES
 
 
 def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -> str:
-    """What the model, with these parameters of its own, is asked beside the messages; what happens anyway is left out. Raises
-    Problem where a value is none."""
+    """Return, as text, the options for the model with these parameters, without those that happen anyway. Raises Problem for a
+    wrong value."""
     options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
     for name, value in options.items():
         if why := _VALUES[name](value):
@@ -92,7 +92,7 @@ def options_among(fields: Mapping[str, Any], parameters: Mapping[str, object]) -
 
 
 def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bool:
-    """Whether the experiment's own setting does what the client wants."""
+    """Return whether the experiment's own setting does what the client asks."""
     if field in LENGTHS:
         longest = longest_of(parameters)
         return longest is not None and value >= longest
@@ -103,7 +103,7 @@ def _is_as_asked(field: str, value: Any, parameters: Mapping[str, object]) -> bo
 
 
 def longest_of(parameters: Mapping[str, object]) -> int | None:
-    """The experiment's own bound on a reply, in tokens; None where it has none."""
+    """Return the experiment's limit on a reply, in tokens; None if it has none."""
     extra = parameters.get("extra_body")
     for longest in (parameters.get("max_tokens"), extra.get("max_completion_tokens") if isinstance(extra, Mapping) else None):
         if isinstance(longest, int):
@@ -158,4 +158,4 @@ _VALUES: Mapping[str, Callable[[Any], str]] = {
     "stop": _stop,
     **dict.fromkeys(LENGTHS, _length),
 }
-"""Field -> what is wrong with a value, or ""."""
+"""Field -> a function that says what is wrong with a value, or ""."""

@@ -1,4 +1,4 @@
-"""The messages of a chat completion as they come over the wire."""
+"""The messages of a chat completion as they are received."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bench.models.tool_calls import ToolCall, call_extra
 
 
 def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
-    """A content's parts as one text, where all of them are text of these kinds, or what a model said to refuse. Raises
-    ValueError where one is not."""
+    """Return a content's parts as one text if all are texts of these kinds or refusals of a model. Raises ValueError for any
+    other part."""
     if not isinstance(content, list):
         return content
     parts = [_refusal_as_text(part) for part in content]
@@ -28,7 +28,7 @@ def text_in(content: object, kinds: tuple[str, ...] = ("text",)) -> object:
 
 
 def _refusal_as_text(part: Any) -> Any:
-    """A part of type `refusal` as one of text: an endpoint has said it in a reply, whose text it is."""
+    """Return a part of type `refusal` as a text part: an endpoint sent it as a reply's text."""
     if isinstance(part, dict) and part.get("type") == "refusal":
         return {"type": "text", **{"text" if name == "refusal" else name: part[name] for name in part if name != "type"}}
     return part
@@ -48,7 +48,8 @@ class _Function(BaseModel):
 
 
 class _ToolCall(BaseModel):
-    """`index` is taken and not passed on, as a client may keep it from a stream; what else there is, is passed on."""
+    """A received tool call. `index` is taken and not passed on, since a client can keep it from a stream; other fields are
+    passed on."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -68,12 +69,12 @@ NOT_TEXT = {
     "images": "images and sound are not served",
     "function_call": "functions have become tools; give tool_calls",
 }
-"""Fields of an assistant's message that say what no token is counted of."""
+"""Fields of an assistant's message whose content no token count covers."""
 
 
 class SentMessage(BaseModel):
-    """`name` is taken and not passed on. What else an assistant's message has is the provider's, and passed on as it came; what
-    else another one has must be empty, but for `cache_control`, which is taken as it is in a part of text."""
+    """A received message. `name` is taken and not passed on. Other fields of an assistant's message are the provider's, and are
+    passed on as they came. In other messages they must be empty, except `cache_control`, which text parts can also have."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -109,7 +110,7 @@ class SentMessage(BaseModel):
 
 
 def refuse_loose_results(messages: tuple[Message, ...]) -> None:
-    """Raise ValueError for a tool's result whose call stands nowhere before it, which no provider takes."""
+    """Raise ValueError for a tool's result without an earlier call, which no provider takes."""
     called = set[str]()
     for number, message in enumerate(messages):
         called.update(call.id for call in message.tool_calls)

@@ -1,4 +1,4 @@
-"""Why a request gets no reply, as OpenAI words it."""
+"""Why a request gets no reply, in OpenAI's form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 def read_body(body: bytes, form: type[Body]) -> Body:
-    """A request's body. Raises Problem, status 400, for what does not fit, and for more values than anybody sends."""
+    """Return a request's body. Raises Problem, status 400, if it does not fit, or has more values than any client sends."""
     refuse_crowd(body)
     try:
         return validated(TypeAdapter(form), body)
@@ -46,13 +46,13 @@ def read_body(body: bytes, form: type[Body]) -> Body:
 
 
 def refuse_crowd(body: bytes) -> None:
-    """Raise Problem where a body holds so many values that reading it would take long, and much memory."""
+    """Raise Problem if a body has so many values that reading it would take much time and memory."""
     if why := crowded(body):
         raise Problem(400, f"the body: {why}; send less at a time")
 
 
 def _malformed(error: ValidationError) -> Problem:
-    """The first thing that is wrong, in one line."""
+    """Return the first error in one line."""
     first = first_of(error)[0]
     message = " ".join(first["msg"].removeprefix("Value error, ").split())
     param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())

@@ -1,24 +1,24 @@
-"""The measuring endpoint: a session served on loopback as an OpenAI-compatible API. What goes wrong on purpose is real HTTP.
+"""The measuring endpoint: a session served on loopback as an OpenAI-compatible API. Injected faults are real HTTP.
 
     /v1/chat/completions           asks for all of the session's subtasks
-    /NAME+NAME/v1/chat/completions asks for these
-    /v1/deployments/MODEL/...      the same as /v1/..., as Azure's clients ask it; /openai/deployments/MODEL/... as well
-    /v1/responses                  the same in another dialect (`bench.endpoint.dialect`); /NAME+NAME/v1/responses as well
+    /NAME+NAME/v1/chat/completions asks for these subtasks
+    /v1/deployments/MODEL/...      the same as /v1/..., for Azure's clients; also /openai/deployments/MODEL/...
+    /v1/responses                  the same in another dialect (`bench.endpoint.dialect`); also /NAME+NAME/v1/responses
     /v1/models                     one model: the experiment's, whatever name the client sends
 
-    429, 500          with Retry-After where the fault has one
+    429, 500          with Retry-After if the fault has one
     time-out          nothing comes: after the fault's seconds the connection is dropped
     cut-off           half of the body comes, then the connection is cut
-    the model's own   429 as it came; 504 where it took too long; 502 where it failed otherwise
+    the model's own   429 as it came; 504 if it took too long; 502 if it failed otherwise
     not recorded      404: a recording holds no reply to this request, and none to its repetition
     refused           400: it asks for what is not passed on; 403: its subtask's attempts are used up; 404: nothing is here
-    turned away       401, 403: who asks may not ask here (`bench.endpoint.access_guard`)
+    turned away       401, 403: the client may not ask here (`bench.endpoint.access_guard`)
 
-The experiment's sampling settings, seed and model name take the place of the client's. What is refused, no model was asked and
-nobody paid for; it leaves an event. With a simulated or a recorded
-model the model's seconds run on the trial's clock and take no real time; the client, its back-off and its patience are real.
-There, a client that makes N calls together says `X-Bench-Parallel: N` on each of them, or its trial ends in an error.
-The endpoint works on the trial's own event loop: a framework that blocks belongs into a thread.
+The experiment's sampling settings, seed and model name replace the client's. A refused request reaches no model and costs
+nothing, but leaves an event. With a simulated or recorded model, the model's seconds run on the trial's clock and take no real
+time; the client, its back-off and its time-outs are real. A client that makes N calls together then sends `X-Bench-Parallel: N`
+on each of them, or its trial ends in an error. The endpoint runs on the trial's event loop: a framework that blocks must run in
+a thread.
 """
 
 from __future__ import annotations
@@ -49,29 +49,29 @@ from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
 LEAVE_AT_ONCE = 0.001
-"""Seconds that requests in flight are given when the session ends; aiohttp takes 0 for no bound."""
+"""Seconds that requests in flight get when the session ends; aiohttp takes 0 for no limit."""
 
 LONG_BODY = 2**17
-"""Bytes of a request from which on it is read in a thread."""
+"""A request with more bytes is read in a thread."""
 MOST_TOGETHER = MOST_CONNECTIONS
-"""Calls: a trial waits until all of them have come."""
+"""The most calls made together: a trial waits until all of them have come."""
 UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
-"""OpenAI's clients repeat no request whose answer says `false` here: what no repetition can mend."""
+"""A header: OpenAI's clients do not repeat a request whose answer says `false` here, since no repetition can help."""
 
 OTHER_APIS = ("/embeddings", "/completions", "/images/generations", "/audio/speech")
-"""Ends of addresses that an agent may mean to ask at, and that nothing is served at."""
+"""Ends of addresses that an agent may ask at, but that are not served."""
 
 
 def asks(path: str) -> bool:
-    """Tell whether a request to this path asks for a reply, in any dialect."""
+    """Return whether a request to this path asks for a reply, in any dialect."""
     return path.endswith(tuple(dialect.path for dialect in DIALECTS))
 
 
 @asynccontextmanager
 async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
-    """Serve a session at a port of its own while the context lasts; a request still in flight at its end is cut short. Who asks
-    without the session's API key, a new one each time, is none of its clients."""
+    """Serve a session at its own port while the context lasts; a request still in flight at its end is cut short. Clients need
+    the session's API key, a new one each time."""
     session.api_key = secrets.token_urlsafe(24)
     app = application(
         routes(lambda: session),
@@ -85,7 +85,7 @@ async def serve_session(session: EndpointSession) -> AsyncIterator[str]:
 def application(
     served: Iterable[web.RouteDef], door: AccessGuard, on_refusal: Callable[[Problem], object], *within: Middleware
 ) -> web.Application:
-    """What is served behind a door; `within` are middlewares that only those meet who were let in."""
+    """Return an application behind a door. Only requests that the door lets in reach the middlewares in `within`."""
     middlewares = [in_openai_style(on_refusal), door.let_in, *within]
     app = web.Application(middlewares=middlewares, client_max_size=LARGEST_BODY)
     app.add_routes(served)
@@ -94,13 +94,13 @@ def application(
 
 @asynccontextmanager
 async def serving(app: web.Application, door: AccessGuard, port: int, patience: float = LEAVE_AT_ONCE) -> AsyncIterator[str]:
-    """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight
-    are given `patience` seconds. Raises EndpointError where the port cannot be had."""
+    """Serve an application on loopback, at any free port for 0; opens with its root address. At the end, requests in flight get
+    `patience` seconds. Raises EndpointError if the port is not available."""
     runner = web.AppRunner(
         app,
         handle_signals=False,
         access_log=None,
-        logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each request that is no HTTP
+        logger=logging.Logger("unheard", logging.CRITICAL),  # else Python prints a traceback for each malformed request
         auto_decompress=False,
         keepalive_timeout=door.kept,
         lingering_time=1.0,  # seconds for the rest of a body that was refused
@@ -128,7 +128,8 @@ async def _listen(connection: Callable[[], asyncio.Protocol], port: int) -> asyn
 
 
 def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> list[web.RouteDef]:
-    """The API of the current session. `model` is what it says that its model is, which is as old as these routes."""
+    """Return the routes of the current session's API. `model` is the name that it gives its model, whose age is these
+    routes'."""
     since = int(time())
 
     def asking(dialect: Dialect) -> Handler:
@@ -164,9 +165,9 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
 
 
 def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
-    """A middleware: whatever is refused is refused with an error body as OpenAI writes it. `on_refusal` is told of each request
-    that was to bring about something; a GET only looks, as Mellea's does for the version of a server. Of who is turned away it
-    is not told: he is none of the agents that are measured."""
+    """Return a middleware that refuses with an error body in OpenAI's form. `on_refusal` gets each refused request except a
+    GET, which only looks, as Mellea's does for a server's version. It does not get requests that were turned away: they come
+    from no measured agent."""
 
     @web.middleware
     async def in_style(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -180,7 +181,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
             problem = _nothing_at(request)
         except web.HTTPException as refused:
             problem = Problem(refused.status, f"{request.method} {request.path}: {refused.reason}")
-        except Exception as bug:  # the session keeps it, and the trial ends in it
+        except Exception as bug:  # the session keeps it, and the trial ends with it
             return _refusal(Problem(500, f"{type(bug).__name__}: {bug}", "internal_error"), **{SHOULD_RETRY: "false"})
         if request.method != "GET":
             on_refusal(problem)
@@ -190,7 +191,7 @@ def in_openai_style(on_refusal: Callable[[Problem], object]) -> Middleware:
 
 
 def _together(request: web.Request) -> int | None:
-    """How many calls, this one among them, are made together; None where it does not say."""
+    """Return how many calls, with this one, are made together; None if the request does not say."""
     number = request.headers.get(PARALLEL)
     if number is None:
         return None
@@ -201,7 +202,7 @@ def _together(request: web.Request) -> int | None:
 
 
 def _nothing_at(request: web.Request, why: str = "", names: str = "") -> Problem:
-    """Nothing is here, and what the client may have meant; `names` begin the address of subtasks that it named."""
+    """Return a 404 that says what the client may have meant; `names` begins the address of the subtasks that it named."""
     path = request.path.rstrip("/")
     if not why and asks(path):
         why = f": a base_url ends in /v1, as http://{request.host}{names}/v1 does"
@@ -220,7 +221,7 @@ def _unknown_names(request: web.Request, session: EndpointSession) -> Problem:
 
 
 def _closing(response: web.StreamResponse) -> web.StreamResponse:
-    """The last of its connection."""
+    """Make this response the last of its connection."""
     response.force_close()
     return response
 
@@ -231,7 +232,7 @@ def _refusal(problem: Problem, **headers: str) -> web.StreamResponse:
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A request that is taken, on its way to its answer in a dialect."""
+    """A request that was taken, until its answer in a dialect."""
 
     request: web.Request
     session: EndpointSession
@@ -291,14 +292,14 @@ class _Exchange:
 
 
 def hung_up(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-    """Close the connection once what was written is sent; aiohttp then drops what it would still write of the response."""
+    """Close the connection when all written bytes are sent; aiohttp then drops the rest of the response."""
     if request.transport is not None:
         request.transport.close()
     return response
 
 
 def _refused(failure: CallFailed) -> web.StreamResponse:
-    """The status of a failure."""
+    """Return the response for a failure."""
     headers = {} if failure.retry_after is None else {"Retry-After": f"{failure.retry_after:g}"}
     if not failure.passing:
         headers[SHOULD_RETRY] = "false"
@@ -311,7 +312,7 @@ def _problem_of(failure: CallFailed) -> Problem:
         return Problem(429, message, "rate_limit_error", code="rate_limit_exceeded")
     if isinstance(failure, TimedOut):
         return Problem(504, failure.detail, "server_error", code=failure.kind)
-    if isinstance(failure, NotRecorded):  # a status that no client takes for a passing one
+    if isinstance(failure, NotRecorded):  # no client retries after this status
         return Problem(404, failure.detail, code=failure.kind)
     kind = "upstream_error" if isinstance(failure, BadAnswer) else "server_error"
     if failure.injected:

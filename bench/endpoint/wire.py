@@ -1,4 +1,4 @@
-"""What comes over the wire: OpenAI's chat completions, read. Nothing here knows of sockets.
+"""Read OpenAI's chat completions requests. Nothing here knows of sockets.
 
 `bench.endpoint.fields` says which fields of a request are taken, and what becomes of them.
 """
@@ -17,18 +17,17 @@ from bench.endpoint.problem import Problem, read_body, refuse_field
 from bench.models.base import Message
 
 MODEL = "bench"
-"""The model that the endpoint says it is, unless told otherwise: which one answers is the experiment's affair."""
+"""The endpoint's name for its model, unless told otherwise: the experiment decides which model answers."""
 MOST_REPLIES = 128
-"""To one request."""
+"""Replies to one request."""
 MOST_MESSAGES = 10_000
-"""In one request."""
+"""Messages in one request."""
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A request: its messages, what the model is asked beside them (`bench.models.options`), how many replies there are to be,
-    and how they are to be sent. `model` is the name in the answers, whatever name the client sent, and `created` the second in
-    them, since 1970, at which it came."""
+    """A request: its messages, the model's options (`bench.models.options`), the number of replies, and how they are sent.
+    `model` is the name in the answers, whatever name the client sent. `created` is the second of its arrival, since 1970."""
 
     messages: tuple[Message, ...]
     stream: bool = False
@@ -56,8 +55,8 @@ class _ChatBody(BaseModel):
 
 
 def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
-    """Read a request's body; `parameters` are those of the experiment's model. Raises Problem, status 400, where it is none, or
-    asks for what is not passed on."""
+    """Read a request's body; `parameters` are those of the experiment's model. Raises Problem, status 400, if it is malformed
+    or asks for what is not passed on."""
     asked = read_body(body, _ChatBody)
     fields = asked.model_extra or {}
     for field, value in fields.items():
@@ -69,7 +68,7 @@ def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat
 
 
 def conversation(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Raises Problem where a tool's result belongs to no call."""
+    """Return the messages as a tuple. Raises Problem if a tool's result belongs to no call."""
     whole = tuple(messages)
     try:
         refuse_loose_results(whole)

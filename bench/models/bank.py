@@ -1,8 +1,8 @@
-"""A bank of replies: what a real model once said to single judgments, beside what would have been right.
+"""A bank of replies: what a real model replied to single judgments, each with the output that would have been right.
 
-A simulated model that has one errs as that model did. Asked for a judgment in a state that the bank knows, it draws one of the
-replies to just that; in any other state, one of all replies to that judgment, whose error is put upon the output that is right
-here.
+A simulated model with a bank errs as that model did. If the bank knows the state that is judged, the model draws one of the
+replies recorded in that state. In any other state it draws from all replies to the judgment, and puts the drawn reply's error
+upon the output that is right here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ JudgmentPlace = tuple[str, ...]
 class BankedReply:
     """One judgment, asked once.
 
-    state      names the state of the world; `repetition` is the bank's seed
-    right      the right output in that state
-    output     the model's, as its schema reads it; None where it does not fit its schema, and then `text` is all there is
-    rejected   why the verifier turned it away, a `bench.runtime.verification.ViolationKind`; "" where it did not
-    notes      fields in free words, which are neither right nor wrong
+    state        names the state of the world
+    repetition   the bank's seed
+    right        the right output in that state
+    output       the model's output, read by its schema; None if the reply does not fit the schema: only `text` is there then
+    rejected     why the verifier rejected it, a `bench.runtime.verification.ViolationKind`; "" if it did not
+    notes        fields in free words, which are neither right nor wrong
     """
 
     scenario: str
@@ -40,7 +41,7 @@ class BankedReply:
 
     @property
     def errors(self) -> dict[str, Json]:
-        """The fields that are wrong, as they were said; none where the reply is right, or has no fields at all."""
+        """Return the wrong fields with the model's values. Empty if the reply is right, or has no fields."""
         output = self.output or {}
         return {name: output[name] for name in output if name not in self.notes and output[name] != self.right.get(name)}
 
@@ -50,7 +51,7 @@ class BankedReply:
 
 
 class Bank:
-    """`name` and `digest` are those of the run that it was recorded in, `model` the model's."""
+    """The replies of one model in one run; `name` and `digest` are the run's."""
 
     def __init__(self, name: str, digest: str, model: str, replies: Iterable[BankedReply]):
         self.name, self.digest, self.model = name, digest, model
@@ -61,16 +62,17 @@ class Bank:
 
     @property
     def judgments(self) -> frozenset[JudgmentPlace]:
-        """(scenario, judgment) of those that it holds replies to."""
+        """Return the (scenario, judgment) pairs that the bank has replies to."""
         return frozenset(place[:2] for place in self._by_place)
 
     def knows(self, place: JudgmentPlace) -> bool:
-        """Whether it holds a reply to this (scenario, judgment, instance, state)."""
+        """Return whether the bank has a reply to this (scenario, judgment, instance, state)."""
         return place in self._by_place
 
     def draw(self, scenario: str, instance: str, judgment: str, state: str, right: Json, draw: Random) -> Json | str:
-        """An output, or a text that is none. Of a judgment that was made at run time, and so is in no bank, the right output:
-        a bank without one of the scenario's own is refused before (`bench.worlds.bank`)."""
+        """Return an output, or a text that does not fit the schema. For a judgment that was made at run time, return the right
+        output: no bank has replies to it. A bank that lacks one of the scenario's judgments is refused earlier
+        (`bench.worlds.bank`)."""
         known = self._by_place.get((scenario, judgment, instance, state))
         every = self._by_place.get((scenario, judgment), [])
         if not every:
@@ -84,7 +86,7 @@ class Bank:
 
 
 def _upon(right: Json, *replies: BankedReply) -> Json | None:
-    """The right output with the first error among these replies that is one here as well; None where none is."""
+    """Return the right output with the first error of these replies that is an error here too; None if no error is."""
     for reply in replies:
         if any(right.get(name) != value for name, value in reply.errors.items()):
             return {**right, **reply.errors}

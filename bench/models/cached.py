@@ -1,10 +1,10 @@
-"""A response cache: a request that was answered before is not sent again; its reply, usage and seconds are given once more.
+"""A response cache: a request that was answered before is not sent again, but gets the same reply, usage and seconds.
 
-Two things are made of it. A run that was killed goes on with what was answered already, so that nothing is paid twice. And with
-`cache = true` the same request is sent once in a run, or in several (`cache_from`), and all arms that make it are given the
-same reply: so arms of one repetition differ by what their structure and their faults do, not by a server's chance or its load
-at the time: common random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens
-count in full, as each would have paid for them alone.
+It has two uses. A run that was killed continues with the replies that it already has, so that no call is paid twice. And with
+`cache = true` the same request is sent once in a run, or in several (`cache_from`), and all arms that make it get the same
+reply. The arms of one repetition then differ by their structure and their faults, not by a server's chance or load: common
+random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens count in full, as if
+it had paid for them alone.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from bench.bounds import Many
 from bench.models.base import Model, Reply, Request, RequestContent, Response, Sleep, Timing
 
 CacheKey = tuple[tuple[str, ...], RequestContent, int]
-"""The trial's model and arm (none where all share their replies), what was asked, and how many replies the trial had to it
-before."""
+"""The trial's model and arm (empty if all arms share replies), the request, and how many replies the trial had to it before."""
 
 
 class CacheSettings(BaseModel):
-    """What the table of a model that can be cached says of it."""
+    """The keys of a config's model table that control the cache."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     cache: bool = False
-    """The same request (messages, seed) is sent once in a run, and its reply is given to every arm that makes it; one that
-    makes it meanwhile waits for that reply."""
+    """Send the same request (messages, seed) once in a run, and give its reply to every arm that makes it. An arm that makes it
+    meanwhile waits for that reply."""
     cache_from: Many[Path] = ()
-    """Runs whose replies are taken over: what a model of the same settings answered there is given again, with the seconds that
-    it took there. It needs `cache = true`."""
+    """Earlier runs whose replies are reused: a model with the same settings gets its replies from there, with the seconds that
+    they took. Needs `cache = true`."""
 
     @model_validator(mode="after")
     def _remembers(self) -> CacheSettings:
@@ -45,10 +44,10 @@ class CacheSettings(BaseModel):
 
 
 class CachedModel:
-    """Implements `bench.models.base.Model` on another model. Failed calls are made again whenever they are asked for.
+    """Implements `bench.models.base.Model` on another model. A failed call is made again each time it is asked for.
 
-    shared   the arms are given each other's replies; else each finds its own alone
-    runs     name and digest of the earlier runs that `before` was answered in; they are among its parameters
+    shared   whether arms get each other's replies; otherwise each arm finds only its own
+    runs     names and digests of the earlier runs that the replies in `before` come from; they are among the parameters
     """
 
     def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
@@ -64,7 +63,7 @@ class CachedModel:
         return {**self._model.parameters, **({"cache_from": self.runs} if self.runs else {})}
 
     def know(self, responses: Iterable[Response]) -> None:
-        """Take over what was answered before; the first reply to a request stays."""
+        """Add the replies of earlier responses; the first reply to a request stays."""
         for response in responses:
             if isinstance(response.outcome, Reply):
                 reply = replace(response.outcome, took=response.seconds, reused=True, by="")
@@ -79,7 +78,7 @@ class CachedModel:
         return self._known.get(key) or await self._sent(key, request, sleep)
 
     async def _sent(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
-        """Whoever makes the same request meanwhile waits; if this call fails, the next of them sends it."""
+        """Send the request; whoever makes it meanwhile waits. If this call fails, the next of them sends it."""
         ended = self._asked[key] = asyncio.Event()
         began = perf_counter_ns()
         try:

@@ -1,6 +1,6 @@
-"""The tokens of a request and of a reply, by our tokenizer: those of every text that is sent and received. Tool definitions and
-tool calls count as the JSON text that they are; ids of calls that a result names, other settings, and what a
-provider only wants back (`bench.models.extra_fields`) do not count."""
+"""Count the tokens of a request and of a reply by our tokenizer: every text that is sent and received. Tool definitions and
+tool calls count as JSON text. Ids of calls that a result names, other settings, and fields that a provider only wants back
+(`bench.models.extra_fields`) do not count."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from bench.models.tool_calls import counted_text_of
 from bench.tokens import count_tokens
 
 LONG, MANY = 2**16, 500
-"""Characters of a request, and how many messages and tool calls it has, from which on it is read in a thread."""
+"""A request with more characters, or more messages and tool calls, is read in a thread."""
 
 
 def tokens_read(request: Request) -> int:
-    """Return the tokens of the messages, with the tool calls in them, and of the tools that are offered."""
+    """Return the tokens of the messages, of the tool calls in them, and of the tools that are offered."""
     tools = tools_text(request.options)
     return sum([message.tokens for message in request.messages]) + (count_tokens(tools) if tools else 0)
 
 
 def read_whole(request: Request) -> None:
-    """Count and digest all texts of a request, which its messages remember."""
+    """Count and digest all texts of a request; its messages remember the results."""
     tokens_read(request)
     for message in request.messages:
         message.stored  # noqa: B018  # it is a property that remembers
 
 
 def is_long(request: Request) -> bool:
-    """Whether reading it takes so long that others on the event loop would wait."""
+    """Return whether reading the request would hold up the event loop for long."""
     many, long = len(request.messages), len(request.options)
     for message in request.messages:
         many += len(message.tool_calls)

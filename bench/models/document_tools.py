@@ -1,4 +1,4 @@
-"""The two tools by which an agent of ours looks into a task's documents: how a model is told of them, and what they answer."""
+"""The two tools by which our agents read a task's documents: their definitions, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "name"
 
 
 def offered() -> list[dict[str, Any]]:
-    """The tools as a chat completion declares them."""
+    """Return the tools as a chat completion declares them."""
     name = {"type": "object", "properties": {NAME: {"type": "string"}}, "required": [NAME]}
     return [
         _function(LIST, "The names of the documents there are.", {"type": "object", "properties": {}}),
@@ -20,7 +20,7 @@ def offered() -> list[dict[str, Any]]:
 
 
 def called(documents: Mapping[str, str], tool: str, arguments: str) -> tuple[str, bool]:
-    """What a call of a tool answers, and whether it went well. A call that cannot be made is told why."""
+    """Return the result of a tool call, and whether it succeeded. The result of a call that cannot be made says why."""
     if tool == LIST:
         return "\n".join(documents), True
     if tool != READ:
@@ -34,7 +34,7 @@ def called(documents: Mapping[str, str], tool: str, arguments: str) -> tuple[str
 
 
 def name_in(arguments: str) -> str | None:
-    """The document that the arguments of a call name; None where they name none."""
+    """Return the document that a call's arguments name; None if they name none."""
     try:
         given = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""A proposer that errs at a declared rate, and that learns from a rejection at rates that were measured, or that are assumed.
+"""A proposer that errs at a declared rate, and learns from a rejection at measured or assumed rates.
 
-Half of its wrong outputs lack a required field; in the others one value is exchanged for another that the schema allows.
+Half of its wrong outputs lack a required field. In the others one value is exchanged for another that the schema allows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bench.models.base import Message
 from bench.scenario import Json, Output
 
 RepairSignal = Literal["typed", "untyped", "completed"]
-"""What a proposer heard of its last output: why it was rejected; that it was; or that all went well."""
+"""What a proposer is told of its last output: why it was rejected; only that it was rejected; or that all went well."""
 LACKS_A_FIELD = 0.5
 """The share of wrong outputs that do not fit their schema: an assumption."""
 
 
 @dataclass(frozen=True)
 class ErringRepair:
-    """One rejected output, and what the proposer said to one signal about it."""
+    """One rejected output, and the proposer's reply to one signal about it."""
 
     scenario: str
     instance: str
@@ -36,7 +36,7 @@ class ErringRepair:
 
 @dataclass(frozen=True)
 class Learning:
-    """How often the reply to a signal is right. `source` says where the rates are from, as it is shown in a manifest."""
+    """How often the reply to a signal is right. `source` says in a manifest where the rates come from."""
 
     right: Mapping[RepairSignal, float]
     source: str
@@ -47,7 +47,7 @@ class Learning:
 
 
 def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
-    """Read the rates off a run of `every_repair`; a signal without any reply there has no rate."""
+    """Compute the rates from a run of `every_repair`; a signal without replies has no rate."""
     replies: dict[RepairSignal, list[bool]] = {}
     for repair in repairs:
         replies.setdefault(repair.signal, []).append(repair.is_right)
@@ -57,7 +57,7 @@ def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
 
 
 def heard(messages: Sequence[Message]) -> RepairSignal | None:
-    """What the messages say of the output before; None at a first attempt."""
+    """Return what the messages say of the output before; None at a first attempt."""
     text = messages[-1].content
     if REJECTED not in text:
         return None
@@ -66,7 +66,8 @@ def heard(messages: Sequence[Message]) -> RepairSignal | None:
 
 @dataclass(frozen=True)
 class Erring:
-    """`error_rate` is that of first attempts, and of later ones where `learning` has no rate for what was heard."""
+    """A source of right and wrong outputs. `error_rate` applies to first attempts, and to later ones if `learning` has no rate
+    for the signal."""
 
     error_rate: float
     learning: Learning | None = None
@@ -74,7 +75,7 @@ class Erring:
     def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
         """Return the right output, or a wrong one in its place.
 
-        One draw decides for every signal, so that two boundaries that differ in their signal alone meet the same luck.
+        One draw decides for every signal, so that two boundaries that differ only in their signal have the same luck.
         """
         luck = draw.random()
         if luck >= self._wrong_after(signal) or not isinstance(right, dict):

@@ -1,7 +1,7 @@
-"""What a message, or a tool call, has beside what is measured: `reasoning_content`, a thought's signature, and their like.
+"""Fields of a message or a tool call beside those that are measured, such as `reasoning_content` or a thought's signature.
 
-A provider may want it back with the next turn, and refuse the turn that lacks it. So it is kept as one JSON text, its names in
-order, and goes back as it came. It is no part of what is counted: it stands in the provider's own count alone.
+A provider may want them back with the next turn, and refuse a turn without them. They are kept as one JSON text with sorted
+names, and are sent back as they came. Our tokenizer does not count them; only the provider's count includes them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 STANDARD = ("refusal", "annotations", "audio", "function_call", "name", "parsed", "parsed_arguments")
-"""Fields of OpenAI's own, and of its clients', which mean nothing where they are empty. An empty text in any other field may
-mean something: Kimi tells it from none."""
+"""Fields of OpenAI and of its clients that mean nothing when they are empty. An empty text in any other field can have a
+meaning: Kimi tells it from a missing field."""
 LARGEST = sys.float_info.max
-"""Few can read a number beyond it, and Python does not write one of 4,301 digits."""
+"""Few programs read a larger number, and Python does not write one of 4,301 digits."""
 
 
 def extra_text(fields: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """The fields as one text, all texts in them passed through `clean`; "" for none. A number beyond LARGEST is null."""
+    """Return the fields as one JSON text, with `clean` applied to all texts; "" for no fields. A number beyond LARGEST is
+    null."""
     kept = saying(fields)
     if not kept:
         return ""
     try:
         return json_text(_cleaned(kept, clean), allow_nan=False, sort_keys=True)
-    except RecursionError:  # a nest without end: no provider's
+    except RecursionError:  # nested without end: no provider sends that
         return ""
 
 
 def json_text(value: object, *, allow_nan: bool = True, sort_keys: bool = False) -> str:
-    """The value as JSON. `json.dumps` writes the same, and holds the interpreter's lock until it has written everything."""
+    """Return the value as JSON. `json.dumps` writes the same text, but holds the interpreter's lock until all is written."""
     return "".join(json.JSONEncoder(ensure_ascii=False, allow_nan=allow_nan, sort_keys=sort_keys).iterencode(value))
 
 
@@ -40,7 +41,7 @@ def saying(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra_in(text: str) -> dict[str, Any]:
-    """The fields in such a text. Raises ValueError for a text that `extra_text` does not write."""
+    """Return the fields in a text of `extra_text`. Raises ValueError for any other text."""
     try:
         fields = json.loads(text) if text else {}
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""What a model is made of beside its settings: each kind's entry names a function that is given this."""
+"""What a model is made of beside its settings: the function that each kind's entry names gets this."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bench.scenario import Scenario
 
 @dataclass(frozen=True)
 class Making:
-    """What an experiment has for its models.
+    """What an experiment provides to make a model.
 
-    name             the model's
-    answer_format    in which it is asked
-    scenarios        those of the experiment, by their keys
-    others           the models that its entry says it passes requests on to
+    name             the model's name
+    answer_format    the format in which it is asked to answer
+    scenarios        the experiment's scenarios, by their keys
+    others           the models to which it passes requests on
     recording        (run, model, calls at a time) -> what that model did there, and its parameters
-    answered_before  (runs, parameters) -> what models with such parameters replied there, and these runs' names and digests
+    answered_before  (runs, parameters) -> the responses of models with these parameters there, and the runs' names and digests
     bank             run -> its replies to judgments
     learning         run -> how often a judgment there was right after a rejection
     """

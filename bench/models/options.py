@@ -1,6 +1,6 @@
-"""What a request asks beside its messages, and that the model is asked as well: its tools, the form and the length of a reply.
+"""What a request holds beside its messages that the model is also given: tools, and the form and length of the reply.
 
-They are kept as one JSON text, as the client wrote them: so they can be compared, stored once and sent again to the letter.
+The options are kept as one JSON text, as the client wrote them, so that they can be compared, stored once and sent unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPTIONS = ("tools", "tool_choice", "parallel_tool_calls", "response_format", "st
 
 
 def options_text(fields: Mapping[str, Any]) -> str:
-    """ "" where none of them says anything."""
+    """Return the options that are set, as JSON; "" if none is."""
     options = {name: fields[name] for name in OPTIONS if fields.get(name) not in (None, [])}
     return json.dumps(options, ensure_ascii=False) if options else ""
 
@@ -27,6 +27,6 @@ def options_in(text: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def tools_text(options: str) -> str:
-    """The JSON text of the tool definitions among them, by which their tokens are counted; "" where there are none."""
+    """Return the tool definitions as JSON, by which their tokens are counted; "" if there are none."""
     tools = options_in(options).get("tools")
     return json.dumps(tools, ensure_ascii=False) if tools else ""

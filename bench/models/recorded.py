@@ -1,12 +1,11 @@
 """A model that answers from a recorded run: the same request gets the same reply, with its recorded usage and seconds.
 
-How far a recording reaches: a request is answered if the recorded run sent just these messages with just this seed, and the
-seed is that of the scenario, the repetition and the attempt. So any architecture and any fault plan can be replayed up to the
-first request that the recorded run never made, such as a repair prompt that names another error. What is asked beyond that is
-`NotRecorded`; nothing is ever put in its place.
+A request is answered if the recorded run sent the same messages with the same seed. The seed depends on the scenario, the
+repetition and the attempt. So any architecture and any fault plan can be replayed up to the first request that the recorded run
+never made, such as a repair prompt that names another error. Any further request fails with `NotRecorded`; no reply is made up.
 
-Where several trials of the recording sent the same request, each arm is given its own trial's reply, and an arm that was not
-recorded the first one's.
+If several trials of the recording sent the same request, each arm gets its own trial's reply. An arm that was not recorded gets
+the first one's.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ class RecordedSettings(BaseModel):
     model: str | None = None
     """The model's name in that run; by default its name here."""
     price_in: Price | None = None
-    """Dollars per million tokens read, in place of the recorded price."""
+    """Dollars per million tokens read, instead of the recorded price."""
     price_out: Price | None = None
-    """Dollars per million tokens written, in place of the recorded price."""
+    """Dollars per million tokens written, instead of the recorded price."""
     concurrency: int | None = Field(None, ge=1)
-    """How many calls at a time are taken here, in place of as many as in that run. Seconds are then as if each of so many
-    calls took as long as it took there, and the model's label says so."""
+    """How many calls run at a time here, instead of the run's number. Each call still takes its recorded seconds, and the
+    model's label says so."""
 
 
 class RecordedModel:
-    """Implements `bench.models.base.Model`. Its parameters are those of the recorded model, and which recording it is."""
+    """Implements `bench.models.base.Model`. Its parameters are the recorded model's, and name the recording."""
 
     timing: Timing = "recorded"
 
@@ -59,11 +58,11 @@ class RecordedModel:
 
     @property
     def history(self) -> object:
-        """What the recorded run went through; it determines nothing here, so it is no parameter."""
+        """The recorded run's history; it determines no reply, so it is no parameter."""
         return self._recording.history
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        """The recorded reply, or the recorded failure; raises NotRecorded where there is neither."""
+        """Return the recorded reply or raise the recorded failure; raise NotRecorded if there is neither."""
         response = self._recording.find(request)
         if response is None:
             raise NotRecorded(self._missing(request))

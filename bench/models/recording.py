@@ -1,4 +1,4 @@
-"""What one model did in one run: its responses, found again by what was asked."""
+"""What one model did in one run: its responses, looked up by request."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from bench.models.base import Request, RequestContent, Response
 
 Sent = tuple[RequestContent, int]
-"""What was asked, and the how manieth time."""
+"""The request, and how often it had been sent, from 1."""
 
 
 class Recording:
-    """What one model did in one run, in the order in which it was recorded; `name` and `date` are the run's, `concurrency` is
-    how many calls at a time it took there, or is `declared` to take, `history` what that run went through."""
+    """The responses of one model in one run, in the order of recording. `name`, `date` and `history` are the run's.
+    `concurrency` is how many calls the model took at a time there, or is `declared` to take."""
 
     def __init__(
         self,

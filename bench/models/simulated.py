@@ -1,11 +1,11 @@
 """A model that answers from the pack's reference, without network: for tests, for trying a pack, for large experiments.
 
-What it simulates is declared, not measured: a rate of natural failures (a required field forgotten), a habit of wrapping
-its JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's
-seed, scenario and subtasks, so that a trial is the same wherever and whenever it runs. Asked for a judgment, it looks whether
-what it is shown fits its schema. Offered tools in a pack that has a world, it does the pack's work with them
-(`bench.packs.environments`). Elsewhere it reads documents with those that do that (`bench.models.simulated_reader`), and
-calls any other only where it has to.
+What it simulates is declared, not measured: a rate of natural failures (a required field is forgotten), a habit of wrapping
+JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's seed,
+scenario and subtasks, so that a trial is the same wherever and whenever it runs. As a judge, it checks whether the output that
+it is shown fits its schema. If a pack with a world offers tools, the model does the pack's work with them
+(`bench.packs.environments`). Elsewhere it reads documents with the tools for that (`bench.models.simulated_replies`), and calls
+any other tool only if it must.
 """
 
 from __future__ import annotations
@@ -39,34 +39,35 @@ ADVICE = "Give every field of the form that is asked for."
 
 
 class SimulatedSettings(BaseModel):
-    """A model that answers from the packs' references, without network. Everything that is shown of it is marked SIMULATED."""
+    """A model that answers from the packs' references, without network. Everything shown of it is marked SIMULATED."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     failure_rate: float = Field(0.0, ge=0.0, le=1.0)
-    """The chance with which each subtask's part of a reply lacks a required field."""
+    """The probability that a subtask's part of a reply lacks a required field."""
     bank: str | None = None
-    """A run of `every_judgment`, by its name under results/ or its folder: judgments in a world are answered as the model that
-    was recorded there did, and err at its rates, with its errors. It has to hold replies to all judgments of the run's
-    scenarios, variants too. Asked for calls of tools, the model follows the procedure, with the bank's judgments."""
+    """A run of `every_judgment`, by its name under results/ or its folder. In a world the model answers as the recorded model
+    did: with its error rates and its errors. The bank must hold replies to all judgments of the run's scenarios and their
+    variants. If tools are to be called, the model follows the procedure with the bank's judgments."""
     error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
-    """In a world: the chance with which a judgment is wrong. Half of these outputs lack a required field; in the others one
+    """The probability that a judgment in a world is wrong. Half of the wrong outputs lack a required field; in the others one
     value is exchanged for another that the schema allows."""
     error_draws: int = Field(0, ge=0, exclude_if=lambda number: not number)
-    """Which set of draws the wrong judgments are from: models with another number err elsewhere, under the same faults."""
+    """The number of the set of draws for wrong judgments. Models with different numbers err in different places, under the same
+    faults."""
     right_after: BoundedTable[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
-    """Assumed: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or with the word
+    """Assumed rates: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or only told
     that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
     repairs: str | None = Field(None, exclude_if=lambda run: run is None)
-    """The same, measured: a run of `every_repair`, by its name under results/ or its folder."""
+    """The same rates, measured: a run of `every_repair`, by its name under results/ or its folder."""
     wrapping: bool = True
-    """Whether some replies come in a code fence, indented, or behind a sentence, as models write them."""
+    """Whether some replies are in a code fence, indented, or behind a sentence, as models write them."""
     seconds_per_call: float = Field(0.4, ge=0.0)
     """Simulated seconds that every call takes; no real time passes."""
     seconds_per_1000_in: float = Field(0.2, ge=0.0)
-    """Simulated seconds for 1,000 tokens read."""
+    """Simulated seconds per 1,000 tokens read."""
     seconds_per_1000_out: float = Field(20.0, ge=0.0)
-    """Simulated seconds for 1,000 tokens written."""
+    """Simulated seconds per 1,000 tokens written."""
     jitter: float = Field(0.15, ge=0.0, le=2.0)
     """The spread of a call's seconds: the sd of the logarithm of a lognormal factor of median 1."""
     price_in: Price | None = None
@@ -86,15 +87,15 @@ class SimulatedSettings(BaseModel):
 
 
 class SimulatedModel:
-    """Answers each request with the reference outputs of the subtasks that it is for; `scenarios` by their keys.
+    """Answers a request with the reference outputs of its subtasks; `scenarios` maps keys to scenarios.
 
-    A subtask that was made at run time is answered by the reference that came with it, else by the smallest output that fits
-    the request's schema.
+    A subtask that was made at run time is answered with the reference that came with it, or else with the smallest output that
+    fits the request's schema.
     """
 
     timing: Timing = "simulated"
     concurrency = 1_000
-    """As many as anything here asks for at a time: no call waits for another."""
+    """More than any experiment asks for at a time: no call waits for another."""
 
     def __init__(
         self,
@@ -145,7 +146,8 @@ class SimulatedModel:
         return within(Reply(self._text(request, draw)), options)
 
     def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
-        """The tool that has to be called, with the output that is asked for where that fits, else the smallest arguments."""
+        """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits, else the
+        smallest."""
         choice = options["tool_choice"]
         named = choice["function"]["name"] if isinstance(choice, dict) else None
         functions = [tool["function"] for tool in options["tools"]]
@@ -169,7 +171,7 @@ class SimulatedModel:
         return (_wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
 
     def _schema(self, scenario: Scenario, request: Request) -> Schema:
-        """Return the schema of the answer: the request's, else that of the pack's outputs, where a framework asked."""
+        """Return the schema of the answer: the request's, or the pack's if a framework asked without a schema."""
         if request.schema:
             return request.schema
         known = {
@@ -180,7 +182,8 @@ class SimulatedModel:
         return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
 
     def _judgment(self, request: Request) -> str:
-        """Yes, where the request shows an output that fits its schema; with the advice that a judge without insight gives."""
+        """Return the verdict "yes" if the request shows an output that fits its schema, else "no". The advice is always the
+        same."""
         task = self._scenario(request).task
         shown = request.messages[-1].content
         schemas = [subtask.output for subtask in task.subtasks if subtask.name in request.context.subtasks]
@@ -192,7 +195,7 @@ class SimulatedModel:
         return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
 
     def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
-        """The output; from a bank also a reply that is none, as it was."""
+        """Return the output. With a bank it can be a text that is no output, as recorded."""
         reference = {**scenario.reference, **request.context.references}
         if name not in reference:
             whole = smallest(request.schema or {})
@@ -218,12 +221,13 @@ class SimulatedModel:
 
 
 def _of_state(request: Request, judgment: str, *draws: int) -> Random:
-    """The seed is the trial's and the attempt's, and never the architecture's: so is the draw, for each state by itself."""
+    """Return the draws for one judgment in one state. The seed is the trial's and the attempt's, so all architectures draw
+    alike."""
     return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state, *draws)
 
 
 def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
-    """The fields of an output that can be missed: those that its type requires, or of what was made at run time all."""
+    """Return the fields that can be left out: the required ones, or all fields of an output that was made at run time."""
     if name not in scenario.reference:
         return list(value)
     fields = scenario.task.subtask(name).output.model_fields
@@ -231,7 +235,7 @@ def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[
 
 
 def _fits(schema: type[Output], text: str) -> bool:
-    """Whether the first JSON object in a text fits a schema."""
+    """Return whether the first JSON object in a text fits a schema."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
         schema.model_validate(value)
@@ -241,7 +245,7 @@ def _fits(schema: type[Output], text: str) -> bool:
 
 
 def _wrapped(value: Json, draw: Random) -> str:
-    """The JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
+    """Return the JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
     text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
     return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
 

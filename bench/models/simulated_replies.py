@@ -1,5 +1,5 @@
-"""What a simulated model says: the next look into a document, calls of tools, an answer no longer than was asked for, and the
-smallest value that fits a JSON schema, where there is no reference to say it from."""
+"""Parts of a simulated model's replies: the next look into a document, tool calls, the cut at the length that was asked for,
+and the smallest value that fits a JSON schema if there is no reference."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bench.tokens import first_tokens
 def next_look(
     task: Task, subtasks: Iterable[str], messages: Sequence[Message], tools: Iterable[Mapping[str, Any]]
 ) -> Call | None:
-    """Return the next call of the tools that read documents: they are listed, and those of the subtasks read in order.
+    """Return the next call of the document tools: first the list, then the subtasks' documents in order.
 
-    None where they are not offered, or all is read.
+    None if the tools are not offered, or if all documents are read.
     """
     if not {LIST, READ} <= {tool["function"]["name"] for tool in tools}:
         return None
@@ -37,7 +37,7 @@ def next_look(
 
 
 def calling(calls: Sequence[Call], request: Request) -> Reply:
-    """Each call has an id of its own, another one for each request."""
+    """Return a reply that makes these calls. Ids differ between calls and between requests."""
     where = ("tool call", request.seed, request.occurrence, len(request.messages))
     written = [
         ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
@@ -47,7 +47,7 @@ def calling(calls: Sequence[Call], request: Request) -> Reply:
 
 
 def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
-    """The reply up to what the request says is its end, and no longer than it says."""
+    """Return the reply, cut at the request's stop texts and its greatest length."""
     stops = options.get("stop", ())
     text = reply.text
     for stop in [stops] if isinstance(stops, str) else stops:
@@ -58,7 +58,8 @@ def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
 
 
 def smallest(schema: Mapping[str, Any]) -> Json:
-    """Required properties alone, empty lists, texts of the least length, numbers at their lower bound. No pattern is read."""
+    """Return the smallest value of a schema: required properties only, empty lists, shortest texts, lower bounds. Patterns are
+    not read."""
     return _smallest(schema, schema.get("$defs", {}))
 
 

@@ -1,4 +1,4 @@
-"""Tool calls as a model writes them, and the one JSON text that they are kept, compared and counted as."""
+"""Tool calls as a model writes them, and the JSON text by which they are stored, compared and counted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OF_A_FUNCTION = ("name", "arguments")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """`arguments` are the text that the model wrote, which need be no JSON. `extra` is what else the call has
-    (`bench.models.extra_fields`), with that of its function in `function`."""
+    """One tool call. `arguments` is the text that the model wrote; it need not be JSON. `extra` holds the call's other fields
+    (`bench.models.extra_fields`), and its function's other fields under `function`."""
 
     id: str
     name: str
@@ -25,14 +25,14 @@ class ToolCall:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """As chat completions write it."""
+        """Return the call as chat completions write it."""
         extra = extra_in(self.extra)
         function = {"name": self.name, **extra.pop("function", {}), "arguments": self.arguments}
         return {"id": self.id, "type": "function", **extra, "function": function}
 
 
 def call_extra(call: Mapping[str, Any], function: Mapping[str, Any], clean: Callable[[str], str] = str) -> str:
-    """What a call, and the function in it, have beside what each call has."""
+    """Return the fields of a call and of its function that not every call has."""
     return extra_text(_beside(call, OF_A_CALL) | {"function": saying(_beside(function, OF_A_FUNCTION))}, clean)
 
 
@@ -41,17 +41,17 @@ def _beside(fields: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
 
 
 def text_of(calls: Collection[ToolCall]) -> str:
-    """The calls as one JSON text, as they stand in a chat completion; "" for none."""
+    """Return the calls as one JSON text, as in a chat completion; "" for no calls."""
     return json.dumps([call.plain for call in calls], ensure_ascii=False) if calls else ""
 
 
 def counted_text_of(calls: Collection[ToolCall]) -> str:
-    """The text by which their tokens are counted: without what a provider only wants back."""
+    """Return the text by which tokens are counted, without the fields that a provider only wants back."""
     return text_of([replace(call, extra="") for call in calls]) if calls else ""
 
 
 def calls_in(text: str) -> tuple[ToolCall, ...]:
-    """The calls that such a text holds. Raises ValueError for a text that `text_of` does not write."""
+    """Return the calls in a text of `text_of`. Raises ValueError for any other text."""
     try:
         calls = tuple(map(_call, json.loads(text) if text else []))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The wing of live models: models behind an endpoint for OpenAI's chat completions, and what can go wrong there."""
+"""The wing of live models: models behind an OpenAI-compatible chat completions endpoint, and what can go wrong there."""
 
 ENTRIES = {"models": ("bench.openai.entries:MODELS",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

@@ -1,4 +1,4 @@
-"""What a person can do about an endpoint's failure: the second half of a line whose first half says what is wrong."""
+"""Advice on an endpoint's failure: the second half of a line whose first half says what is wrong."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ OF_A_KEY = {
 }
 AS_SENT = (400, 422)
 _MENTION = r"""(?:(?<!\w)(?=\w*_|seed|temperature)|(?<=["'`]))(?P<field>{name})(?!\w)"""
-"""A field's name in a sentence; one that is a common word only within quotes."""
+"""A field's name in a sentence; a name that is a common word must be quoted."""
 OF_A_MESSAGE = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
-"""A field of a message, as it is named by its place: `messages.2.assistant.reasoning_content`."""
+"""A field of a message, named by its place: `messages.2.assistant.reasoning_content`."""
 PARAMETERS = "check the model's parameters in the config"
 NO_SYSTEM = re.compile(
     r"system\W{0,3}(role|messages?) (is |are )?not supported|not support \W?system\b|roles must alternate", re.I
 )
-"""A model, or its chat template, that knows no system message."""
+"""An error of a model, or a chat template, that takes no system message."""
 OF_A_KIND = {
     Unreachable.kind: "check base_url, and that the server is running",
     TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
@@ -63,7 +63,7 @@ OF_A_KIND = {
 
 
 def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, proxy: Proxy | None = None) -> str:
-    """What to do about `failure`, which is what `error` came to; `proxy` stood between."""
+    """Return what to do about `failure`, which was made from `error`; `proxy` stood between."""
     if proxy and isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"check {proxy.variable}, and that the proxy is running"
     if proxy and getattr(error, "status", None) == PROXY_ASKS:
@@ -98,7 +98,7 @@ def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings
 
 
 def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
-    """What is to be done about a request that the endpoint does not take, by the field that it names."""
+    """Return what to do about a request that the endpoint refuses, by the field that its error names."""
     if NO_SYSTEM.search(error.body):
         return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
     field = _named(error.body, settings)
@@ -116,7 +116,7 @@ def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
 
 
 def _named(text: str, settings: OpenAISettings) -> str:
-    """The field that an error speaks of, of those that are sent: the first that it names; "" for none."""
+    """Return the first of the sent fields that an error names; "" for none."""
     sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
     sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
     matches = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
@@ -127,7 +127,7 @@ def _named(text: str, settings: OpenAISettings) -> str:
 
 
 def _suggested(location: str) -> str:
-    """The base_url that leads to where a redirect points, if that is an address of answers."""
+    """Return ": " and the base_url that fits a redirect's address, or "" if the redirect points elsewhere."""
     if not location.endswith(ANSWERS) or "?" in location:
         return ""
     try:
@@ -152,12 +152,12 @@ def _on_tls(refused: ssl.SSLError) -> str:
 
 
 def has_no_files(error: BaseException) -> bool:
-    """Whether it comes down to a process, or a machine, that has too many files open."""
+    """Return whether the cause is too many open files, of a process or of the machine."""
     return any(isinstance(cause, OSError) and cause.errno in NO_FILES for cause in _causes(error))
 
 
 def tls_of(error: BaseException) -> ssl.SSLError | None:
-    """What was wrong with the encryption that the endpoint offered, where that is what it comes down to."""
+    """Return what was wrong with the endpoint's encryption; None if that is not the cause."""
     passing = (ssl.SSLEOFError, ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
     others = (cause for cause in _causes(error) if not isinstance(cause, (*passing, aiohttp.ClientError)))
     return next((cause for cause in others if isinstance(cause, ssl.SSLError)), None)

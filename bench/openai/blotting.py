@@ -1,4 +1,4 @@
-"""The key blotted out of what an endpoint says, before anything else reads that: whole, encoded, or masked as servers do."""
+"""Blot the key out of what an endpoint sends, before anything else reads it: whole, encoded, or masked as servers do."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from urllib.parse import quote
 
 BLOT = "***"
 SHORTEST = 8
-"""Characters of a key that is looked for. A shorter one, as a local server is given, is no secret and might be a word: "none"
-would be blotted out of answers."""
+"""Characters of the shortest key that is looked for. A shorter key, such as a local server's, is no secret and can be a word:
+"none" would be blotted out of answers."""
 SHOWN = 4
-"""Characters at a masked key's beginning, or at its end, by which it is known."""
+"""Characters at the beginning or the end of a masked key by which it is recognized."""
 MASK = r"(?:(?<![*•·…×])[*•·…×]++|(?<!\.)\.{3,}+|(?<!x)x{3,}+)"
-"""All of a row of such signs, so that a long one is looked at once."""
+"""A whole row of mask signs, so that a long row is matched only once."""
 MASKS = (*"*•·…×", "...", "xxx")
 STEP, LONGEST_FORM = 2**14, 2**12
-"""Characters that are searched in one go, and so many more for a form that begins among them."""
+"""Characters that are searched at a time, and further characters for a form that begins among them."""
 SEEN = r"[\w.+/=-]{0,64}"
-"""What a mask leaves to be seen, besides."""
+"""Characters of the key that a mask can leave visible besides."""
 
 
 def blotted(text: str, key: str) -> str:
-    """The text without the key. A text in which it might stand is searched step by step: in one go, the search of a long one
+    """Return the text without the key. A text that might hold it is searched in steps: the search of a long text in one step
     would hold up all threads."""
     if len(key) < SHORTEST or not _may_hold(text.lower(), key):
         return text
@@ -39,7 +39,7 @@ def blotted(text: str, key: str) -> str:
 
 
 def _may_hold(text: str, key: str) -> bool:
-    """Whether a text in small letters has a form of the key, or a piece of it and a mask; a quick look."""
+    """Return whether a lower-case text has a form of the key, or a piece of it and a mask; a quick check."""
     shown = key[:SHOWN].lower() in text or key[-SHOWN:].lower() in text
     return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in _written_small(key))
 
@@ -58,13 +58,13 @@ def _forms(key: str) -> re.Pattern[str]:
 
 
 def _written(key: str) -> Iterator[str]:
-    """The key in the alphabets of the web. In base64 it looks otherwise by its place in what was encoded, one of three."""
+    """Yield the key as the web encodes it. Its base64 form has three variants, by its place in the encoded text."""
     yield key
     yield key[::-1]
     yield quote(key, safe="")
     yield key.encode().hex()
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + key.encode()).decode()
-        inner = encoded[-(-before * 4 // 3) : (before + len(key)) * 4 // 3]  # without what its neighbours have a part in
+        inner = encoded[-(-before * 4 // 3) : (before + len(key)) * 4 // 3]  # without the characters that its neighbours share
         yield inner
         yield inner.replace("+", "-").replace("/", "_")

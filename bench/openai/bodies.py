@@ -1,5 +1,5 @@
-"""The body of an answer, bounded while it arrives: whatever an endpoint sends, and however small it packs that, no more than
-`LARGEST` bytes are held."""
+"""The body of an answer, bounded while it arrives: whatever an endpoint sends, and however tightly packed, at most `LARGEST`
+bytes are held."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import aiohttp
 LARGEST = 8 * 2**20
 """Bytes of a reply, unpacked: some two million tokens."""
 LARGEST_ERROR = 2**16
-"""Bytes that are read of an error's body. What follows is not looked at."""
+"""Bytes that are read of an error's body. The rest is ignored."""
 PACKINGS = ("gzip", "x-gzip", "deflate")
 ACCEPTED = "gzip"
-"""What a request says, since nothing else is unpacked."""
+"""The packing that requests accept; others in PACKINGS are unpacked as well."""
 
 
 class TooLarge(Exception):
@@ -23,21 +23,21 @@ class TooLarge(Exception):
 
 
 class BrokeOff(Exception):
-    """The connection ended in mid-body. Whatever ends it before is aiohttp's own exception: nothing had been read."""
+    """The connection ended within the body. If it ends before the body, aiohttp's exception stands: nothing was read."""
 
 
 class NotUnpacked(Exception):
-    """A body that is packed in a way that was not asked for, or that does not unpack."""
+    """A body in a packing that was not asked for, or that cannot be unpacked."""
 
 
 def text_in(content: bytes) -> str:
-    """A body as text, with U+FFFD for what is none. JSON is UTF-8 whatever a header says, or what its first bytes tell: UTF-8
-    with a byte order mark, or two or four bytes a character."""
+    """Return a body as text, with U+FFFD for undecodable bytes. JSON is read as UTF-8 whatever the header says, unless its
+    first bytes show a byte order mark or two or four bytes a character."""
     return content.decode(json.detect_encoding(content), errors="replace")
 
 
 async def whole(pieces: AsyncIterator[bytes], packing: str, *, is_error: bool) -> bytes:
-    """The body that arrives in these pieces, unpacked; an error's beginning. Raises TooLarge, NotUnpacked or BrokeOff."""
+    """Return the whole unpacked body, or the beginning of an error's body. Raises TooLarge, NotUnpacked or BrokeOff."""
     try:
         return b"".join([piece async for piece in _unpacked(pieces, packing.strip().lower() or "identity", is_error=is_error)])
     except aiohttp.ClientError as error:
@@ -59,7 +59,8 @@ async def _unpacked(pieces: AsyncIterator[bytes], packing: str, *, is_error: boo
 
 
 def _unpacker(packing: str) -> Callable[[bytes, int], bytes]:
-    """Gives so many bytes at most; what more there is, is dropped: whoever asks has then had his fill. Raises NotUnpacked."""
+    """Return a function that unpacks a piece and returns at most so many bytes; it drops the rest, since the caller then stops.
+    Raises NotUnpacked."""
     if packing == "identity":
         return lambda piece, most: piece[:most]
     if packing not in PACKINGS:

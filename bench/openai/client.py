@@ -1,8 +1,8 @@
-"""OpenAI's own client, or its form for Azure, as a config describes it: it knows addresses, credentials and headers.
+"""OpenAI's client, or its form for Azure, made from a config: it knows addresses, credentials and headers.
 
-It retries nothing, and the environment variables that it knows are hidden from it: the config says all, and names the variable
-of the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion:
-`bench.openai.replies` does.
+It retries nothing. The environment variables that it reads are hidden from it: the config says all, and names the variable of
+the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion: `bench.openai.replies` parses
+them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from bench.openai.transport import ANSWER, RawAnswer, Transport
 
 PATH = "/chat/completions"
 AMBIENT = ("OPENAI_", "AZURE_OPENAI_")
-"""How the variables begin that OpenAI's client reads."""
+"""The prefixes of the variables that OpenAI's client reads."""
 NO_KEY = "none"
-"""Sent where an endpoint on loopback needs no key: the client demands one."""
+"""Sent if an endpoint on loopback needs no key: the client demands one."""
 
 
 class Client:
-    """Belongs to the event loop that it is made on, until it is closed. Raises EndpointError for a proxy of no use."""
+    """A client that belongs to the event loop on which it is made, until it is closed. Raises EndpointError for an unusable
+    proxy."""
 
     def __init__(self, settings: OpenAISettings, key: str, model: str):
         self._transport = Transport(settings)
@@ -38,7 +39,7 @@ class Client:
             "organization": settings.organization,
             "project": settings.project,
             "max_retries": 0,
-            "timeout": None,  # the caller's bounds the whole
+            "timeout": None,  # the caller limits the whole call
             "http_client": httpx2.AsyncClient(transport=self._transport, trust_env=False, timeout=None),
         }
         with _no_ambient_settings():
@@ -55,7 +56,7 @@ class Client:
 
     async def post(self, body: Mapping[str, object]) -> RawAnswer:
         """Ask for one chat completion. Raises what `Transport.handle_async_request` raises."""
-        sent = json.dumps(body).encode()  # by ourselves: the client cannot send half a surrogate pair
+        sent = json.dumps(body).encode()  # encoded here: the client cannot send half a surrogate pair
         try:
             response = await self._client.post(PATH, content=sent, cast_to=httpx2.Response)
         except openai.APIConnectionError as wrapped:
@@ -63,7 +64,7 @@ class Client:
         else:
             answer: RawAnswer = response.extensions[ANSWER]
             return answer
-        raise failure  # not within the handler: it would become the context of its own wrapping
+        raise failure  # not within the handler: it would become its own context
 
     async def close(self) -> None:
         await self._client.close()
@@ -71,7 +72,7 @@ class Client:
 
 @contextmanager
 def _no_ambient_settings() -> Iterator[None]:
-    """While inside, the environment has none of the variables that OpenAI's client reads."""
+    """Hide the variables that OpenAI's client reads while the block runs."""
     ambient = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(AMBIENT)}
     try:
         yield

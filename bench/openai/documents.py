@@ -1,7 +1,7 @@
-"""The JSON document in a body, read as far as it can be: what is odd in it loses nothing else of it.
+"""Read the JSON document in a body as far as possible: an oddity in one place loses nothing elsewhere.
 
-Taken are control characters within texts, NaN and Infinity (as null), numbers of any length, and whatever follows the document.
-The body is bounded (`bench.openai.bodies`), and here so are its values, since a few bytes can make each of them.
+Accepted are control characters within texts, NaN and Infinity (as null), numbers of any length, and any text after the
+document. The body is bounded (`bench.openai.bodies`), and so is its number of values, since a value needs only a few bytes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # typesh
 from typing import Any, Literal
 
 MOST_VALUES = 200_000
-"""In one document."""
+"""Values in one document."""
 MANY = 2**14
-"""Values from which on a document is read by Python's scanner: C's holds the interpreter's lock, and with it all threads, until
-it has read everything."""
+"""A document with more values is read by Python's scanner: C's holds the interpreter's lock, and with it all threads, until it
+has read everything."""
 LONGEST_WORD = 8
-"""Characters of `false`, or of an escape, that may be cut in two."""
+"""Characters of `false`, or of an escape, that can be cut in two."""
 
 
 def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool) -> json.JSONDecoder:
@@ -28,11 +28,11 @@ def _decoder(parse_int: Callable[[str], Any] | None = None, *, holds_lock: bool)
 
 
 _DECODERS = {many: (_decoder(holds_lock=not many), _decoder(float, holds_lock=not many)) for many in (False, True)}
-"""By whether a document has many values: what reads it, and what reads one with numbers of more digits than Python reads."""
+"""By whether a document has many values: its decoder, and the decoder for numbers with more digits than Python reads."""
 
 
 class UnreadableDocument(Exception):
-    """`why`: the body breaks off, or holds too many values; else it is no JSON object."""
+    """A body that is no readable JSON object. `why` is `broke_off`, `too_many` (values) or `none` (no object)."""
 
     def __init__(self, why: Literal["broke_off", "too_many", "none"]):
         super().__init__(why)
@@ -40,7 +40,7 @@ class UnreadableDocument(Exception):
 
 
 def document_of(body: str) -> dict[str, Any]:
-    """The object that the body begins with; of a list, the first. Raises UnreadableDocument."""
+    """Return the object that the body begins with, or the first object of a list. Raises UnreadableDocument."""
     text = body.lstrip("\ufeff \t\r\n")
     values = _values_in(text)
     if values > MOST_VALUES:
@@ -68,7 +68,7 @@ def _decoded(text: str, decoder: json.JSONDecoder, of_long_numbers: json.JSONDec
 
 
 def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
-    """Whether what is wrong is that it ends."""
+    """Return whether the error is only that the text ends too early."""
     if text[:1] not in ("{", "["):
         return False
     rest = text[error.pos :].strip()
@@ -76,8 +76,8 @@ def _breaks_off(text: str, error: json.JSONDecodeError) -> bool:
 
 
 def _values_in(text: str) -> int:
-    """Return how many values a text has, told without making one of them: each but the first stands behind a separator. Of many
-    too many it is not told how many."""
+    """Count the values of a text without making them: each but the first follows a separator. Far above the limit, the count is
+    not exact."""
     if (values := _separators(text)) <= MANY:
         return values
     bare = text.replace(r"\\", "").replace(r"\"", "")

@@ -11,7 +11,7 @@ class OpenAIEntry(OpenAISettings, BaseModelEntry):
     kind: Literal["openai"]
 
     def misfit(self, answer_format: AnswerFormat) -> str:
-        """An endpoint that is told nothing would hold no model to anything, whatever its table says of how to tell it."""
+        """Refuse `response_format` without the answer format `schema`: the endpoint would be told no schema."""
         if not self.response_format or answer_format == "schema":
             return ""
         problem = "response_format says how an endpoint is told to hold a model to the schema"

@@ -1,7 +1,7 @@
-"""The error that an OpenAI-compatible endpoint's answer says it is, wherever it says so.
+"""The error in an OpenAI-compatible endpoint's answer, wherever it stands.
 
-OpenAI writes `{"error": {"message", "code", "type"}}`. Others write a text in its place, put it into a list, beside the choices
-or into one of them, spell it `base_resp`, or have its fields at the top. A gateway wraps the error of who is behind it.
+OpenAI writes `{"error": {"message", "code", "type"}}`. Others write a text instead, put it into a list, beside the choices or
+into a choice, name it `base_resp`, or put its fields at the top. A gateway wraps its provider's error.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from bench.openai.documents import UnreadableDocument, document_of
 
 DEEPEST = 4
-"""Errors within an error that are looked at."""
+"""How many levels of errors within an error are read."""
 FINE = ("", "0", "200", "none", "ok", "success")
-"""Codes, and messages, of what is no error."""
+"""Codes and messages that mean no error."""
 CODES = ("code", "type", "status", "status_code", "error_code", "http_code", "__type")
 MESSAGES = ("message", "msg", "detail", "status_msg", "error_msg", "Message", "error")
 WITHIN = ("error", "innererror", "inner_error", "metadata", "raw", "upstream", "message")
@@ -26,8 +26,8 @@ _DELAY = re.compile(r"(?:try again|retry) (?:in|after) ([\d.]{1,10} ?(?:ms|secon
 
 @dataclass(frozen=True)
 class ErrorSaid:
-    """`words` are codes, types and statuses, the outermost first; `status` is the first of them that is one of HTTP, 0 for
-    none. `retry_delay` is how long to wait, as it is written, and `generation` what the model wrote, where that is told."""
+    """An error's parts. `words` are codes, types and statuses, the outermost first. `status` is the first HTTP error status
+    among them, 0 for none. `retry_delay` is the wait as written. `generation` is what the model wrote, None if not told."""
 
     message: str
     words: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class ErrorSaid:
 
 
 def error_of(body: str) -> ErrorSaid | None:
-    """The error that an error's body tells; None where it tells none."""
+    """Return the error in an error's body; None if it holds none."""
     try:
         document = document_of(body)
     except UnreadableDocument:
@@ -46,7 +46,7 @@ def error_of(body: str) -> ErrorSaid | None:
 
 
 def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
-    """The error that stands in a field of its own, beside a completion or in place of it."""
+    """Return the error in a field of the document, beside a completion or in place of it."""
     for field in ("error", "errors", "base_resp"):
         value = document.get(field)
         value = value[0] if isinstance(value, list) and value else value
@@ -60,12 +60,12 @@ def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
 
 
 def error_at_the_top(document: Mapping[str, Any]) -> ErrorSaid | None:
-    """The error whose fields are the document's own."""
+    """Return the error whose fields stand at the document's top."""
     return _words_of(document) if isinstance(_first(document, MESSAGES), str) else None
 
 
 def _is_an_error(fields: Mapping[str, Any]) -> bool:
-    """Whether it says that something went wrong: some give an error with each answer, which says that all is well."""
+    """Return whether these fields report an error: some endpoints send an error field that says that all is well."""
     texts = (fields[name] for name in (*CODES, *MESSAGES, *WITHIN) if name in fields)
     return any(bool(value) and str(value).lower() not in FINE for value in texts)
 
@@ -87,7 +87,7 @@ def _words_of(error: Mapping[str, Any]) -> ErrorSaid:
 
 
 def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any]]:
-    """The error, and those in it: a gateway gives that of who is behind it as an object, or as the text that it got."""
+    """Yield the error and the errors in it: a gateway passes its provider's error on as an object or as text."""
     yield error
     for name in WITHIN if deepest else ():
         inner = error.get(name)
@@ -107,7 +107,7 @@ def _first(level: Mapping[str, Any], names: tuple[str, ...]) -> object:
 
 
 def _message(level: Mapping[str, Any]) -> str:
-    """Its message in words; "" for none, and for one that is itself an error, written out."""
+    """Return the message in words; "" for none, or if it is itself an error written out as JSON."""
     text = _first(level, MESSAGES)
     return text if isinstance(text, str) and text.lstrip()[:1] not in ("{", "[") else ""
 

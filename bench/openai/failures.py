@@ -1,4 +1,4 @@
-"""What hindered a call to an OpenAI-compatible endpoint: an exception becomes one `CallFailed`, here and nowhere else."""
+"""What hindered a call to an OpenAI-compatible endpoint: only here an exception becomes a `CallFailed`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench.openai.transport import ErrorStatus
 from bench.openai.words import error_event
 
 LONGEST_ADDRESS = 300
-"""Characters of the address that a redirect names."""
+"""Characters of a redirect's address."""
 UNITS = (("ms", 0.001), ("seconds", 1.0), ("second", 1.0), ("sec", 1.0), ("s", 1.0))
-"""Of a delay, and their seconds; without one it is in seconds."""
+"""Units of a delay, and their seconds; a delay without a unit is in seconds."""
 
 EXPECTED = (aiohttp.ClientError, OSError, CallFailed, ErrorStatus, TooLarge, NotUnpacked, BrokeOff)
-"""What may come out of a call; a TimeoutError is an OSError. Anything else is a bug, or a cancellation, and passes through."""
+"""What a call can raise; a TimeoutError is an OSError. Anything else is a bug or a cancellation, and passes through."""
 
 NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 NO_PASSWORD = "the proxy asks for a name and a password, or for others: HTTP 407"
@@ -31,7 +31,7 @@ NEVER_USABLE = (aiohttp.InvalidURL, aiohttp.TooManyRedirects)
 
 
 def failure_of(error: Exception, key: str = "") -> CallFailed:
-    """The one place where an exception of EXPECTED becomes what the trial records; `key` is blotted out of its text."""
+    """Return what the trial records for an exception of EXPECTED; `key` is blotted out of its text."""
     if isinstance(error, CallFailed):
         return error
     if isinstance(error, ErrorStatus):
@@ -71,7 +71,7 @@ def _status_failure(error: ErrorStatus, key: str) -> CallFailed:
 def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return _no_way(error)
-    reason = type(error).__name__  # its text may quote a header, and so the key
+    reason = type(error).__name__  # the text can quote a header, and so the key
     if isinstance(error, NEVER_SENT):
         return _unconnected(error, reason)
     if isinstance(error, TimeoutError):
@@ -82,7 +82,7 @@ def _connection_failure(error: aiohttp.ClientError) -> CallFailed:
 
 
 def _no_way(error: aiohttp.ClientHttpProxyError) -> CallFailed:
-    """A proxy did not open the way to an endpoint that encrypts, which was thus sent nothing."""
+    """Return the failure of a proxy that did not connect to an encrypted endpoint; the endpoint was sent nothing."""
     if error.status == PROXY_ASKS:
         return BadAnswer(NO_PASSWORD)
     if error.status >= 500 or error.status == 408:
@@ -102,10 +102,10 @@ def _unconnected(error: Exception, reason: str) -> CallFailed:
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime, text: str = "") -> float | None:
-    """How long the server asks to wait, >= 0 and finite, or None where it does not say so in a way that can be read.
+    """Return the seconds that the server asks to wait, >= 0 and finite. None if it asks for no wait that can be read.
 
-    Understood are `retry-after-ms`, `retry-after` in seconds (also as `3s`) or as an HTTP date, which is compared with `now`,
-    and what the error itself says. `headers` must look names up without regard to case, or hold them in lower case.
+    It reads `retry-after-ms`; `retry-after` in seconds (also as `3s`) or as an HTTP date, which is compared with `now`; and
+    `text`, the delay in the error. `headers` must ignore case in look-ups, or have lower-case names.
     """
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

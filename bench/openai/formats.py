@@ -1,11 +1,11 @@
 """The `response_format` of a chat completion: how an endpoint is asked to keep a reply in form.
 
     json_object          any JSON object
-    json_schema          the schema of what the prompt asks for, as OpenAI documents it, and as vLLM, Ollama and llama.cpp's own
-                         server take it
+    json_schema          the schema of the answer, as OpenAI documents it, and as vLLM, Ollama and llama.cpp's own server take
+                         it
     json_object_schema   the same schema as llama.cpp's Python server takes it
 
-An endpoint that ignores the field without a word cannot be told from one that obeys it, but by its natural failures.
+An endpoint that silently ignores the field shows that only by its natural failures.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PROBE_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"ok": {"type
 
 
 def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The field's value; None where it is left out, as it is where a schema is wanted and the request has none: that is a
-    framework's own, which may ask for no JSON at all."""
+    """Return the field's value. None leaves the field out: also if a schema is wanted and the request has none, as a
+    framework's own request, which may want no JSON."""
     if wanted == "json_object":
         return {"type": "json_object"}
     if wanted is None or schema is None:
@@ -34,10 +34,11 @@ def response_format(wanted: ResponseFormat | None, schema: Mapping[str, Any] | N
 
 
 def closed(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as strict structured output needs it: each object lists all its fields, requires them, and takes no others.
+    """Return the schema as strict structured output needs it: each object lists and requires all its fields, and takes no
+    others.
 
-    https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. So a field that may be left out has to be
-    written as well; its default goes, since it would never be used; so does our own word for code, which no endpoint knows.
+    https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. An optional field must then be written too.
+    Its default is dropped, since it would never be used, and so is our own word for code, which no endpoint knows.
     """
     parts = {key: _closed_part(key, part) for key, part in schema.items() if key not in ("default", CODE)}
     return parts | _all_fields(schema)

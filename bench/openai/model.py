@@ -1,10 +1,9 @@
-"""A model behind an OpenAI-compatible chat endpoint: OpenAI's own, another provider's, or a server on this machine.
+"""A model behind an OpenAI-compatible chat endpoint: OpenAI's, another provider's, or a server on this machine.
 
-A call is one HTTP request. The client retries nothing and follows no redirect, so every attempt is the caller's own and
-stands in the trial's account. Whatever goes wrong becomes one `CallFailed` (`bench.openai.replies` of what is answered,
-`bench.openai.failures` of all else).
+A call is one HTTP request. The client retries nothing and follows no redirect, so that the caller makes and records every
+attempt. Each failure becomes one `CallFailed` (`bench.openai.replies` for answers, `bench.openai.failures` for all else).
 
-A reply is one JSON document, not a stream: of one that breaks off, no text is recovered (`CallFailed.partial` is "").
+A reply is one JSON document, not a stream: if it breaks off, no text is recovered (`CallFailed.partial` is "").
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from bench.openai.settings import OpenAISettings, key_of, refuse_key_in
 from bench.openai.transport import ErrorStatus
 
 LONG_BODY = 2**18
-"""Characters of an answer from which on it is read in a thread."""
+"""An answer with more characters is read in a thread."""
 ADDRESSED = ("api_version", "organization", "project")
-"""Settings that stand among a model's parameters where the config gives them."""
+"""Settings that are among a model's parameters only if the config gives them."""
 PROBE_SECONDS = 60.0
 PROBE_TOKENS = 8
 PROBE_PAUSES = (1.0, 2.0, 4.0)
@@ -48,8 +47,8 @@ LONGEST_PROBE_PAUSE = 20.0
 class OpenAIModel:
     """Implements `bench.models.base.Model`.
 
-    The client, and with it the key, is first needed by `prepare` or `reply`: a dry run goes without. The client belongs
-    to the event loop that first used it; after `close` another loop may use the model.
+    The client and the key are made at the first `prepare` or `reply`: a dry run needs neither. The client belongs to the event
+    loop that first used it; after `close` another loop can use the model.
     """
 
     timing: Timing = "live"
@@ -68,7 +67,7 @@ class OpenAIModel:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Every setting that can change a reply, whether one comes, or what it costs."""
+        """Return every setting that can change a reply, whether a reply comes, or what it costs."""
         unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
         unrelated |= {"answer_format", "draft_tags", "omit", *(name for name in ADDRESSED if not getattr(self.settings, name))}
         held = self.settings.response_format or "none"
@@ -76,17 +75,17 @@ class OpenAIModel:
         return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        """One HTTP request; raises CallFailed, or EndpointError where there is no key."""
+        """Make one HTTP request; raises CallFailed, or EndpointError if there is no key."""
         del sleep  # a real call takes its own time
         try:
             body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
             reply = await self._ask(body, self.settings.timeout_seconds)
-            return reply if request.schema is None else replace(reply, extra="")  # who wants a schema sends no message back
+            return reply if request.schema is None else replace(reply, extra="")  # a caller with a schema sends no message back
         except EXPECTED as error:
-            raise self._failure_of(error) from None  # the cause's text may quote the key
+            raise self._failure_of(error) from None  # the cause's text can quote the key
 
     async def prepare(self, patient: bool = True) -> None:
-        """One tiny call with the parameters of the real ones; up to three more while the server is only busy."""
+        """Make one tiny call with the real parameters, and up to three more while the server is only busy."""
         reply = await self._probe(PROBE_PAUSES if patient else ())
         if reply.usage is None and self.settings.usage == "required":
             raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
@@ -103,7 +102,7 @@ class OpenAIModel:
     async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
         """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
         try:
-            async with asyncio.timeout(seconds):  # a trickle would never reach a limit for each read
+            async with asyncio.timeout(seconds):  # a slow trickle would never reach a limit per read
                 answer = await self._connected().post(body)
         except ErrorStatus as refused:
             if declined := reply_in_error(refused.body, self._key):
@@ -118,7 +117,7 @@ class OpenAIModel:
             raise
 
     def _connected(self) -> Client:
-        """The client, made at its first use, without I/O; raises EndpointError."""
+        """Return the client, made at its first use without I/O; raises EndpointError."""
         if self._client is None:
             self._key = key_of(self.settings)
             self._client = Client(self.settings, self._key, self._model)
@@ -131,8 +130,8 @@ class OpenAIModel:
         schema: Mapping[str, Any] | None,
         asked: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, object]:
-        """`asked` are the request's options, which stand in the place of the settings where both say something: a bound on
-        the reply's length is among them only where it is the smaller one."""
+        """Return the request's body. `asked` are the request's options, which take precedence over settings: they hold a bound
+        on the reply's length only if it is the smaller one."""
         settings = self.settings
         optional = {
             "temperature": settings.temperature,
@@ -151,10 +150,10 @@ class OpenAIModel:
         return without(whole, settings.omit)
 
     def _probe_body(self) -> dict[str, object]:
-        """Like a real call: a field that the endpoint refuses there it must refuse here.
+        """Return a body like a real call's: a field that the endpoint refuses there, it must refuse here.
 
-        So the same response format, the word JSON where a JSON reply is asked for, and `max_tokens` only where the config has
-        it: some models refuse that field. There is no system message, since an agent may do without one, and no tools.
+        It has the same response format, and the word JSON if a JSON reply is wanted. It has `max_tokens` only if the config
+        does: some models refuse that field. It has no system message, since an agent can do without, and no tools.
         """
         wanted = PROBE_WORDS if self.settings.response_format else "Reply with OK"
         body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)

@@ -1,6 +1,6 @@
-"""The proxy between this process and an endpoint, where the environment names one in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY.
+"""The proxy between this process and an endpoint, if the environment names one in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY.
 
-They and NO_PROXY mean what they mean to Python's own library (`urllib.request`). NO_PROXY may hold networks, too: 10.0.0.0/8.
+These and NO_PROXY mean what they mean to Python's `urllib.request`. NO_PROXY can also hold networks: 10.0.0.0/8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IN_FORM = "its address must be http://HOST:PORT, with special characters of a pa
 
 @dataclass(frozen=True)
 class Proxy:
-    """`variable` named it. `address` is without the name and the password, which are told it by the header `authorization`."""
+    """A proxy that `variable` names. `address` has no name and password; the header `authorization` holds both."""
 
     variable: str
     address: str
@@ -28,7 +28,8 @@ class Proxy:
 
 
 def proxy_to(url: str) -> Proxy | None:
-    """None where none stands between; none leads to this machine. Raises EndpointError for one that cannot be used."""
+    """Return the proxy to `url`; None if none is used, as for a loopback address. Raises EndpointError for an unusable
+    proxy."""
     endpoint, proxies = urlsplit(url), getproxies()
     scheme = next((name for name in (endpoint.scheme, "all") if proxies.get(name)), None)
     if scheme is None or is_loopback(url) or proxy_bypass(endpoint.netloc) or _is_in_network(endpoint, proxies.get("no", "")):
@@ -48,13 +49,13 @@ def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
                 name.strip(), strict=False
             ):
                 return True
-        except ValueError:  # a name, or nothing that can be read
+        except ValueError:  # a host name, or unreadable
             continue
     return False
 
 
 def _proxy(variable: str, named: str) -> Proxy:
-    """Raises ValueError with what to give in its place, and nothing of what was given: a password may lie anywhere in it."""
+    """Read a proxy's address. Raises ValueError that says what to give, and quotes nothing given: it can hold a password."""
     try:
         parts = urlsplit(named if "://" in named else f"http://{named}")
         host, port = parts.hostname, parts.port

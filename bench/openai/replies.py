@@ -1,8 +1,8 @@
-"""What an OpenAI-compatible endpoint answers, read: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
+"""Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
 
-What is needed is read, in whatever form it comes, and nothing else is looked at: a completion that was paid for is not lost to
-a field that nobody needs. `bench.openai.words` says which of a provider's words mean an answer, and which mean that
-there is none. Where a completion came and cannot be used, its tokens count all the same.
+Only the needed fields are read, in whatever form they come: a completion that was paid for is not lost to a field that nobody
+needs. `bench.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of a
+completion that cannot be used count all the same.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from bench.openai.words import WordMeaning, error_event, finish_event, word_in
 
 EXCERPT_CHARACTERS = 120
 OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
-"""Fields of a message that are read, or are nothing that a text model is given back."""
+"""Fields of a message that are read, or that a text model is never given back."""
 WRAPPERS = ("data", "result", "response")
-"""Fields in which a gateway may put the whole completion."""
+"""Fields in which a gateway can put the whole completion."""
 PARTS = ("text", "output_text", "input_text", "refusal", "reference", "image_url", "tool_use", "tool_call")
 THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text", "thought")
-"""Kinds of parts of a content. What stands in a thought is not said."""
+"""Types of a content's parts. The text of a thought is not part of the reply."""
 FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
     "rate_limit": RateLimited,
     "passing": ServerFailed,
@@ -55,20 +55,20 @@ FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
 USED_UP = "the account's quota is used up: "
 _COUNT = TypeAdapter(Count)
 LONGEST_TEXT, MOST_CALLS = 2**20, 1000
-"""Characters of all texts of a reply, some 250,000 tokens, and its tool calls: no model writes more, and of more the beginning
-is kept. What only goes back may have as many characters again."""
+"""Limits on the characters of a reply's texts, some 250,000 tokens, and on its tool calls: no model writes more. Of a longer
+reply the beginning is kept. Fields that only go back can have as many characters again."""
 MARGIN = 2**12
-"""Characters behind a cut among which a form of the key may end."""
+"""Characters after a cut in which a form of the key can end."""
 
 
 def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
-    """One short line of a server's words, without the key (blotted out first: a cut must not leave half of it)."""
+    """Return one short line of a server's words. The key is blotted out before the cut, which must not leave half of it."""
     line = " ".join(whole_text(blotted(text, key)).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def reply_of(body: str, key: str = "") -> Reply:
-    """Read a chat completion; the key is blotted out of it. Raises CallFailed."""
+    """Read a chat completion, with the key blotted out. Raises CallFailed."""
     try:
         document = completion_in(body) if is_stream(body) else document_of(body)
     except UnreadableDocument as unreadable:
@@ -80,7 +80,7 @@ def reply_of(body: str, key: str = "") -> Reply:
     kept = _Kept(key)
     message = _said_in(choice, kept)
     usage = _usage_in(document, choice, message.wrote_something)
-    # A gateway may tell only how it ended behind it.
+    # A gateway can say only in the second field how it ended.
     word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
     event = finish_event(word) if word else "answer"
     if message.refusal or event == "refusal":
@@ -103,7 +103,7 @@ def reply_of(body: str, key: str = "") -> Reply:
 
 
 class _Kept:
-    """What is kept of a reply's texts: the key is blotted out, and of too many characters the first are kept."""
+    """Clean and limit a reply's texts: the key is blotted out, and of too many characters the first are kept."""
 
     def __init__(self, key: str):
         self._key, self._left, self._left_beside, self.is_cut = key, LONGEST_TEXT, LONGEST_TEXT, False
@@ -121,7 +121,7 @@ class _Kept:
         return blotted(whole_text(text), self._key)
 
     def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
-        """The first of a reply's calls, and none behind a text that is cut."""
+        """Yield a reply's calls up to MOST_CALLS, and none after a text that was cut."""
         for number in itertools.count():
             if self.is_cut or (call := next(calls, None)) is None:
                 return
@@ -131,7 +131,7 @@ class _Kept:
             yield call
 
     def beside(self, extra: str) -> str:
-        """What only goes back, whole or not at all."""
+        """Return the fields that only go back, whole or not at all."""
         if len(extra) > self._left_beside:
             self.is_cut, extra = True, ""
         self._left_beside -= len(extra)
@@ -139,8 +139,8 @@ class _Kept:
 
 
 def reply_in_error(body: str, key: str = "") -> Reply | None:
-    """The reply that an answer of another status than 200 is in truth: a filter's refusal, or what the model wrote and its
-    server could not use. None where it is a failure."""
+    """Return the reply in an answer with an error status: a filter's refusal, or what the model wrote and its server could not
+    use. None if it is a failure."""
     error = error_of(body)
     event = error_event(error.words, error.message) if error else ""
     if event == "refusal":
@@ -150,7 +150,7 @@ def reply_in_error(body: str, key: str = "") -> Reply | None:
 
 @dataclass(frozen=True)
 class _ChoiceText:
-    """What the model said in a choice. `is_missing`: there is nothing in which it could have said something."""
+    """What the model wrote in a choice. `is_missing`: the choice has no place for a text."""
 
     text: str = ""
     refusal: str = ""
@@ -188,7 +188,7 @@ def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _choice(choices: object) -> dict[str, Any] | None:
-    """The choice of index 0, wherever it stands; where none has it, the first."""
+    """Return the choice of index 0, wherever it stands, or else the first choice."""
     listed = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
     first = None
     for item in listed:
@@ -210,7 +210,8 @@ def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
 
 
 def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
-    """What an error in an answer of status 200 comes to. Raises CallFailed, unless it is a refusal, or the model's own."""
+    """Return the reply that an error in an answer of status 200 means: a refusal, or text of the model's. Else raise
+    CallFailed."""
     event = error_event(error.words, error.message, error.status)
     if event == "refusal":
         return Reply(message.text, "content_filter", usage, extra=message.extra)
@@ -223,7 +224,7 @@ def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage 
 
 
 def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
-    """As OpenAI writes it; a reply that ended for its tool calls has some."""
+    """Return the finish reason as OpenAI writes it; `tool_calls` only if the reply has some."""
     if event == "cut_off":
         return "length"
     return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
@@ -234,7 +235,7 @@ def _counted(usage: Usage | None) -> tuple[int, int] | None:
 
 
 def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
-    """A message, or what some give in its place: a piece of a stream, or the text of the older API."""
+    """Return the text of a message, of a piece of a stream, or of the older API's choice."""
     message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
     if message is None:
         text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
@@ -249,8 +250,8 @@ def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
 
 
 def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
-    """The text in a content: itself, its parts of text, or, where it is JSON that a server has read already, that as a text.
-    What a part refuses joins `refusals`; thoughts, and what is no text, are left out."""
+    """Yield the text of a content: a text itself, its text parts, or the JSON text of a value that a server has already parsed.
+    Refusals in parts are added to `refusals`; thoughts and other parts are left out."""
     if content is None or isinstance(content, str):
         yield content or ""
         return
@@ -284,7 +285,7 @@ def _as_json(value: object) -> str:
 
 
 def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
-    """Its tool calls, and the sole call of the older API. Arguments that a server has read already are a text again."""
+    """Yield the tool calls, and the single call of the older API. Arguments that a server has parsed become text again."""
     listed = message.get("tool_calls")
     calls = listed if isinstance(listed, list) else [listed] if listed else []
     legacy = message.get("function_call")
@@ -300,15 +301,16 @@ def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
 
 
 def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_something: bool) -> Usage | None:
-    """The usage where OpenAI has it, or as Moonshot and Groq have it in a stream: in the choice, or in a field of Groq's."""
+    """Return the usage from where OpenAI puts it, or where Moonshot and Groq put it in a stream: in the choice, or in
+    `x_groq`."""
     groq = document.get("x_groq")
     places = (document, choice, groq if isinstance(groq, dict) else {})
     return next((usage for place in places if (usage := usage_of(place.get("usage"), wrote_something))), None)
 
 
 def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
-    """What the provider counted, or None where it says nothing usable: no prompt has no tokens, nor has a text. A good reply is
-    not lost for that."""
+    """Return the provider's token counts; None if they are unusable, as zero tokens for a prompt or a text. A good reply is not
+    lost for that."""
     if not isinstance(counted, dict):
         return None
     tokens_in, tokens_out = (
@@ -322,7 +324,7 @@ def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
     elif tokens_out and total == tokens_in + tokens_out + (
         thought := _detail(counted, "completion_tokens_details", "reasoning_tokens") or 0
     ):
-        tokens_out += thought  # xAI counts what was thought apart
+        tokens_out += thought  # xAI counts thought tokens apart
     return None if tokens_out is None else Usage(tokens_in, tokens_out, _cached_of(counted, tokens_in))
 
 
@@ -341,8 +343,8 @@ def _detail(counted: Mapping[str, Any], of: str, name: str) -> int | None:
 
 
 def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
-    """Return how many of a prompt's tokens were cached; None where that is not told, or cannot be."""
+    """Return how many of a prompt's tokens were cached; None if that is not told, or impossible."""
     cached = _detail(counted, "prompt_tokens_details", "cached_tokens")
     if cached is None:
-        cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # as DeepSeek and Moonshot have it
+        cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # DeepSeek's and Moonshot's fields
     return cached if cached is not None and cached <= tokens_in else None

@@ -1,4 +1,4 @@
-"""What a request says in a chat completion's own fields."""
+"""Write a request in the fields of a chat completion."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bench.openai.settings import OpenAISettings
 
 
 def sent(message: Message, omitted: Collection[str] = ()) -> dict[str, Any]:
-    """A message, without the fields that are to be left out of it and of its tool calls. One that calls tools and says nothing
-    beside has no text, rather than an empty one, which some refuse."""
+    """Return a message as JSON without the omitted fields, also in its tool calls. The content of a message that only calls
+    tools is null, since some endpoints refuse an empty text."""
     fields: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         fields["content"] = message.content or None
@@ -24,14 +24,14 @@ def sent(message: Message, omitted: Collection[str] = ()) -> dict[str, Any]:
 
 
 def without(fields: Mapping[str, Any], omitted: Collection[str]) -> dict[str, Any]:
-    """The fields but those that are left out, also of the function in them."""
+    """Return the fields without the omitted ones, also in the function among them."""
     kept = {name: value for name, value in fields.items() if name not in omitted}
     return kept | {"function": without(kept["function"], omitted)} if isinstance(kept.get("function"), dict) else kept
 
 
 def within(options: Mapping[str, Any], settings: OpenAISettings) -> dict[str, Any]:
-    """The options as this endpoint takes them: a bound on the reply's length stands in the field that the settings use, so that
-    there are never two."""
+    """Return the options as this endpoint takes them: the bound on the reply's length stands in the field that the settings
+    use, so that there are never two."""
     asked = {name: value for name, value in options.items() if name not in LENGTHS}
     bounds = [options[name] for name in LENGTHS if name in options]
     if not bounds:

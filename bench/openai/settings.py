@@ -1,4 +1,4 @@
-"""The lines of a config that describe a model behind an OpenAI-compatible endpoint, and where its key comes from."""
+"""The config of a model behind an OpenAI-compatible endpoint, and where its key comes from."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
 OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
-"""What `extra_body` may not say: it has a setting of its own, or a reply could no longer be read."""
+"""Fields that `extra_body` may not set: they have a setting, or would make replies unreadable."""
 NEEDED = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id", "function", "name", "arguments"})
-"""What `omit` may not name."""
+"""Fields that `omit` may not name."""
 SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
-"""Nor any field called so, written however."""
+"""Names, however spelt, that no field of `extra_body` may have."""
 
 
 def normal_url(url: str) -> str:
-    """One spelling for one endpoint, since calls are bounded per endpoint; ValueError where it cannot be one."""
+    """Return one spelling for one endpoint, since calls are bounded per endpoint. Raises ValueError for an unusable address."""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("base_url must be an http:// or https:// address")
@@ -46,8 +46,8 @@ def normal_url(url: str) -> str:
 
 
 def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
-    """ValueError where `extra` sets what has a setting of its own, or by its name is a secret: it is written down. And where it
-    is none that could be sent."""
+    """Return `extra`. Raises ValueError if it sets a field that has a setting, if a name in it means a secret (it is written
+    down), or if JSON cannot hold it."""
     if taken := sorted(OWN_FIELDS & set(extra or {})):
         raise ValueError(f"extra_body may not set {', '.join(taken)}")
     if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
@@ -60,7 +60,8 @@ def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None
 
 
 def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
-    """ValueError where a field is left out without which nothing is asked, or that is only sent because the table has it."""
+    """Return `omitted`. Raises ValueError for a field that every request needs, or that is sent only because the table has
+    it."""
     if needed := sorted(NEEDED & set(omitted)):
         raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
     if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
@@ -69,7 +70,7 @@ def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """Return the names of all fields, however deep."""
+    """Yield the names of all fields, at any depth."""
     if isinstance(value, dict):
         for name, held in value.items():
             yield str(name)
@@ -83,21 +84,21 @@ ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
 
 
 class OpenAISettings(CacheSettings):
-    """A model behind an OpenAI-compatible endpoint. What is not set is not sent, so that the endpoint's own default holds."""
+    """A model behind an OpenAI-compatible endpoint. A setting that is not given is not sent: the endpoint's default holds."""
 
     model: str | None = None
     """Its name at the provider; by default its name in the config."""
     base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
     """The endpoint's address, up to `/chat/completions`."""
     api_version: str | None = None
-    """The version of Azure's API, such as `2024-10-21`: the endpoint is then asked as Azure OpenAI is. `base_url` is
+    """The version of Azure's API, such as `2024-10-21`: the endpoint is then asked as Azure OpenAI. `base_url` is
     `https://RESOURCE.openai.azure.com`, and `model` names the deployment."""
     organization: str | None = None
     """The organization at OpenAI that pays; by default the key's."""
     project: str | None = None
     """The project at OpenAI that pays; by default the key's."""
     api_key_env: str = "OPENAI_API_KEY"
-    """The environment variable that holds the key; an endpoint on loopback may do without."""
+    """The environment variable that holds the key; an endpoint on loopback needs none."""
     temperature: float | None = Field(default=None, ge=0)
     """Sent with every request."""
     max_tokens: int | None = Field(default=None, ge=1)
@@ -105,29 +106,29 @@ class OpenAISettings(CacheSettings):
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Sent with every request."""
     response_format: ResponseFormat | None = None
-    """How the endpoint is told to hold the model to the schema, where the answer format is `schema`: as OpenAI is told
-    (`json_schema`, which stands if nothing is given), as llama.cpp's Python server is (`json_object_schema`), or to any JSON
-    object, for one that knows no schemas (`json_object`)."""
+    """How the endpoint is told the schema if the answer format is `schema`: as OpenAI is (`json_schema`, the default), as
+    llama.cpp's Python server is (`json_object_schema`), or only to write a JSON object, if it knows no schemas
+    (`json_object`)."""
     connect_timeout_seconds: float = Field(default=10.0, gt=0)
-    """How long connecting may take."""
+    """The longest time to connect, in seconds."""
     timeout_seconds: float = Field(default=120.0, gt=0)
-    """How long the whole reply may take, from connecting to its last byte."""
+    """The longest time for the whole reply, in seconds, from connecting to its last byte."""
     concurrency: int = Field(default=1, ge=1)
     """Calls in flight at the endpoint at a time. Models that share an endpoint share this bound."""
     usage: Literal["required", "optional"] = "required"
-    """Whether an endpoint that counts no tokens is refused before the run."""
+    """Whether an endpoint that reports no token counts is refused before the run."""
     price_in: Price | None = None
     """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
     price_out: Price | None = None
     """Dollars per million tokens written."""
     weights: str | None = None
-    """Which weights answer: the digest of their file, where you serve them yourself. It is written down and not checked, since
-    no endpoint tells."""
+    """The digest of the weights' file, if you serve them yourself. It is recorded but not checked, since no endpoint tells
+    it."""
     extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
     """Further fields of every request, as the provider names them."""
     omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
-    """Fields that are left out of every request, for an endpoint that refuses them: of the request itself (`seed`, or what an
-    agent asks, such as `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
+    """Fields left out of every request, for an endpoint that refuses them: of the request (`seed`, or an agent's own such as
+    `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
 
 
 def is_loopback(url: str) -> bool:
@@ -139,7 +140,7 @@ def is_loopback(url: str) -> bool:
 
 
 def refuse_key_in(name: str, settings: OpenAISettings) -> None:
-    """Raise ConfigError where the key stands in what is written down of a model: in its address, or in what it is sent."""
+    """Raise ConfigError if the key stands in a setting: settings are written down with every run."""
     key = os.environ.get(settings.api_key_env, "").strip()
     for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
         text = json.dumps(value, ensure_ascii=False)
@@ -149,7 +150,8 @@ def refuse_key_in(name: str, settings: OpenAISettings) -> None:
 
 
 def key_of(settings: OpenAISettings) -> str:
-    """The key, or "" where a loopback endpoint needs none; EndpointError names the variable, never its value."""
+    """Return the key, or "" if a loopback endpoint needs none. Raises EndpointError, which names the variable, never its
+    value."""
     key = os.environ.get(settings.api_key_env, "").strip()
     if not key and not is_loopback(settings.base_url):
         raise EndpointError(f"no key for {settings.base_url}: set the environment variable {settings.api_key_env}")

@@ -1,4 +1,4 @@
-"""A completion that comes as a stream of events, though none was asked for: some endpoints know no other way."""
+"""Read a completion that comes as a stream of events though none was asked for: some endpoints send nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.openai.words import word_in
 
 MOST_EVENTS = 50_000
 FIELDS = ("data:", "event:", "id:", "error:", ":")
-"""How a line of a stream begins. llama.cpp told an error in a field of that name, until late in 2025."""
+"""The beginnings of a stream's lines. Until late in 2025 llama.cpp sent an error in a field of that name."""
 
 
 _LINE = re.compile(r"^(data|error):(.*)", re.MULTILINE)
@@ -23,7 +23,7 @@ def is_stream(body: str) -> bool:
 
 
 def completion_in(body: str) -> dict[str, Any]:
-    """The one document that the events are the pieces of. Raises UnreadableDocument, also where they end before their end."""
+    """Join the events into one document. Raises UnreadableDocument, also if they end too early."""
     whole, choice, message = dict[str, Any](), dict[str, Any](), _Message()
     for event in _events(body):
         whole |= _there(event, "choices")
@@ -38,7 +38,7 @@ def completion_in(body: str) -> dict[str, Any]:
 
 
 def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    """The fields that say something: many write an empty word, or `"null"`, before and behind the one event that ends it."""
+    """Return the fields that have a value: many servers write an empty word, or `"null"`, in all events but the last."""
     return {
         name: value
         for name, value in fields.items()
@@ -47,7 +47,8 @@ def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
 
 
 def _events(body: str) -> Iterator[dict[str, Any]]:
-    """A line ends as the standard says, and at no other character that Python takes for an end: a text may hold those."""
+    """Yield the events. Lines end only as the standard says: a text can hold other characters that Python takes for line
+    ends."""
     number = 0
     for line in _LINE.finditer(body.replace("\r\n", "\n").replace("\r", "\n")):
         field, data = line[1], line[2].strip()
@@ -61,7 +62,7 @@ def _events(body: str) -> Iterator[dict[str, Any]]:
 
 
 class _Message:
-    """What a message's pieces come to: its texts and lists grow, and so do its tool calls."""
+    """Joins a message's pieces: its texts, its lists and its tool calls."""
 
     def __init__(self) -> None:
         self._fields = dict[str, Any]()
@@ -86,8 +87,8 @@ class _Message:
                 self._fields.setdefault(name, value)
 
     def _call_of(self, piece: Mapping[str, Any]) -> _CallPieces:
-        """The call of the piece's index. Some give parallel calls one index, or none: where a piece names a function and has
-        another id, another call begins. A piece without a name continues one, whatever its id."""
+        """Return the call that a piece belongs to, by its index. Some servers give parallel calls one index, or none: a piece
+        that names a function and has another id begins a new call. A piece without a name continues a call, whatever its id."""
         index, id_ = str(piece.get("index")), piece.get("id")
         call = self._last_at.get(index)
         another = bool(_function_in(piece).get("name")) and (id_ != call.id if call and id_ and call.id else index == "None")
@@ -103,7 +104,7 @@ class _Message:
 
 
 class _CallPieces:
-    """What a tool call's pieces come to. Its name comes whole, whole again with each piece, or in pieces itself."""
+    """Joins a tool call's pieces. Its name comes once, repeated with each piece, or in pieces itself."""
 
     def __init__(self) -> None:
         self.id: object = ""
@@ -129,7 +130,7 @@ class _CallPieces:
 
 
 def _nested(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The piece of a call with its function in a field, where a server leaves that out."""
+    """Return the piece of a call with its function's fields under `function`, if a server puts them beside."""
     if "function" in call:
         return call
     return {"id": call.get("id"), "index": call.get("index"), "function": {n: call[n] for n in OF_A_FUNCTION if n in call}}

@@ -1,7 +1,7 @@
-"""Sockets that know when their bytes left and when bytes came, however late a busy process gets round to reading them.
+"""Sockets that record when their bytes left and when bytes arrived, even if a busy process reads them late.
 
-On Linux the kernel stamps what arrives (SO_TIMESTAMPNS, https://docs.kernel.org/networking/timestamping.html); elsewhere the
-moment of reading has to do.
+On Linux the kernel stamps arriving bytes (SO_TIMESTAMPNS, https://docs.kernel.org/networking/timestamping.html). Elsewhere the
+time of reading is used.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 STAMPED = sys.platform == "linux"
 STAMP = 35
-"""SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name: include/uapi/asm-generic/socket.h."""
+"""The number of SO_TIMESTAMPNS and SCM_TIMESTAMPNS, which Python does not name: include/uapi/asm-generic/socket.h."""
 TIMESPEC = struct.Struct("@ll")
 SPACE = socket.CMSG_SPACE(TIMESPEC.size)
 ControlMessages = Sequence[tuple[int, int, bytes]]
 
 
 class TimedSocket(socket.socket):
-    """`sent` and `arrived`: when it last sent, and when what it last read had come; nanoseconds of `time.perf_counter_ns`."""
+    """A socket with the times of its last sent bytes (`sent`) and last read bytes (`arrived`), in nanoseconds of
+    `time.perf_counter_ns`."""
 
     def __init__(self, family: int, kind: int, protocol: int):
         super().__init__(family, kind, protocol)
@@ -34,7 +35,7 @@ class TimedSocket(socket.socket):
             self.setsockopt(socket.SOL_SOCKET, STAMP, 1)
 
     def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
-        self.sent = perf_counter_ns()  # before: whom the bytes wake may run first
+        self.sent = perf_counter_ns()  # before sending: the receiver can run first
         return super().send(data, flags)
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -49,11 +50,12 @@ class TimedSocket(socket.socket):
         return count
 
     def flight(self) -> tuple[int, int]:
-        """From when to when it waited for the response that was just read: from the request's last byte to the response's."""
+        """Return the times of the request's last byte and of the response's last byte, for the response just read."""
         return self.sent, self.arrived
 
     def _stamp(self, control: ControlMessages) -> None:
-        """The kernel's clock can be set, and ours cannot: its stamp is believed within what is possible."""
+        """Set `arrived` from the kernel's stamp. Its clock can be set while ours cannot, so the stamp is limited to possible
+        times."""
         now = perf_counter_ns()
         stamps = (data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, STAMP))
         age = next((time_ns() - _nanoseconds(stamp) for stamp in stamps), 0)
@@ -66,6 +68,6 @@ def _nanoseconds(stamp: bytes) -> int:
 
 
 def timed_socket(address: Any) -> TimedSocket:
-    """For an address as `socket.getaddrinfo` gives it."""
+    """Return a socket for an address of `socket.getaddrinfo`."""
     family, kind, protocol, *_ = address
     return TimedSocket(family, kind, protocol)

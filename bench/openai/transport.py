@@ -1,8 +1,8 @@
-"""The HTTP below OpenAI's client: one request, one bounded answer; nothing is retried, and no redirect followed.
+"""The HTTP below OpenAI's client: one request, one bounded answer, no retries, no redirects.
 
-aiohttp sends it, over sockets that know when bytes left and came (`bench.openai.timed_sockets`): what a busy process spends on
-a call is no time in flight. An answer with a status other than 200 to 299 is raised as `Refused`, and so never reaches the
-client, which would read it whole.
+aiohttp sends it over sockets that record when bytes left and arrived (`bench.openai.timed_sockets`), so that the time a busy
+process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as `ErrorStatus`. It never
+reaches the client, which would read it whole.
 
 With 200 calls in flight, client and transport together took 0.7 ms of processor a call, and aiohttp alone 0.2 ms. On httpx2's
 own transport the client took 2.0 ms.
@@ -31,25 +31,26 @@ from bench.openai.timed_sockets import TimedSocket, timed_socket
 
 LONGEST_HEADER = 2**16
 LARGE_BODY = 2**20
-"""Bytes of a request from which on it is sent piece by piece."""
+"""A request with more bytes is sent in pieces."""
 MADE_ANEW = frozenset({"host", "content-length", "accept-encoding", "connection"})
-"""Headers of the client's request that aiohttp makes itself."""
+"""Headers of the client's request that aiohttp writes itself."""
 TURNS = 100
-"""Turns of the event loop, at most, until it has closed the sockets that were shut down; two or three did in all trials."""
+"""The most turns of the event loop to wait until it has closed the sockets that were shut down; two or three sufficed in all
+trials."""
 ANSWER = "bench.answer"
-"""The extension of an httpx2 response under which its `Answer` stands."""
+"""The extension of an httpx2 response that holds its `RawAnswer`."""
 
 
 @dataclass(frozen=True)
 class RawAnswer:
-    """An answer with a status of 200 to 299, and from when to when it was waited for (`TimedSocket.flight`)."""
+    """An answer with a status of 200 to 299, and the two times of its flight (`TimedSocket.flight`)."""
 
     body: str
     flight: tuple[int, int] | None
 
 
 class ErrorStatus(Exception):
-    """An answer with any other status; `body` is the beginning of what it said."""
+    """An answer with any other status; `body` is the beginning of its text."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: str, flight: tuple[int, int] | None):
         super().__init__(f"HTTP {status}")
@@ -57,7 +58,8 @@ class ErrorStatus(Exception):
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """Belongs to the event loop that it is made on, until it is closed. Raises EndpointError for a proxy of no use."""
+    """A transport that belongs to the event loop on which it is made, until it is closed. Raises EndpointError for an unusable
+    proxy."""
 
     def __init__(self, settings: OpenAISettings):
         self.proxy = proxy_to(settings.base_url)
@@ -80,15 +82,15 @@ class Transport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; the response has its `Answer` as an extension, and no body beside.
+        """Send a request; the response has its `RawAnswer` as an extension, and no body.
 
         Raises:
-            Refused: The status is not 200 to 299.
-            TooLarge, NotUnpacked, BrokeOff: The body cannot be had (`openai_bodies.whole`).
+            ErrorStatus: The status is not 200 to 299.
+            TooLarge, NotUnpacked, BrokeOff: The body cannot be read (`bench.openai.bodies.whole`).
             aiohttp.ClientError: No answer began.
         """
         sent, proxied = request.content, dict(self._through)
-        # aiohttp tells the headers of a session to a proxy as well, in clear, even where the way to the endpoint is encrypted
+        # aiohttp also sends a session's headers to the proxy in clear text, even if the endpoint is reached by TLS
         headers = {name: value for name, value in request.headers.items() if name not in MADE_ANEW}
         headers |= proxied.pop("headers", {})
         body = sent if len(sent) < LARGE_BODY else io.BytesIO(sent)
@@ -102,7 +104,7 @@ class Transport(httpx2.AsyncBaseTransport):
             return httpx2.Response(answer.status, extensions={ANSWER: RawAnswer(text, answer.flight)})
 
     async def aclose(self) -> None:
-        """Close every socket: asyncio lets an encrypted connection outlive its loop while the other side says no goodbye."""
+        """Close every socket: asyncio keeps an encrypted connection open beyond its loop until the other side closes it."""
         await self._session.close()
         for still_open in self._open_sockets():
             with suppress(OSError):  # it is not connected
@@ -122,7 +124,7 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 class _Response(aiohttp.ClientResponse):
-    """Knows how long it was waited for. By the time it is read its connection may be another request's."""
+    """A response with the times of its flight. When it is read, its connection can already serve another request."""
 
     sockets: Mapping[int, TimedSocket]
     flight: tuple[int, int] | None = None
@@ -138,7 +140,7 @@ class _Response(aiohttp.ClientResponse):
 
 
 def _through(url: str, proxy: Proxy | None) -> dict[str, Any]:
-    """What aiohttp is told of the proxy with each request."""
+    """Return aiohttp's arguments for the proxy of each request."""
     if proxy is None:
         return {}
     authorization = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}

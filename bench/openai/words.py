@@ -1,7 +1,7 @@
-"""What providers say of how a completion ended, or of why there is none: one table from their words to what that is to a trial.
+"""How providers say that a completion ended, or why there is none: one table from their words to what they mean for a trial.
 
-A word counts by its letters and digits alone: `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are one. A word that is
-not in the table is never an answer: as a finish reason it is a failure of its own, and as an error's code one that may pass.
+Only a word's letters and digits count: `FinishReason.MAX_TOKENS`, `max-tokens` and `maxTokens` are the same word. An unknown
+word is never an answer: as a finish reason it is a separate failure, and as an error's code a failure that may pass.
 docs/providers.md shows the table.
 """
 
@@ -18,7 +18,7 @@ WordMeaning = Literal["answer", "cut_off", "refusal", "own", "rate_limit", "pass
 answer      the model answered; without a text, its reply is empty
 cut_off     the reply ends at a limit
 refusal     the model, or the filter before it, declines
-own         the model wrote what its server could not use: a reply of the model, mostly an empty one
+own         the model wrote what its server could not use: this counts as a reply, mostly an empty one
 rate_limit  the endpoint refuses for now, and wants fewer calls
 passing     the endpoint failed, and may not fail again
 lasting     the endpoint refuses what is asked
@@ -27,12 +27,12 @@ used_up     the account is empty
 WordPlace = Literal["finish_reason", "error"]
 """Where a word stands: at the end of a completion, or as the code, type or status of an error."""
 LONGEST = 200
-"""Characters of a word that is looked up."""
+"""The longest word that is looked up, in characters."""
 
 
 @dataclass(frozen=True)
 class Synonyms:
-    """Words that mean the same, and some of the providers, servers and gateways that say them."""
+    """Words with the same meaning, and some of the providers, servers and gateways that use them."""
 
     event: WordMeaning
     place: WordPlace
@@ -125,7 +125,7 @@ PHRASES = {
     "DataInspectionFailed": "DashScope, through gateways",
     "ContentPolicyViolationError": "LiteLLM",
 }
-"""Words in an error's message that are a refusal, where its code does not say so; and who writes them."""
+"""Words in an error's message that mean a refusal even if its code does not say so, with the providers that write them."""
 
 STATUSES: Mapping[WordMeaning, Callable[[int], bool]] = {
     "rate_limit": lambda status: status == 429,
@@ -133,7 +133,7 @@ STATUSES: Mapping[WordMeaning, Callable[[int], bool]] = {
     "lasting": lambda status: 400 <= status < 500 and status not in (408, 409, 425),
     "passing": lambda _: True,
 }
-"""What a status of HTTP means, where no word of the error says more: the first that holds. OpenAI's own clients repeat 408,
+"""The meaning of an HTTP status if no word of the error says more: the first test that holds. OpenAI's own clients repeat 408,
 when the server did not get the whole request, and 409, when something is locked; 425 is too early."""
 
 
@@ -148,23 +148,24 @@ def _words(place: WordPlace) -> Mapping[str, WordMeaning]:
 _FINISHES, _ERRORS = _words("finish_reason"), _words("error")
 _PHRASES = tuple(phrase.lower() for phrase in PHRASES)
 _FIRST: tuple[WordMeaning, ...] = ("refusal", "own", "used_up", "rate_limit")
-"""Of several words of one error these say the most, whatever else stands there."""
+"""If an error has several words, these decide first."""
 
 
 def word_in(value: object) -> str:
-    """The word; "" where there is none, however that is written."""
+    """Return the word; "" for a missing one, however that is written."""
     word = value.strip() if isinstance(value, str) else ""
     return "" if word.lower() in ("null", "none") else word
 
 
 def finish_event(word: str) -> WordMeaning | None:
-    """What a finish reason means; None for a word that is not known. `content_filter: PROHIBITED_CONTENT` is both words."""
+    """Return a finish reason's meaning; None for an unknown word. `content_filter: PROHIBITED_CONTENT` is looked up as both
+    words."""
     return next((_FINISHES[spelling] for spelling in _spelt(word) if spelling in _FINISHES), None)
 
 
 def error_event(words: Iterable[str], message: str = "", status: int = 0) -> WordMeaning:
-    """What an error is by its codes, types and statuses, by its message where that tells more, and by its HTTP status, 0 for
-    none. What nothing is known of may pass."""
+    """Return an error's meaning by its codes, types and statuses, by phrases in its message, and by its HTTP status (0 for
+    none). An unknown error counts as passing."""
     kinds = [_ERRORS[spelling] for word in words for spelling in _spelt(word) if spelling in _ERRORS]
     if any(phrase in message.lower() for phrase in _PHRASES):
         kinds.append("refusal")
@@ -176,7 +177,7 @@ def error_event(words: Iterable[str], message: str = "", status: int = 0) -> Wor
 
 
 def _spelt(word: str) -> Iterable[str]:
-    """The word as it is looked up: whole, before a colon, and each side of a dot."""
+    """Return the word's forms to look up: whole, before a colon, and each side of a dot."""
     if len(word) > LONGEST:
         return ()
     start = word.partition(":")[0]

@@ -1,9 +1,9 @@
-"""Which of a pack's files determine what is asked, and which only grade: found in the imports that its files state.
+"""Find which of a pack's files determine what is asked, and which only grade, by the imports in its files.
 
-The files that `scenario.py` reaches by imports are *asked*, the grader's and the baseline's left out; those that only these
-reach are *grading*. A grader's file is left out only where its grader alone is imported from it: `from .grader import grade`.
-Whatever else is imported from there (a constant, a helper) could serve a check, and makes the file part of what is asked.
-The file of a generator (`Scenario.made_by`) is left out in the same way: all that it makes is in the digests by itself.
+The files that `scenario.py` reaches by imports are *asked*, without the grader's and the baseline's. The files that only these
+two reach are *grading*. A grader's file is left out only if nothing but its grader is imported from it: `from .grader import
+grade`. Any other import from there (a constant, a helper) could serve a check, and makes the file an asked one. The file of a
+generator (`Scenario.made_by`) is left out in the same way: the digests already cover all that it makes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ENTRY = "scenario.py"
 
 @dataclass(frozen=True)
 class PackCode:
-    """Files of a pack. `grading` may hold a file from elsewhere: that of a grader which the pack imports."""
+    """The files of a pack. `grading` can hold a file from elsewhere, if the pack imports its grader."""
 
     asked: tuple[Path, ...]
     grading: tuple[Path, ...]
@@ -32,14 +32,14 @@ class PackCode:
 
 @dataclass(frozen=True)
 class Import:
-    """One import of a file of the pack; `names` are what is taken from it, empty where it is the module itself."""
+    """One import of a file of the pack. `names` are the imported names; empty for the module itself."""
 
     file: Path
     names: frozenset[str] = frozenset()
 
 
 def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
-    """Part the pack's files in those that are asked and those that only grade. `entry` defines the scenario's variant."""
+    """Divide the pack's files into asked and grading ones. `entry` defines the scenario's variant."""
     graders = _homes(scenario.grade, scenario.baseline)
     left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
 
@@ -50,7 +50,7 @@ def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
 
 
 def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
-    """File -> the names of those of these functions that it defines."""
+    """Return file -> the names of the given functions that it defines."""
     homes: dict[Path, set[str]] = {}
     for function in functions:
         if home := home_of(function):
@@ -59,7 +59,7 @@ def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a partial or a decorator stands around."""
+    """Return the function within a partial or a decorator."""
     while isinstance(function, functools.partial):
         function = function.func
     inner: Callable[..., Any] = inspect.unwrap(function)
@@ -67,7 +67,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def home_of(function: Callable[..., Any]) -> Path | None:
-    """The file that defines a function; None for what is written in no Python."""
+    """Return the file that defines a function; None if it is not written in Python."""
     inner = plain(function)
     try:
         return Path(inspect.getfile(inner if inspect.isroutine(inner) else type(inner))).resolve()
@@ -76,9 +76,9 @@ def home_of(function: Callable[..., Any]) -> Path | None:
 
 
 def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
-    """The files that these reach, themselves among them.
+    """Return the files that these import, directly or not, and these files.
 
-    No way leads over a file of `without`, nor over an import of nothing but what `homes` names.
+    The search skips the files in `without`, and imports of only those names that `homes` gives for the file.
     """
     reached, queue = set[Path](), list(start)
     while queue:
@@ -96,7 +96,7 @@ def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], 
 
 
 def _imports(path: Path, root: Path) -> Iterator[Import]:
-    """What a file imports from the pack's folder, wherever in it the import stands."""
+    """Yield what a file imports from the pack's folder, anywhere in the file."""
     try:
         statements = statements_of(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -114,14 +114,14 @@ def _imports(path: Path, root: Path) -> Iterator[Import]:
 
 
 def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]:
-    """An import of a pack by its own name, as in `from scenarios.my_pack.rules import RULES`."""
+    """Yield an import of a pack by its name, as in `from scenarios.my_pack.rules import RULES`."""
     parts = module.split(".")
     if root.name in parts:
         yield from _modules(root, parts[parts.index(root.name) + 1 :], names, root)
 
 
 def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[Import]:
-    """Each package on the way, the module itself, and each name that is a module in its turn."""
+    """Yield each package on the way, the module, and each name that is itself a module."""
     at, taken = base, set(names)
     for part in filter(None, parts):
         yield from _file(at, frozenset(), root, packages_only=True)
@@ -137,7 +137,7 @@ def _exists(module: Path) -> bool:
 
 
 def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:
-    """The file of a module. The pack itself is a package whose file is `scenario.py`."""
+    """Yield the file of a module. The pack itself is a package whose file is `scenario.py`."""
     if module == root:
         yield Import(root / ENTRY, names)
     elif (module / "__init__.py").is_file():

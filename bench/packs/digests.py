@@ -1,9 +1,9 @@
-"""What a scenario's trials are determined by, and what only their grades are, each in one digest.
+"""Two digests of a scenario: of what determines its trials, and of what only determines their grades.
 
-asked       all that is asked: texts, schemas, what is read, and the code that verifies
-graded_by   what grades: the truth, and the code that only the grader and the baseline reach
+asked       all that is asked: texts, schemas, inputs, and the code that verifies
+graded_by   the truth, and the code that only the grader and the baseline reach
 
-A pack's README, its generator, its reference and its wrong answers are in neither.
+A pack's README, generator, reference and wrong answers are in neither.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench.scenario import Json, Scenario, Subtask, schema_of
 
 
 def asked(scenario: Scenario, folder: Path, code: PackCode) -> str:
-    """The scenario must have its final name, variant and instance."""
+    """Return the digest `asked`. The scenario must have its final name, variant and instance."""
     task = scenario.task
     return _digest(
         {
@@ -42,7 +42,7 @@ def asked(scenario: Scenario, folder: Path, code: PackCode) -> str:
 
 
 def graded_by(scenario: Scenario, folder: Path, code: PackCode) -> str:
-    """Raises PackError where the truth is neither a folder nor a JSON value."""
+    """Return the digest `graded_by`. Raises PackError if the truth is neither a folder nor a JSON value."""
     return _digest(
         {
             "truth": _truth(scenario.truth, folder),
@@ -66,7 +66,7 @@ def _subtask(subtask: Subtask) -> Json:
 
 
 def fields_of(part: Any) -> Json:
-    """The fields of a declared part; of a function its name and what is bound to it."""
+    """Return the values of a declared part's fields; for a function its name and bound values."""
     fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
     return [
         function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
@@ -75,7 +75,7 @@ def fields_of(part: Any) -> Json:
 
 
 def function_of(function: Callable[..., Any]) -> Json:
-    """A function's name, and the values that were bound to it where it was made: they can differ by instance."""
+    """Return a function's name, and the values bound to it, which can differ by instance."""
     bound: list[Any] = []
     while isinstance(function, functools.partial):
         bound += [function.args, function.keywords]
@@ -85,13 +85,14 @@ def function_of(function: Callable[..., Any]) -> Json:
     for cell in getattr(inner, "__closure__", None) or ():
         try:
             bound.append(cell.cell_contents)
-        except ValueError:  # a name that was never given a value
+        except ValueError:  # a name without a value
             continue
     return [getattr(inner, "__qualname__", type(inner).__qualname__), [value_of(value) for value in bound]]
 
 
 def value_of(value: Any) -> Json:
-    """A bound value as JSON; of what JSON cannot hold, its type's name: never an address, which differs each time."""
+    """Return a bound value as JSON. For a value that JSON cannot hold, return its type's name, not its address, which differs
+    each time."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The kinds of environments that a pack's task may stand in. A wing registers what is done with its kind."""
+"""The kinds of environments of a pack's task. A wing registers the code for its kind."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bench.scenario import Json, TaskEnvironment
 
 @dataclass(frozen=True)
 class EnvironmentPart(Part):
-    """A kind of environment, by its modules, which are imported where they are asked for.
+    """A kind of environment, by its modules, which are imported when they are needed.
 
-    pack        what packs need of it (`OfPacks`)
+    pack        what packs need (`OfPacks`)
     trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `kept(events)` is the digest of the
-                text that the environment was kept in at the end
-    simulated   what a simulated model needs: `working(...)` makes its next calls of tools (`bench.models.simulated`)
-    booked      a function from a trial's events to what of them does not add up, in words; None where all does
+                text that holds the environment at the end
+    simulated   what a simulated model needs: `working(...)` makes its next tool calls (`bench.models.simulated`)
+    booked      a function from a trial's events to what does not add up among them, in words; None if all does
     shown       what is shown of a trial (`bench.report.surroundings`)
     checked     what `bench check` asks: `problems_of_reference(hooks)` and `problems_of_wrong(hooks)`
-    bank        reads a run as a bank: `load_bank(folder, scenarios)` of replies, `load_learning(folder)` of repairs
+    bank        reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for repairs
     """
 
     pack: str = ""
@@ -34,7 +34,7 @@ class EnvironmentPart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules in which its code stands."""
+        """Return the modules that hold its code."""
         return (self.pack, self.trial, self.simulated)
 
 
@@ -78,20 +78,20 @@ class OfPacks(Protocol):
         """
 
     def ended(self, content: bytes) -> Any:
-        """Return what a grader is given of an environment.
+        """Return the grader's argument for an environment that has ended.
 
         Args:
-            content: What it ended with.
+            content: The environment's content at the end.
 
         Returns:
             The argument of the grader.
         """
 
     def restored(self, kept: str) -> Any:
-        """Return what a grader is given of an environment that was kept.
+        """Return the grader's argument for an environment that was kept as a text.
 
         Args:
-            kept: The text that it was kept in.
+            kept: The text.
 
         Returns:
             The argument of the grader.
@@ -101,7 +101,7 @@ class OfPacks(Protocol):
         """
 
     def right_end(self, environment: Any) -> Any:
-        """Return what a grader is given where the pack's right course was taken.
+        """Return the grader's argument after the pack's right course.
 
         Args:
             environment: What the pack declares.

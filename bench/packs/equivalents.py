@@ -1,13 +1,13 @@
-"""Equivalents of a task: the same world with the same truth, told otherwise. Their level is the ε of ReliabilityBench
-(arXiv 2601.06112), which asks what an agent's success owes to the way in which a task happens to be told.
+"""Equivalents of a task: the same world with the same truth, told in another way. Their level is the ε of ReliabilityBench
+(arXiv 2601.06112), which asks how far an agent's success depends on the way in which a task is told.
 
     0   the task as the pack has it
-    1   names are others, and what is read stands in another order
-    2   that, and the instructions are worded otherwise, and so is what people write
+    1   other names, and the inputs in another order
+    2   also other wordings of the instructions and of what people write
 
-A pack declares them in `variants.py`: `VARIANTS = LEVELS`. It changes its names and letters itself, with `another`; `retold`
-does what is the same for all. The other wordings are written by hand: `prompts/equivalents/<subtask>_<number>.md`, and
-`role_<number>.md` for the role. Every draw depends on the instance and on what is drawn alone.
+A pack declares them in `variants.py`: `VARIANTS = LEVELS`. The pack changes its names and letters, with `another`; `retold`
+does what all packs share. Other wordings are written by hand: `prompts/equivalents/<subtask>_<number>.md`, and
+`role_<number>.md` for the role. Every draw depends only on the instance and on what is drawn.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from bench.seeding import draw_for
 LEVELS = ("epsilon_1", "epsilon_2")
 REORDERED, REWORDED = 1, 2
 EXAMPLES = "\n\nExamples:"
-"""What a prompt has from here on stays as it is: an example that is told otherwise is another example."""
+"""A prompt is not reworded from here on: a reworded example would be another example."""
 
 T = TypeVar("T")
 
 
 def level_of(scenario: str) -> int:
-    """ε of a scenario, by its name or by its variant's: 0 where it is no equivalent."""
+    """Return ε of a scenario, by its name or its variant's: 0 if it is no equivalent."""
     variant = scenario.rpartition(":")[2]
     return LEVELS.index(variant) + 1 if variant in LEVELS else 0
 
 
 def task_of(scenario: str) -> str:
-    """The scenario that it is an equivalent of; itself where it is none. Faults are drawn by this name, so that an equivalent
-    meets the same faults as the task itself."""
+    """Return the scenario whose equivalent this is, or this name if it is none. Faults are drawn by this name, so that an
+    equivalent meets the same faults as the task."""
     return scenario.rpartition(":")[0] if level_of(scenario) else scenario
 
 
 def another(choices: Iterable[T], than: T, *about: object) -> T:
-    """One of them that is another. It depends on `about` alone, which names the instance and what is chosen."""
+    """Draw a choice other than `than`. The draw depends only on `about`, which names the instance and what is chosen."""
     return draw_for("equivalent", *about).choice([choice for choice in choices if choice != than])
 
 
 def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
-    """The scenario at the level of the folder's variant: what is read in another order, and from level 2 on instructions and
-    role in other words. Raises PackError where none are written down."""
+    """Return the scenario at the level of the folder's variant: its inputs reordered, and from level 2 on its instructions and
+    role reworded. Raises PackError if no other wording is written down."""
     level, task = level_of(folder.variant), scenario.task
     subtasks = task.subtasks
     if level >= REORDERED:

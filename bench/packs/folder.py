@@ -14,16 +14,17 @@ from bench.files import text_of
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, TaskEnvironment, WrongAnswer
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""Files that an operating system leaves in a folder."""
+"""Files that an operating system leaves in folders."""
 MOST_BYTES = 2**26
-"""Of one file."""
+"""The largest file that is read, in bytes."""
 
 
 @dataclass(frozen=True)
 class PackFolder:
-    """A pack's folder, read in one variant and for one instance. Raises PackError, naming the file, for what it cannot read.
+    """A pack's folder, read in one variant and for one instance. Raises PackError, which names the file, for anything
+    unreadable.
 
-    others   the names of the pack's other variants and instances: their files are not this one's
+    others   the names of the pack's other variants and instances, whose files do not count here
     """
 
     path: Path
@@ -36,7 +37,8 @@ class PackFolder:
         return self.path.name
 
     def part(self, name: str) -> Path:
-        """The deepest folder there is: `<name>/<variant>/<instance>`, `<name>/<instance>`, `<name>/<variant>` or `<name>`."""
+        """Return the first of these that exists: `<name>/<variant>/<instance>`, `<name>/<instance>`, `<name>/<variant>`,
+        `<name>`."""
         whole = self.path / name
         folders = [whole / self.variant / self.instance, whole / self.instance] if self.instance else []
         chosen = next((folder for folder in (*folders, whole / self.variant) if folder.is_dir()), whole)
@@ -47,7 +49,7 @@ class PackFolder:
         return chosen
 
     def documents(self) -> dict[str, str]:
-        """Name -> text, in the order of the names. A document in a subfolder is named with a slash."""
+        """Return name -> text, sorted by name. A document in a subfolder is named with a slash."""
         root = self.part("documents")
         files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
         return {path.relative_to(root).as_posix(): _text(path) for path in files}
@@ -88,12 +90,12 @@ class PackFolder:
         made_by: Callable[..., Any] | None = None,
         environment: TaskEnvironment | None = None,
     ) -> Scenario:
-        """The pack as a whole: what `scenario.py` defines in code, and beside it all that lies in the folder.
+        """Make the scenario from what `scenario.py` defines in code and what lies in the folder.
 
         answer     the subtasks whose outputs are graded; () stands for all
-        documents, reference, wrong, truth   take the place of the files, where a pack makes them in code
+        documents, reference, wrong, truth   replace the files, if a pack makes them in code
         made_by    the function of the pack that made these
-        environment   what the task stands in, such as a world that tools act on
+        environment   the task's environment, such as a world that tools act on
         """
         for field, names in (("secrets", secrets), ("answer", answer)):
             if isinstance(names, str):
@@ -120,7 +122,7 @@ class PackFolder:
 
 
 def _text(path: Path) -> str:
-    """The text of a file in UTF-8; a byte order mark at its beginning is no part of it."""
+    """Return a UTF-8 file's text, without its byte order mark."""
     try:
         text = text_of(path, MOST_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The import statements in a file of Python, by whose trail its digest finds what else belongs to it."""
+"""The import statements of a Python file, by which a digest finds the other files that belong to it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Statement = ast.Import | ast.ImportFrom
 
 @lru_cache(maxsize=1024)
 def statements_of(source: bytes) -> tuple[Statement, ...]:
-    """Return the imports of a source, wherever in it they stand. They are read once for the same source: each instance of a
-    pack, and each architecture in one folder, asks anew. Raises SyntaxError or ValueError for what is no Python."""
+    """Return all imports of a source, wherever they stand. The same source is parsed once, since each instance of a pack, and
+    each architecture in one folder, asks again. Raises SyntaxError or ValueError if it is no Python."""
     return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Statement))
 
 
 @lru_cache(maxsize=1024)
 def run_statements_of(source: bytes) -> tuple[Statement, ...]:
-    """The same without those that stand for types alone, below `if TYPE_CHECKING:`."""
+    """Return the imports that are executed, without those below `if TYPE_CHECKING:`."""
     return tuple(_run(ast.parse(source)))
 
 
@@ -34,5 +34,5 @@ def _run(node: ast.AST) -> Iterator[Statement]:
 
 
 def _name(test: ast.expr) -> str:
-    """`TYPE_CHECKING`, of that and of `typing.TYPE_CHECKING`."""
+    """Return `TYPE_CHECKING` for that name and for `typing.TYPE_CHECKING`."""
     return test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""Finds packs and loads them: a pack's code once, and from it each scenario, refused where it cannot be used."""
+"""Find packs and load them: a pack's code is loaded once; each scenario made from it is refused if it is unusable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bench.scenario import Scenario
 from bench.seeding import seed_of
 
 ENTRY, MORE = "scenario.py", "variants*.py"
-"""A pack's code, and files of variants that were added to it: they are asked by these, and the others' digests stay."""
+"""A pack's code, and the files of variants that were added: only these variants' digests depend on the added files."""
 DEFAULT_VARIANTS = ("paper",)
 SOLE = ("",)
 """The instances of a pack that has one task."""
@@ -34,7 +34,7 @@ SOLE = ("",)
 
 @dataclass(frozen=True)
 class Pack:
-    """A pack's code, loaded. `modules`: the variants it comes in, the default first, and the module that defines each."""
+    """A pack's loaded code. `modules` maps each variant, the default first, to the module that defines it."""
 
     path: Path
     modules: Mapping[str, ModuleType]
@@ -44,11 +44,11 @@ class Pack:
         return tuple(self.modules)
 
     def entry(self, variant: str) -> Path:
-        """The file that defines a variant."""
+        """Return the file that defines a variant."""
         return self.path / Path(str(self.modules[variant].__file__)).name
 
     def instances(self, variant: str) -> tuple[str, ...]:
-        """The names of the pack's instances; SOLE where it defines none. Raises PackError for names that cannot be used."""
+        """Return the names of the pack's instances; SOLE if it defines none. Raises PackError for unusable names."""
         name = getattr(self.modules[variant], "instances", None)
         if name is None:
             return SOLE
@@ -60,7 +60,7 @@ class Pack:
         return tuple(names)
 
     def scenario(self, variant: str, instance: str, instances: tuple[str, ...]) -> Scenario:
-        """Build one scenario, and refuse it where it cannot be used."""
+        """Build one scenario. Raises PackError if it is unusable."""
         entry = self.entry(variant)
         build = getattr(self.modules[variant], "scenario", None)
         signature, words = ("folder, instance", (instance,)) if instance else ("folder", ())
@@ -100,8 +100,8 @@ class Pack:
 
 
 def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
-    """Name -> folder of every pack under the roots, or of those that came with the package where the folder that is looked in
-    by default does not exist. Raises PackError where a name stands twice."""
+    """Return name -> folder of every pack under the roots. If the default root does not exist, the packs in the package count
+    instead. Raises PackError if two packs share a name."""
     folders: dict[str, Path] = {}
     roots = list(roots)
     for root in [SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots:
@@ -114,9 +114,9 @@ def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
 
 
 def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
-    """Load one instance of the pack `name`, or `name:variant`; its sole or first one where none is named.
+    """Load one instance of the pack `name`, or `name:variant`; its only or first one if none is named.
 
-    Raises PackError: unknown pack, variant or instance, a module that does not load, or any fault that `refuse` names.
+    Raises PackError for an unknown pack, variant or instance, a module that does not load, or any fault that `refuse` names.
     """
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
@@ -130,8 +130,8 @@ def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
 def load_instances(
     name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object, without: Container[str] = ()
 ) -> tuple[Scenario, ...]:
-    """Load every instance of the pack `name`, or `name:variant`, but for those left out, in the pack's order, or a sample of
-    `count` of them. Raises as `load_pack` does."""
+    """Load the instances of the pack `name`, or `name:variant`, in the pack's order: all but those in `without`, or a sample of
+    `count` of these. Raises as `load_pack` does."""
     pack, variant = _find(name, roots)
     instances = pack.instances(variant)
     left = [instance for instance in instances if instance not in without]
@@ -139,23 +139,23 @@ def load_instances(
 
 
 def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:
-    """Return so many of the names, all of them for None, drawn for these parts and given in their own order.
+    """Return `count` of the names, all for None, drawn by `drawn_for` and in their original order.
 
-    Each name has a rank that depends on it and on the parts alone, and the first in rank are taken: so a smaller sample is part
-    of a larger one, and names that are added later change nothing in the order of the others.
+    Each name has a rank that depends only on it and on `drawn_for`, and the first in rank are taken. So a smaller sample is
+    part of a larger one, and added names do not change the order of the others.
     """
     taken = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
     return [name for name in names if name in taken]
 
 
 def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
-    """The instances of the pack `name`, or `name:variant`; ("",) where it has one task. Raises as `load_pack` does."""
+    """Return the instances of the pack `name`, or `name:variant`; ("",) if it has one task. Raises as `load_pack` does."""
     pack, variant = _find(name, roots)
     return pack.instances(variant)
 
 
 def lacks(name: str, roots: Iterable[Path]) -> str:
-    """What a pack that is not available here lacks; "" where it is."""
+    """Return what an unavailable pack lacks; "" if it is available."""
     try:
         instances_of(name, roots)
     except Unavailable as error:
@@ -164,17 +164,17 @@ def lacks(name: str, roots: Iterable[Path]) -> str:
 
 
 def variants_of(folder: Path) -> tuple[str, ...]:
-    """The variants that the pack in `folder` comes in, the default first."""
+    """Return the variants of the pack in `folder`, the default first."""
     return _open(folder).variants
 
 
 def entry_of(folder: Path, variant: str) -> Path:
-    """The file of the pack in `folder` that defines a variant."""
+    """Return the file of the pack in `folder` that defines a variant."""
     return _open(folder).entry(variant)
 
 
 def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
-    """The pack and the variant that `name`, or `name:variant`, means."""
+    """Return the pack and the variant that `name`, or `name:variant`, means."""
     packs = find_packs(roots)
     named, _, variant = name.partition(":")
     if named not in packs:
@@ -215,7 +215,7 @@ def _load_more(file: Path, pack: ModuleType) -> ModuleType:
 
 
 def _load_module(folder: Path) -> ModuleType:
-    # A pack is a package named after its folder's full path, so that two packs of one name never share a module.
+    # A pack's package is named by its folder's full path, so that two packs of one name never share a module.
     unique = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     name = f"bench_pack_{unique}"
     if name in sys.modules:
@@ -224,7 +224,7 @@ def _load_module(folder: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise PackError(f"{folder / ENTRY}: is no Python module")
     module = importlib.util.module_from_spec(spec)
-    # The package is its own module `scenario`: a file beside it that imports from there gets this one, and loads no second.
+    # The package is also its module `scenario`: a file beside it that imports from there gets this module, not a second one.
     names = (name, f"{name}.{Path(ENTRY).stem}")
     sys.modules.update(dict.fromkeys(names, module))
     try:

@@ -1,4 +1,4 @@
-"""What a subtask, a variant or an instance may be called: the name stands in addresses, in file names and in JSON."""
+"""The names that subtasks, variants and instances may have: they stand in addresses, in file names and in JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.errors import PackError
 
 
 def refuse_names(names: Sequence[object], kind: str, where: str, *, digit_first: bool = False) -> None:
-    """Raise PackError where there is no name, where one is malformed, or where one stands twice."""
+    """Raise PackError if there are no names, or if a name is malformed or stands twice."""
     if not names:
         raise PackError(f"{where}: has no {kind}")
     first = "a letter or digit first" if digit_first else "a letter first"

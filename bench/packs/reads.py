@@ -1,4 +1,4 @@
-"""Refuses subtasks that read what is not there, and prompts that name what their subtask does not read."""
+"""Refuse subtasks that read missing inputs, and prompts that name inputs that their subtask does not read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from bench.errors import PackError, nearest
 from bench.scenario import Subtask, Task
 
 SUFFIXES = frozenset({".csv", ".json", ".jsonl", ".log", ".md", ".txt", ".yaml", ".yml"})
-"""A name that ends so means a document, even where the pack has none of its kind."""
+"""A name with such a suffix means a document, even if the pack has none with it."""
 
 
 def refuse_reads(task: Task, where: str, given: Sequence[str] = ()) -> None:
-    """Every subtask reads documents, what is `given` with each call, and earlier subtasks; and every document is read."""
+    """Raise PackError unless each subtask reads only documents, `given` inputs and earlier subtasks, and each document is
+    read."""
     done: set[str] = {*task.documents, *given}
     names = {subtask.name for subtask in task.subtasks}
     for subtask in task.subtasks:
@@ -49,7 +50,7 @@ def _cycle(task: Task, start: str) -> list[str]:
 
 
 def refuse_prompt(subtask: Subtask, task: Task, where: str, given: Sequence[str] = ()) -> None:
-    """A prompt names an input by writing its name in backticks; it may name only what it reads."""
+    """Raise PackError if a prompt names, in backticks, an input that its subtask does not read, or a missing document."""
     inputs = {*task.documents, *given} | {other.name for other in task.subtasks}
     named = set(re.findall(r"`([^`\n]+)`", subtask.instructions))
     foreign = (named & inputs) - set(subtask.reads) - {subtask.name}

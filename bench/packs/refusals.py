@@ -45,7 +45,7 @@ def refuse(scenario: Scenario) -> None:
 
 
 def _given(scenario: Scenario, where: str) -> tuple[str, ...]:
-    """The names of the documents that are given with each call: the state of the world."""
+    """Return the names of the documents that are given with each call: the state of the world."""
     names = scenario.environment.given if scenario.environment else ()
     for name in names:
         if name in scenario.task.documents or any(name == subtask.name for subtask in scenario.task.subtasks):
@@ -54,7 +54,7 @@ def _given(scenario: Scenario, where: str) -> tuple[str, ...]:
 
 
 def _refuse_names(task: Task, where: str) -> None:
-    """Refuse what is no document or no subtask, and what a subtask's fields cannot hold."""
+    """Refuse wrong types and names among documents and subtasks."""
     for name, text in task.documents.items():
         if not (isinstance(name, str) and isinstance(text, str)):
             raise PackError(f"{where}: the document {name!r} must be a text under a name")
@@ -100,7 +100,7 @@ def _refuse_functions(subtask: Subtask, at: str) -> None:
 
 
 def _refuse_schema(subtask: Subtask, at: str) -> None:
-    """Every architecture shows the form of the output, and an endpoint may hold a model to it."""
+    """Refuse an output without a JSON schema: architectures show its form, and an endpoint can hold a model to it."""
     try:
         json.dumps(schema_of(subtask.output))
     except Exception as error:
@@ -127,12 +127,12 @@ def _refuse_function(function: Callable[..., Any] | Any, what: str, count: int) 
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many values."""
+    """Return whether a function can be called with `count` values."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # it does not say what it takes
+    except ValueError:  # its signature is unknown
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Which parts of a pack work in the sandbox: those that import `bench.sandbox`, by which alone a model's code is run."""
+"""Which parts of a pack use the sandbox: those that import `bench.sandbox`. A model's code is run only there."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SANDBOX, SYNTAX = "bench.sandbox.", "bench.sandbox.syntax."
 
 
 def use_sandbox(files: Iterable[Path]) -> bool:
-    """Return whether one of these files imports the sandbox, wherever in it the import stands."""
+    """Return whether one of these files imports the sandbox, anywhere in the file."""
     return any(_sandboxes(files))
 
 
 def run_code(files: Iterable[Path]) -> bool:
-    """Return whether one of these files runs code in the sandbox: it imports more of it than what parses a text."""
+    """Return whether one of these files runs code in the sandbox: it imports more of it than the parser."""
     return any(not module.startswith(SYNTAX) for module in _sandboxes(files))
 
 
 def _sandboxes(files: Iterable[Path]) -> Iterator[str]:
-    """Yield the names that are imported from the sandbox, a dot behind each."""
+    """Yield the imported names of the sandbox, each followed by a dot."""
     modules = (f"{module}." for path in files for statement in _statements(path) for module in _modules(statement))
     return (module for module in modules if module.startswith(SANDBOX))
 
