@@ -1,5 +1,5 @@
-"""What stands in a cell of a table. A cell knows its numbers, so that CSV has each in a column of its own, where Markdown,
-LaTeX and the page show one text."""
+"""The cells of a table. A cell keeps its numbers apart from its text: CSV gets a column for each number; Markdown, LaTeX and
+the page show one text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.analysis.statistics import Mean, RateDifference, Share
 
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 TOO_FEW, TOO_WIDE = "(too few to say)", 20
-"""What stands for the interval of an amount that ends beyond so many times the amount: it is exact, and says nothing."""
+"""`TOO_FEW` replaces the interval of an amount if the interval ends above TOO_WIDE times the amount."""
 
 
 class NumberCell(ABC):
@@ -31,7 +31,7 @@ class NumberCell(ABC):
         """Return the cell's numbers, for programs.
 
         Returns:
-            What is put behind the column's title ("" for the value itself) -> a number; None where it does not exist.
+            The suffix of the column's title ("" for the value itself) -> a number; None if there is none.
         """
 
 
@@ -41,7 +41,7 @@ Cell = str | int | NumberCell
 
 @dataclass(frozen=True)
 class Number(NumberCell):
-    """`digits` stand behind the point."""
+    """A number with `digits` digits after the point."""
 
     value: float | None
     digits: int = 0
@@ -56,7 +56,7 @@ class Number(NumberCell):
 
 @dataclass(frozen=True)
 class Estimate(NumberCell):
-    """A mean of ours; `with_n` where the number of values is not that of the column."""
+    """A mean of this run. `with_n` adds N, if N differs from the column's."""
 
     mean: Mean
     digits: int = 0
@@ -78,7 +78,7 @@ class Estimate(NumberCell):
 
 @dataclass(frozen=True)
 class BoundedNumber(NumberCell):
-    """A number with its 95% interval, where what it is of stands elsewhere in the row."""
+    """A number with its 95% interval, in a row that says elsewhere what was measured."""
 
     value: float | None
     low: float | None
@@ -100,10 +100,10 @@ class BoundedNumber(NumberCell):
 class AdjustedP(NumberCell):
     """A p-value after a correction.
 
-    floor  the least that so many pairs can give before it, where it is just that: then it says how many pairs there were, and
-           not how far apart the two lie
-    errs   how often the test at 5% found a difference that was none, in the worst of the simulated worlds at so many pairs;
-           None where it did so no more often than it should
+    floor  the least p-value before correction that this number of pairs can give, if `p` is at it: then `p` shows how many
+           pairs there were, not how far apart the arms are
+    errs   how often the test at 5% found a difference where there was none, in the worst of the simulated worlds with this many
+           pairs; None if no more often than it should
     """
 
     p: float | None
@@ -122,7 +122,7 @@ class AdjustedP(NumberCell):
 
 @dataclass(frozen=True)
 class Rate(NumberCell):
-    """k of n with its interval; percentages with one digit, so that 2/100 and 3/1000 can be told apart."""
+    """k of n with its interval. Percentages have one digit after the point, to tell 2/100 from 3/1000."""
 
     share: Share
 
@@ -140,7 +140,7 @@ class Rate(NumberCell):
 
 @dataclass(frozen=True)
 class SolvedOf(NumberCell):
-    """What became of one instance in one arm: k of n trials were solved, and what they took in all."""
+    """One instance in one arm: k of n trials were solved, and all n took `tokens` together."""
 
     k: int
     n: int
@@ -155,7 +155,7 @@ class SolvedOf(NumberCell):
 
 @dataclass(frozen=True)
 class RateGap(NumberCell):
-    """A paired difference of two rates, and the pairs that make it: those in which only one of the two held."""
+    """A paired difference of two rates, with the number of pairs gained and lost."""
 
     gap: RateDifference
 
@@ -173,7 +173,7 @@ class RateGap(NumberCell):
 
 @dataclass(frozen=True)
 class Spent(NumberCell):
-    """What was spent by what was solved, with both of them; a number that is unknown is a word, never 0."""
+    """The amount spent per solved trial, with both numbers. A number that is unknown is shown as a word, never as 0."""
 
     per_solved: PerSolved
     digits: int = 0
@@ -198,7 +198,7 @@ class Spent(NumberCell):
 
 @dataclass(frozen=True)
 class PublishedNumber(NumberCell):
-    """What somebody else published: a mean, and an sd where one was given."""
+    """A number from a publication: a mean, and an sd if one was given."""
 
     mean: float | None
     sd: float | None = None
@@ -217,7 +217,7 @@ class PublishedNumber(NumberCell):
 
 @dataclass(frozen=True)
 class Linked(NumberCell):
-    """A text that leads to a file on a page; to none where `to` is ""."""
+    """A text that links to the file `to` on a page; no link if `to` is ""."""
 
     shown: str
     to: str
@@ -242,7 +242,6 @@ def text_of(cell: Cell) -> str:
 
 
 def _interval(value: float, low: float | None, high: float | None, digits: int, percent: bool = False) -> str:
-    """An interval as text; "" where there is none."""
     if low is None or high is None:
         return ""
     if not percent and low >= 0 and high > TOO_WIDE * value > 0:

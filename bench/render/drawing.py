@@ -1,4 +1,4 @@
-"""How figures are drawn: colours that everybody can tell apart, hatched for print; the same bytes each time."""
+"""How figures are drawn: in colours that everybody can tell apart, hatched for print, and with the same bytes each time."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
 )
 GREY, PALE = "#AAAAAA", "#DDDDDD"
 WIDEST = 12.0
-"""Inches of a figure."""
+"""A figure's greatest width, in inches."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """`hatch` is of lines: a field of dots is thousands of curves, a quarter of a megabyte in every SVG."""
+    """The colour and hatch of an area. Hatches are lines only: dots are thousands of curves, 250 KB in each SVG."""
 
     colour: str
     hatch: str = ""
@@ -73,8 +73,8 @@ RC: Mapping[Any, Any] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A finished figure: `name` names its files, `caption` says in words what it shows, `width` is in inches. `title`: the part
-    of the caption that stands in the figure itself."""
+    """A finished figure. `name` names its files, `caption` says in words what it shows, `width` is in inches. `title` is the
+    part of the caption that the figure itself shows."""
 
     name: str
     caption: str
@@ -85,13 +85,13 @@ class Picture:
 
     @property
     def below(self) -> str:
-        """What stands below the figure: the caption without what the figure says itself."""
+        """The text below the figure: the caption without the title."""
         return self.caption.removeprefix(f"{self.title}. ")
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our settings for matplotlib, on top of its own defaults whatever the user's are; all put back afterwards."""
+    """Draw with the settings of this module on top of matplotlib's defaults. The user's settings are restored at the end."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
@@ -99,14 +99,14 @@ def style() -> Iterator[None]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """A figure that belongs to no window; inches."""
+    """Return a figure that belongs to no window. Width and height are in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def panels(count: int, across: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` axes, `across` in a row or as many as have room; inches by panel."""
+    """Return a figure with `count` axes, at most `across` in a row. Width and height are of one panel, in inches."""
     across = max(1, min(across, count, int(WIDEST // width)))
     down = -(-count // across)
     figure = blank(max(width * across, 4.6), height * down + 0.9)
@@ -117,7 +117,7 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 
 
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
-    """Title, and both forms. Nothing of the day or the machine goes into the files."""
+    """Set the title and write PNG and SVG. The files hold nothing of the day or the machine."""
     figure.suptitle("\n".join(textwrap.wrap(title, max(40, int(figure.get_figwidth() * 13)))), fontsize=10)
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
@@ -125,11 +125,11 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     return Picture(name, caption, figure.get_figwidth(), _png(figure), _svg(figure), title)
 
 
-# By the canvas itself: `savefig` would draw each form twice, in case a layout were still to be found.
+# The canvas writes the files: `savefig` would draw each form twice, to lay the figure out first.
 
 
 def _png(figure: Figure) -> bytes:
-    """In 32 colours, of which a figure's own are some ten: a fourth of the bytes that all colours take, and no eye tells."""
+    """Return the PNG in 32 colours. A figure has about ten, so no eye sees a difference, and the file is a fourth as large."""
     drawn, size = FigureCanvasAgg(figure).print_to_buffer()  # type: ignore[no-untyped-call]  # of matplotlib
     image = Image.frombuffer("RGBA", size, drawn, "raw", "RGBA", 0, 1)
     png = io.BytesIO()
@@ -145,8 +145,8 @@ def _svg(figure: Figure) -> bytes:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay a figure out once, for both forms. The last digits of what the solver finds can differ from one process to the next,
-    and an SVG names its clip paths after them: without those digits the files are the same whoever makes them."""
+    """Lay the figure out once for both forms, and round its positions. The solver's last digits differ between processes, and
+    an SVG names its clip paths after them. After rounding the files are always the same."""
     layout = figure.get_layout_engine()
     assert layout is not None, "`blank` gives each figure one"
     layout.execute(figure)  # `draw_without_rendering` would draw the whole figure a third time
@@ -157,7 +157,7 @@ def _settle(figure: Figure) -> None:
 
 
 def names_below(ax: Axes, names: Sequence[str]) -> None:
-    """Architectures' names, broken so that they stand beside each other, at 0, 1, 2 on the x axis; lines across for y."""
+    """Write architectures' names below the x axis at 0, 1, 2, broken into lines, and draw horizontal grid lines."""
     labels = ["\n".join(textwrap.wrap(escape_terminal(name).replace("_", " "), 12)) for name in names]
     ax.set_xticks(range(len(names)), labels)
     ax.set_xlim(-0.6, len(names) - 0.4)
@@ -165,28 +165,28 @@ def names_below(ax: Axes, names: Sequence[str]) -> None:
 
 
 def panel_title(ax: Axes, *lines: str) -> None:
-    """These lines, broken where they would reach into the next panel."""
+    """Set the panel's title, broken into lines that stay within the panel."""
     ax.set_title("\n".join(part for line in lines for part in textwrap.wrap(line, 34)))
 
 
 MOST_IN_A_LINE = 4
-"""Entries of a legend that stand beside each other."""
+"""The most entries of a legend in one row."""
 
 
 def legend_of(figure: Figure, looks: Mapping[str, Look], *signs: Line2D) -> None:
-    """A legend of filled areas, and of signs with a label, below everything."""
+    """Draw a legend of filled areas and labelled signs below the panels."""
     areas = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
     names = [*(name.replace("_", " ") for name in looks), *(str(sign.get_label()) for sign in signs)]
     figure.legend([*areas, *signs], names, loc="outside lower center", ncols=min(len(names), MOST_IN_A_LINE))
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:
-    """A legend of (marker, colour) below everything."""
+    """Draw a legend of markers and colours below the panels."""
     handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
     figure.legend(handles, list(signs), loc="outside lower center", ncols=min(3, len(signs)))
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """The legend of one of its axes, below everything."""
+    """Draw the legend of these axes below the panels."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)

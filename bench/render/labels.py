@@ -1,5 +1,4 @@
-"""How models and arms are called wherever numbers of theirs are shown: a simulated one is marked, always, and a recorded one
-names its recording."""
+"""Labels of models and arms. A simulated model is always marked, and a recorded model names its recording."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from bench.render.table import TableColumn
 
 
 def model_label(run: Run, model: str) -> str:
-    """A model's name, marked where it is simulated, replayed, or asked in another form than its name says."""
+    """Return the model's name, marked if it is simulated, replayed, or asked in a form that its name does not say."""
     parameters = run.parameters_of(model)
     asked, recording = parameters.answer_format, parameters.recording
     apart = "" if asked == DEFAULT or asked in model else f", {asked}"
@@ -28,16 +27,16 @@ def model_label(run: Run, model: str) -> str:
 
 
 def bracketed(label: str) -> str:
-    """A label in brackets; what it has in brackets itself stands behind a comma there: `(simulated, SIMULATED)`."""
+    """Return the label in brackets. Brackets inside it become commas: `(simulated, SIMULATED)`."""
     return f"({label.replace(' (', ', ').replace(')', '')})"
 
 
 MOST_NAMED = 4
-"""Of many names, those that a sentence lists."""
+"""How many names a sentence lists if there are more than MOST_NAMED + 1."""
 
 
 def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
-    """The columns that say where something was measured."""
+    """Return the columns that say where a row was measured."""
     return (
         TableColumn("Scenario", lambda condition: condition.scenario),
         TableColumn("Model", lambda condition: model_label(run, condition.model)),
@@ -46,7 +45,7 @@ def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
 
 
 def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
-    """The columns that say which arm a row is of."""
+    """Return the columns that say which arm a row describes."""
     return (
         *(column.of(lambda arm: arm.condition) for column in condition_columns(run)),
         TableColumn("Architecture", lambda arm: arm.architecture),
@@ -66,12 +65,12 @@ def under(plan: str) -> str:
 
 
 def trials_in(arms: Iterable[Arm]) -> str:
-    """How many trials each mean is of."""
+    """Say how many trials each mean is taken over."""
     return numbers_said([len(arm.usable) for arm in arms])
 
 
 def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
-    """How many of something each value of a panel is of: "10 trials each"."""
+    """Say how many trials each value of a panel is taken over: "10 trials each"."""
     least, most = min(counts), max(counts)
     shown = (
         f"{least} {noun if least > 1 else noun.removesuffix('s')} each" if least == most else f"{least} to {most} {noun} each"
@@ -80,7 +79,7 @@ def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
 
 
 def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "") -> str:
-    """The least and the greatest of some arms' values: "357 tokens with static and 1,674 with monolithic"; "" of none."""
+    """Say the least and the greatest value with their arms: "357 tokens with static and 1,674 with monolithic"; "" if none."""
     known = sorted((value, name) for name, value in values.items() if value is not None)
     if not known:
         return ""
@@ -95,12 +94,12 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """As a sentence lists them; of many the first few."""
+    """Join names as a sentence lists them; of many names only the first few."""
     if len(names) > MOST_NAMED + 1:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def slug(*names: str) -> str:
-    """A file name out of names; others than letters, digits, dots, underscores and dashes become dashes. A long name is cut."""
+    """Make a file name from names. All but letters, digits, dots, underscores and dashes becomes dashes; a long name is cut."""
     return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "x" for name in names)

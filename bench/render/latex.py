@@ -1,4 +1,4 @@
-"""A table in LaTeX, with booktabs: no wider than the page, and no longer."""
+"""A table in LaTeX, with booktabs, that fits the page's width and height."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from bench.render.escaping import escape_latex
 from bench.render.table import Table
 
 CELL = 45
-"""Characters after which a cell is broken into lines."""
+"""A cell with more characters is broken into lines."""
 
 UPRIGHT = 150
-"""Characters in a row that can still be read when shrunk to an upright page's width; a wider table lies on its side."""
+"""A table with more characters in a row is put on a landscape page: shrunk to an upright page it could not be read."""
 
 READABLE = 300
-"""Characters in a row that can be read on a page on its side; a wider table is parted into columns that fit."""
+"""A table with more characters in a row is split by columns: even on a landscape page it could not be read."""
 
 LINES = 36
-"""Of one part of a table; a longer one is continued on the next page."""
+"""A table with more lines is continued on the next page."""
 
 BREAKING = r">{\raggedright\arraybackslash}p{5.5cm}"
 SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 CONTINUED = r"\addtocounter{table}{-1}"
-"""A part that goes on with a table has its number."""
+"""The part of a table on a further page keeps the table's number."""
 
 PREAMBLE = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
@@ -33,9 +33,9 @@ PREAMBLE = r"""\documentclass{article}
 
 
 def latex(table: Table) -> str:
-    """Table environments for a document with `PREAMBLE`'s packages: no wider than the page, and no longer.
+    """Return table environments that fit the page, for a document with `PREAMBLE`'s packages.
 
-    Columns of which too many stand side by side are parted, and each part has the columns that say what a row is of.
+    A table that is too wide is split by columns, and each part repeats the columns that name a row.
     """
     table = table.shortened()
     texts = table.texts()
@@ -50,21 +50,21 @@ def latex(table: Table) -> str:
 
 
 def _names(table: Table) -> int:
-    """How many columns, counted from the first, hold nothing but words: they say what a row is of."""
+    """Return how many columns, from the first, hold only words. They name the row."""
     columns = zip(*table.rows, strict=True) if table.rows else ()
     worded = sum(1 for _ in takewhile(lambda cells: all(isinstance(cell, str) for cell in cells), columns))
     return min(worded, len(table.columns) - 1)
 
 
 def _across(widths: Sequence[int], names: int) -> list[list[int]]:
-    """The places of the columns of each part: the names in all of them, the others in order and shared out as evenly as the
-    fewest parts that can be read allow."""
+    """Return the columns of each part, as places. Each part has the naming columns. The others follow in order, spread as
+    evenly as the fewest readable parts allow."""
     fewest = len(_filled(widths, names, READABLE))
     return next(parts for limit in range(READABLE + 1) if len(parts := _filled(widths, names, limit)) == fewest)
 
 
 def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:
-    """As many columns in each part as stay within this limit, but one at least."""
+    """Fill parts with columns up to this limit of characters. Each part has at least one column besides the naming columns."""
     parts = [list(range(names))]
     for place in range(names, len(widths)):
         if len(parts[-1]) > names and sum(widths[column] for column in parts[-1]) + widths[place] > limit:
@@ -74,7 +74,7 @@ def _filled(widths: Sequence[int], names: int, limit: int) -> list[list[int]]:
 
 
 def _down(rows: list[list[str]]) -> list[list[list[str]]]:
-    """The rows in order, in parts of at most LINES lines; one part at least."""
+    """Split the rows, in order, into parts of at most LINES lines. There is at least one part."""
     parts: list[list[list[str]]] = [[]]
     lines = 0
     for row in rows:
@@ -87,7 +87,7 @@ def _down(rows: list[list[str]]) -> list[list[list[str]]]:
 
 
 def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Sequence[Sequence[str]], first: bool) -> str:
-    """One table environment, of these columns of a head and its rows. The notes stand below the first, where the label is."""
+    """Return one table environment of these columns of a head and its rows. Only the first part has the label and the notes."""
     head, *body = [_row([row[place] for place in places]) for row in rows]
     title = escape_latex(table.title)
     begun = rf"\caption{{{title}}}\label{{tab:{table.name}}}" if first else CONTINUED + rf"\caption{{{title} (continued)}}"
@@ -99,13 +99,13 @@ def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Seque
 
 
 def latex_document(title: str, warnings: Iterable[str], tables: Iterable[Table]) -> str:
-    """A document of all these tables, which needs no file beside it, after what must be known before any number."""
+    """Return a document with all tables, which needs no other file. The warnings come before any number."""
     words = [rf"\section*{{{escape_latex(title)}}}", *(escape_latex(warning) + r"\par" for warning in warnings), r"\clearpage"]
     lines = [latex(table) + r"\clearpage" for table in tables]
     return PREAMBLE + "\n".join([r"\begin{document}", *words, *lines, r"\end{document}"]) + "\n"
 
 
 def _row(texts: Sequence[str]) -> str:
-    # Braces keep a cell that begins with a bracket or a star from being read as an argument of the line break before it.
+    # Braces keep LaTeX from reading a cell's bracket or star as an argument of the line break before it.
     cells = [f"{{{cell}}}" if cell[:1] in ("[", "*") else cell for cell in map(escape_latex, texts)]
     return " & ".join(cells) + r" \\"

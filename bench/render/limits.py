@@ -1,5 +1,5 @@
-"""What the numbers of a table do not hold, said below it: once for each kind of limit. How often intervals hold the truth is
-said once for all tables."""
+"""Notes below a table on the limits of its numbers, one for each kind of limit. How often intervals hold the truth is said once
+for all tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Limited = Mean | Ratio | Share | RateDifference
 
 
 def with_limits(table: Table) -> Table:
-    """The table with the limits of its numbers among its notes."""
+    """Return the table with its numbers' limits added to the notes."""
     return replace(table, notes=(*table.notes, *noted(numbers_in(table))))
 
 
 def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
-    """One note for each kind of limit: that of the smallest N, and whether there is one at a larger N as well."""
+    """Return one note for each kind of limit: the limit at the smallest N, and whether it also holds at a larger N."""
     kinds: dict[tuple[str, str], dict[int, Limit]] = {}
     for number in numbers:
         n = number.pairs if isinstance(number, Ratio | RateDifference) else number.n
@@ -31,7 +31,7 @@ def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
 
 
 def coverage_said(numbers: Iterable[Limited]) -> str:
-    """Say that intervals are too narrow, and how narrow the worst of them is; "" where none is."""
+    """Say that intervals are too narrow, and how narrow the worst is. "" if none is."""
     measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
     known = [share for share in measured if share is not None]
     if not known:

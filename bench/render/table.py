@@ -1,6 +1,6 @@
-"""One representation of a table, in Markdown and CSV; `latex` and the page have forms of their own.
+"""A table, and its forms in Markdown and CSV. LaTeX is in `latex`, and the page has a form of its own.
 
-What holds for all rows the others say once, in the title, where CSV has a column of it.
+If all rows share a circumstance, CSV keeps its column. The other forms say it once, in the title.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CIRCUMSTANCES = ("Scenario", "Pack", "Model", "Fault plan")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a report: each row has as many cells as there are columns.
+    """A table of a report. Each row has as many cells as there are columns.
 
-    name      that of its files
-    title     what stands above it
-    columns   their titles, each with its unit
+    name      the name of its files
+    title     the text above it
+    columns   their titles, with units
     rows      cells: texts, whole numbers, or `bench.render.cells`, which know how they are shown
-    notes     stand below it
-    section   where it stands in a report (`bench.report.table_part.SECTIONS`)
+    notes     texts below it
+    section   its place in a report (`bench.report.table_part.SECTIONS`)
     """
 
     name: str
@@ -48,13 +48,13 @@ class Table:
         return [[text_of(cell) for cell in row] for row in self.rows]
 
     def shortened(self, least: int = 2) -> Table:
-        """Return the table with the circumstances that all of its rows share in its title and not in each row.
+        """Return the table with the circumstances that all rows share moved to the title.
 
         Args:
-            least: Rows that a table has at least that is shortened.
+            least: A table with fewer rows is not shortened.
 
         Returns:
-            A new table; this one where nothing is shared.
+            A new table; this table if no circumstance is shared.
         """
         shared = [
             place
@@ -82,20 +82,20 @@ class Table:
 
 @dataclass(frozen=True)
 class TableColumn(Generic[Item]):
-    """A column of a table whose rows are all made alike.
+    """A column of a table whose rows are all made from items of one type.
 
-    title   what stands above it
-    cell    (what a row is made of) -> the cell
+    title   the text above it
+    cell    (the item) -> the cell
     """
 
     title: str
     cell: Callable[[Item], Cell]
 
     def of(self, read: Callable[[Whole], Item]) -> TableColumn[Whole]:
-        """Return the column for rows that are made of something that the item is a part of.
+        """Return the column for rows made from a larger object that holds the item.
 
         Args:
-            read: (what a row is made of) -> the item.
+            read: (the larger object) -> the item.
 
         Returns:
             A column with the same title.
@@ -110,10 +110,10 @@ def table_of(
 
     Args:
         name: The name of its files.
-        title: What stands above it.
+        title: The text above it.
         columns: The columns.
-        items: What the rows are made of.
-        notes: What stands below it.
+        items: One for each row.
+        notes: The texts below it.
 
     Returns:
         The table.
@@ -147,13 +147,13 @@ def markdown(table: Table) -> str:
 
 
 def comma_separated(table: Table) -> str:
-    """Return a table as CSV, with all its columns.
+    """Return a table as CSV, with all columns.
 
     Args:
         table: The table.
 
     Returns:
-        The text. A column with numbers becomes one for each kind of number in it; a missing number is an empty field.
+        The text. A column of numbers is split, a column for each kind of number. A missing number is an empty field.
     """
     rows = [[_fields(cell) for cell in row] for row in table.rows]
     kinds = [list(dict.fromkeys(kind for row in rows for kind in row[place])) or [""] for place in range(len(table.columns))]

@@ -1,4 +1,4 @@
-"""The wing of tables: the tables and figures that every report has, with the reckonings that only they need."""
+"""The wing of tables: the tables and figures of every report, and the computations that only they need."""
 
 ENTRIES = {
     "tables": (
@@ -14,4 +14,4 @@ ENTRIES = {
     ),
     "figures": ("bench.tables.arm_figures:PARTS",),
 }
-"""What it brings, by kind (`bench.registry.WINGS`), in the order in which tables stand within a section."""
+"""The wing's entries by kind (`bench.registry.WINGS`). Tables stand within a section in this order."""

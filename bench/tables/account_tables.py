@@ -1,4 +1,4 @@
-"""Where the tokens went, and what a solved task costs: the ledger, the faults' receipts, our count against the provider's."""
+"""Tables of tokens and cost: cost per solved task, the ledger, the faults' receipts, our token count against the provider's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench.tables.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_
 
 
 def spent_by_solved(run: Run, arms: Arms) -> Table:
-    """What an arm spent in all, by what it solved."""
+    """Show what each arm spent in all its trials, per solved trial."""
 
     def spent(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
@@ -52,7 +52,8 @@ FINISHES = {
 
 
 def ledger(run: Run, arms: Arms) -> Table:
-    """Where the tokens stand: sums over an arm's trials, errors among them, for they were paid as well."""
+    """Sum the tokens of each account over an arm's trials. Trials that ended in an error are included, because they were paid
+    too."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.trials)),
@@ -64,7 +65,7 @@ def ledger(run: Run, arms: Arms) -> Table:
 
 
 def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
-    """What stands in an account, and its share."""
+    """Return two columns: the tokens in an account, and their share of all tokens."""
 
     def share(arm: Arm) -> Number:
         total = _sum(arm, "tokens")
@@ -79,7 +80,7 @@ def _sum(arm: Arm, column: str) -> int:
 
 
 def fault_receipts(run: Run, arms: Arms) -> Table:
-    """The receipts of the faults."""
+    """Count what became of the planned faults, for each arm that had any."""
 
     @cache
     def faults(arm: Arm) -> pd.DataFrame:
@@ -126,7 +127,7 @@ def _ratio(count: int, of: int) -> Number:
 
 
 def usage(run: Run) -> Table:
-    """Our tokenizer against the provider's own count."""
+    """Compare our tokenizer's counts with the provider's."""
     columns: tuple[TableColumn[tuple[str, UsageRatio]], ...] = (
         TableColumn("Model", lambda of: model_label(run, of[0])),
         TableColumn("Direction", lambda of: of[1].direction),

@@ -1,4 +1,4 @@
-"""The figures of every report: first rounds, latency, the account, timelines; and which others lead them."""
+"""The figures of every report (first rounds, latency, accounts, timelines), and which figures lead a report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "frame
 
 
 def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[Picture]:
-    """What first rounds took, where time and tokens went, and timelines: of trials that did not end in an error."""
+    """Draw first rounds, latency, accounts and timelines. Trials that ended in an error are left out."""
     for model in run.names("model"):
         drawn = _drawable(arms, model)
         plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
@@ -60,7 +60,7 @@ def _in_world(run: Run) -> bool:
 
 
 def _drawable(arms: Arms, model: str) -> Arms:
-    """The conditions of this model, with the arms that have a trial to show."""
+    """Return this model's conditions, with the arms that have a trial to show."""
     kept = {
         condition: {name: arm for name, arm in named.items() if len(arm.usable)}
         for condition, named in arms.items()
@@ -70,8 +70,8 @@ def _drawable(arms: Arms, model: str) -> Arms:
 
 
 def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
-    """Each trial's first round after a fault, their mean with its interval, and the paper's mean with its sd; one panel a
-    scenario."""
+    """Draw each trial's first round after a fault, the mean with its interval, and the paper's mean with its sd. Each scenario
+    has a panel."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
     for (condition, named), ax in zip(arms.items(), axes, strict=True):
         for place, arm in enumerate(named.values()):
@@ -91,7 +91,7 @@ def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
 
 
 def _extremes(arms: Arms, metric: Metric) -> str:
-    """The least and the greatest mean of the first panel that has any, in words."""
+    """Say the least and the greatest mean of the first panel that has any."""
     unit = " seconds" if metric is LATENCY else " tokens"
     for condition, named in arms.items():
         means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
@@ -105,7 +105,8 @@ def _of_whom(run: Run, condition: Condition) -> str:
 
 
 def _points(ax: Axes, place: int, arm: Arm) -> None:
-    """A trial in which the fault was effective is filled; in the others the round would have come without the fault, too."""
+    """Draw a dot for each trial, filled if its fault was effective. In the other trials the round would have come without the
+    fault too."""
     trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
     spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
     effective = trials[PRICE.tokens.name].notna()
@@ -143,7 +144,7 @@ def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures
 
 
 def accounts(run: Run, arms: Arms) -> Picture:
-    """Mean tokens of a trial by account, stacked, with the interval of the whole; one panel a scenario and fault plan."""
+    """Draw the mean tokens of a trial by account, stacked, with the total's interval. There is a panel by scenario and plan."""
     plans = len({condition.plan for condition in arms})
     figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
     looks = _looks_of(arms, ACCOUNT_LOOKS)
@@ -160,7 +161,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
 
 
 def _in_answer(arms: Arms) -> str:
-    """Which share of the tokens stands in an answer, of the arms in which it is least and most."""
+    """Say the share of tokens that stand in an answer, for the arm with the least and the arm with the most."""
     shares = sorted(
         (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {under(arm.condition.plan)}")
         for arm in each_arm(arms)
@@ -172,7 +173,7 @@ def _in_answer(arms: Arms) -> str:
 
 
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
-    """A scenario's panels can be compared by eye."""
+    """Give the panels of a scenario one scale, so that the eye can compare them."""
     for scenario in {condition.scenario for condition in arms}:
         axes_of_scenario = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
         top = max(ax.get_ylim()[1] for ax in axes_of_scenario)
@@ -181,7 +182,8 @@ def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
 
 
 def latency(run: Run, arms: Arms) -> Picture:
-    """Mean latency of a trial by where it went, stacked; the framework's part, often too small to be seen, in figures."""
+    """Draw a trial's mean latency by its parts, stacked. The framework's part is also written in numbers, because it is often
+    too small to see."""
     figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
     for (condition, named), ax in zip(arms.items(), axes, strict=True):
         tops = _stack(ax, named, LATENCY_LOOKS, "latency_seconds")
@@ -206,7 +208,7 @@ def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
 
 
 def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: str) -> list[float]:
-    """Bars of the means of these columns, one upon another, and the whisker of `total`; how high each then reaches."""
+    """Stack bars of these columns' means and draw the whisker of `total`. Return each stack's height, whisker included."""
     places = list(range(len(arms)))
     bottoms = [0.0] * len(arms)
     for column, look in looks.items():
@@ -223,7 +225,7 @@ def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: 
 
 
 def _width(arms: Arms, least: float) -> float:
-    """Inches for a panel in which every architecture's name has room."""
+    """Return a panel's width in inches, with room for each architecture's name."""
     return max(least, 0.85 * max(len(named) for named in arms.values()))
 
 

@@ -1,4 +1,4 @@
-"""The table that shows every measure of a condition by architecture. The paper's stand beside ours in `beside_paper`."""
+"""The table of all measures of a condition by architecture. `beside_paper` compares them with the paper's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.report.table_part import TablePart
 
 
 def comparison(run: Run, arms: Arms, condition: Condition) -> Table:
-    """A row for each measure, and a column for each architecture."""
+    """Return a table with a row for each measure and a column for each architecture."""
     named = arms[condition]
 
     def mean(metric: Metric) -> TableColumn[Arm]:

@@ -1,4 +1,4 @@
-"""Two arms side by side, pair by pair: architectures, models; and an arm beside itself."""
+"""Paired comparisons of two architectures or two models, and of an arm with itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ArmPair = tuple[Arm, Arm]
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Each architecture against each other, pair by pair."""
+    """Compare every two architectures pair by pair."""
 
     @cache
     def less(pair: ArmPair, measure: str) -> PairedMean:
@@ -48,7 +48,7 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class MeasureOfModels(NamedTuple):
-    """A measure of two arms that differ in their model alone: both values, the second less the first, and of how many pairs."""
+    """One measure of two arms that differ only in their model: both values, and the second less the first over the pairs."""
 
     first: Arm
     second: Arm
@@ -60,7 +60,7 @@ class MeasureOfModels(NamedTuple):
 
 
 def models(run: Run, arms: Arms) -> list[Table]:
-    """Each model against each other: every measure of both, and the difference, pair by pair; none of a sole model."""
+    """Compare every two models: each measure of both, and the paired difference. No table if the run has one model."""
     if len(run.names("model")) == 1:
         return []
     columns = (
@@ -90,7 +90,7 @@ def models(run: Run, arms: Arms) -> list[Table]:
 
 
 def _taken_over(run: Run) -> Iterator[str]:
-    """Whose seconds are in part those of an earlier run."""
+    """Name the models whose seconds come in part from an earlier run."""
     for model in run.names("model"):
         if earlier := run.parameters_of(model).cache_from:
             seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
@@ -98,7 +98,7 @@ def _taken_over(run: Run) -> Iterator[str]:
 
 
 def _pairs(arms: Arms) -> Iterator[ArmPair]:
-    """The arms that differ in nothing but their model, two by two, the earlier model of the config first."""
+    """Return every two arms that differ only in their model, in the config's order of models."""
     alike: dict[tuple[str, str, str], list[Arm]] = {}
     for condition, named in arms.items():
         for arm in named.values():

@@ -1,4 +1,4 @@
-"""What one failure costs: its first round, its price, the first pass without any, and the subtasks that it was spent on."""
+"""Tables of what one failure costs: its first round, its price, the first pass without a fault, and tokens by subtask."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NOT_MEASURED = "not measured"
 
 
 def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
-    """Return the measures that there is something to say in; the first round first."""
+    """Return the tables that have something to show, the first round first."""
     struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
     tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
     return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
 
 
 def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
-    """The first round after each fault that was noticed, beside what the paper calls a retry."""
+    """Show the first round after each noticed fault, beside what the paper calls a retry."""
 
     @cache
     def delivered(arm: Arm) -> pd.DataFrame:
@@ -83,7 +83,7 @@ def _of_paper(published: PublishedFigures) -> str:
 
 
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
-    """All rounds of the faults that mattered; those after which all stood accepted again and the others apart."""
+    """Show the cost of all rounds after effective faults, split by whether everything struck stood accepted again."""
 
     def effective(arm: Arm) -> Estimate:
         return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
@@ -134,7 +134,7 @@ def _priced(arm: Arm, measure: Metric) -> Cell:
 
 
 def _accepted_again(run: Run, arm: Arm) -> pd.Series[bool]:
-    """Tell of each of the arm's trials whether all that its effective faults struck stood accepted again."""
+    """Return for each usable trial whether all that its effective faults struck stood accepted again."""
     struck = run.recoveries[run.recoveries["effective"].gt(0)]
     lasting = struck.groupby("trial")["accepted_again"].all()
     return arm.usable["trial"].map(lasting).astype("boolean")
@@ -145,7 +145,7 @@ def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
-    """What the structure costs when nothing fails."""
+    """Show what the structure costs when nothing fails."""
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
@@ -160,7 +160,7 @@ DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS
 
 
 def differences(run: Run, arms: Arms) -> Table:
-    """Each architecture against each other, pair by pair, in what a failure costs and in the first pass."""
+    """Compare every two architectures pair by pair in what a failure costs and in the first pass."""
 
     def difference(row: ArmsByMeasure) -> Mean:
         return row.second.less(row.first, row.measure.name).difference
@@ -192,7 +192,7 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class ArmsByMeasure(NamedTuple):
-    """Two arms, and what they are compared by."""
+    """Two arms and the measure that compares them."""
 
     first: Arm
     second: Arm
@@ -200,7 +200,7 @@ class ArmsByMeasure(NamedTuple):
 
 
 class SpentOnSubtask(NamedTuple):
-    """What the trials of an arm took for a subtask; `share`: of the arm's tokens."""
+    """What an arm's trials spent on a subtask. `share` is its share of the arm's tokens."""
 
     arm: Arm
     subtask: str
@@ -211,7 +211,7 @@ class SpentOnSubtask(NamedTuple):
 
 
 def by_subtask(run: Run, arms: Arms) -> Table:
-    """Where in the task an arm's tokens went: sums over its trials."""
+    """Sum an arm's tokens by subtask."""
     columns = (
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
         TableColumn[SpentOnSubtask]("Subtask", lambda row: row.subtask),

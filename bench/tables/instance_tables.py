@@ -1,4 +1,4 @@
-"""Several instances of a pack: which architecture solves more of them, and what became of each."""
+"""Tables for packs with several instances: which architecture solves more, and what became of each instance."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
 
 MOST_INSTANCES = 60
-"""A table of more rows than that nobody reads."""
+"""Nobody reads a table with more rows."""
 
 
 def solved_differences(run: Run, arms: Arms) -> list[Table]:
-    """Each architecture against each other by what they solve; of scenarios with several instances alone, so that it may be
-    said of tasks and not of repetitions."""
+    """Compare every two architectures by what they solve. Only scenarios with several instances are compared: then the result
+    holds for tasks, not for repetitions."""
     instances = instances_by_scenario(run)
     pairs = [
         (first, second)
@@ -68,7 +68,7 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
 
 @dataclass(frozen=True, eq=False)
 class SolvedPair:
-    """Two arms by what they solve; `adjusted` is the test's p after Holm's correction."""
+    """Two arms compared by what they solve. `adjusted` is the test's p after Holm's correction."""
 
     first: Arm
     second: Arm
@@ -77,7 +77,7 @@ class SolvedPair:
 
     @cached_property
     def solved(self) -> tuple[Mapping[Pair, bool], Mapping[Pair, bool]]:
-        """Whether each solved what both have."""
+        """Return for each arm whether it solved each pair that both arms have."""
         return statistics.in_common(self.first.solved_by_pair(), self.second.solved_by_pair())
 
     @cached_property
@@ -96,7 +96,7 @@ def _required(row: SolvedPair) -> Cell:
 
 
 def by_instance(run: Run, arms: Arms) -> Iterator[Table]:
-    """For each scenario with several instances and each model, what became of every one, arm by arm."""
+    """Show for each scenario with several instances, and each model, what became of each instance by arm."""
     for scenario, instances in instances_by_scenario(run).items():
         if not 2 <= len(instances) <= MOST_INSTANCES:
             continue

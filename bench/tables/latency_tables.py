@@ -1,4 +1,4 @@
-"""What latency is made of where it was lived through: the framework's part, and prompts that a server reads anew or again."""
+"""Tables of what live latency consists of: the framework's time, the client's time, and a cold or warm prompt cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ModelAndArm = tuple[str, LiveSeconds]
 
 
 def latency_tables(run: Run, published: PublishedFigures) -> list[Table]:
-    """Each of them only where there is something of it."""
+    """Return the tables that have rows."""
     return [table for table in (framework_time(run, published), client_time(run), prompt_cache(run)) if table.rows]
 
 
 def framework_time(run: Run, published: PublishedFigures) -> Table:
-    """Return the latency of live trials by arm; of a replay, that of its recording."""
+    """Return the framework's part of live latency by arm. A replay shows its recording's."""
     columns = (
         TableColumn[ModelAndArm]("Scenario", lambda row: row[1].scenario),
         TableColumn[ModelAndArm]("Model", lambda row: model_label(run, row[0])),
@@ -51,7 +51,7 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
 
 
 def client_time(run: Run) -> Table:
-    """By model, of calls whose time in flight was told apart from what this process took beside."""
+    """Show by model the client's time. Only calls whose client time was measured count."""
     columns = (
         TableColumn[pd.DataFrame]("Model", lambda calls: model_label(run, str(calls["model"].iloc[0]))),
         TableColumn[pd.DataFrame]("Calls", len),
@@ -75,7 +75,7 @@ def client_time(run: Run) -> Table:
 
 
 def _at_a_time(run: Run) -> Iterator[str]:
-    """How many calls the config allows, where that is more than one."""
+    """Say how many calls at a time the config allows, for models that are allowed more than one."""
     most = run.manifest.concurrency
     several = [f"{model_label(run, name)} {most[name]}" for name in run.names("model") if most.get(name, 1) != 1]
     if several:
@@ -91,7 +91,7 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
 
 
 def prompt_cache(run: Run) -> Table:
-    """By model, simulated ones left out: their seconds are declared."""
+    """Show reading times by model. Simulated models are left out, because their seconds are declared."""
     columns = (
         TableColumn[ReadingOfModel]("Model", lambda row: model_label(run, row.model)),
         TableColumn[ReadingOfModel]("Input", lambda row: row.what),

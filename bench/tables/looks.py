@@ -1,6 +1,6 @@
-"""Two looks at one population: instances of which all replies were taken over from an earlier run, and those asked for later.
+"""Two looks at one population: instances whose replies all came from an earlier run, and instances asked later.
 
-Numbers that were looked at, and then taken further, are two samples. Whether they differ is tested before they are pooled.
+Numbers that were looked at and then extended are two samples. A test says whether they differ before they are pooled.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class TwoLooks:
-    """The trials without a fault of one condition.
+    """The trials without faults of one condition.
 
-    first   architecture -> what was solved of the instances that were taken over
-    later   the same of those that were asked for later
-    p       of a permutation of the instances: could the difference in solved trials be chance?
+    first   architecture -> the share solved of the instances taken over
+    later   architecture -> the share solved of the instances asked later
+    p       from a permutation of the instances: could the difference be chance?
     """
 
     condition: Condition
@@ -36,7 +36,7 @@ class TwoLooks:
 
 
 def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
-    """By condition without faults; none where fewer than two instances were taken over, or asked for later."""
+    """Return two looks for each condition without faults that has at least two instances taken over and two asked later."""
     for condition, named in arms.items():
         taken, new = _parted(run, condition)
         if condition.plan == FAULT_FREE and min(len(taken), len(new)) > 1:
@@ -45,7 +45,7 @@ def looks(run: Run, arms: Arms) -> Iterator[TwoLooks]:
 
 
 def _parted(run: Run, condition: Condition) -> tuple[frozenset[str], frozenset[str]]:
-    """The instances whose every call was answered before, and the others; nothing where the model took over no replies."""
+    """Return the instances whose every reply was taken over, and the others; nothing if the model took over no replies."""
     if not run.parameters_of(condition.model).cache_from or "instance" not in run.calls:
         return frozenset(), frozenset()
     asked = run.calls[run.calls["scenario"].eq(condition.scenario) & run.calls["model"].eq(condition.model)]
@@ -59,7 +59,7 @@ def _solved(arm: Arm, instances: frozenset[str]) -> Share:
 
 
 def _p(arms: Mapping[str, Arm], taken: frozenset[str], new: frozenset[str]) -> float:
-    """Two-sided, over how many trials each instance solved in all architectures."""
+    """Return the two-sided p of a permutation test on the number of trials solved by instance, over all architectures."""
     solved = dict.fromkeys((*sorted(taken), *sorted(new)), 0)
     for arm in arms.values():
         for (instance, _), held in zip(pairs_of(arm.usable), arm.usable["outcome"].eq("solved"), strict=True):

@@ -1,4 +1,4 @@
-"""The figure in which models stand side by side, architecture by architecture."""
+"""The figure that compares models, architecture by architecture."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ TITLES = {
     "latency_seconds": "seconds a trial",
 }
 SPREAD = 0.5
-"""Of the room between two architectures, how much their models share."""
+"""The share of the room between two architectures that their models' points fill."""
 
 
 def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """One figure for each fault plan under which two models or more have trials that did not end in an error."""
+    """Draw a figure for each fault plan under which at least two models have trials without an error."""
     for plan in run.names("plan"):
         drawn = {
             condition: named
@@ -47,7 +47,7 @@ def model_figures(run: Run, arms: Arms) -> Iterator[Picture]:
 
 
 def _figure(run: Run, plan: str, arms: Arms) -> Picture:
-    """A row of panels for each scenario, in it one for each measure."""
+    """Draw a row of panels for each scenario, with a panel for each measure."""
     scenarios = list(dict.fromkeys(condition.scenario for condition in arms))
     names = [model for model in run.names("model") if any(condition.model == model for condition in arms)]
     signs = signs_of(names)
@@ -72,7 +72,7 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
 
 
 def _solved(run: Run, model: str, arms: Arms) -> str:
-    """What the architectures solved that did worst and best with a model."""
+    """Say what a model's worst and best architecture solved."""
     shares = [arm.solved() for arm in each_arm(arms) if arm.condition.model == model]
     least, most = (choose(shares, key=lambda share: share.rate or 0.0) for choose in (min, max))
     counts = dict.fromkeys(f"{share.k}/{share.n}" for share in (least, most))
@@ -93,7 +93,7 @@ def _draw(ax: Axes, arms: Arms, column: str, order: Sequence[str], signs: Mappin
 
 
 def _point(arm: Arm, column: str) -> ValueInterval | None:
-    """The arm's mean of this column, the rate of its solved trials, or what a solved one costs; None where it has none."""
+    """Return the arm's mean of this column, its share solved, or its dollars per solved task. None if it has none."""
     if column == "dollars":
         spent = per_solved(arm.trials, COST.name)
         return None if spent.value is None else (spent.value, spent.low, spent.high)

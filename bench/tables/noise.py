@@ -1,10 +1,10 @@
-"""The noise floor: an architecture against itself.
+"""The noise floor: an architecture compared with itself.
 
-An A/A comparison by split halves: the repetitions of one arm, each with seeds of its own, are dealt into two halves in every
-way there is, and the halves' means are compared. Whatever differs is chance. It needs no trial beyond those of the run.
+This is an A/A comparison by split halves. The repetitions of one arm, each with its own seeds, are dealt into two halves in
+every possible way, and the halves' means are compared. Any difference is chance. No further trials are needed.
 
-A half has half of the arm's trials and no pair in the other, so that this floor is about 1.4 times as high as that of two arms
-of as many unpaired trials.
+A half has half of the arm's trials and is unpaired, so this floor is about 1.4 times as high as the floor of two arms with N
+unpaired trials each.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from bench.analysis.statistics import CONFIDENCE, generator
 
 SPLITS = 1_999
-"""Of so many random splits between 94% and 96% lie below what is given as their 95% point, in 19 of 20 cases."""
+"""With this many random splits, between 94% and 96% of all splits lie below the 95% point, in 19 of 20 cases."""
 
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The ways to deal n values into two halves of `half` values; where n is odd, one is left out of each split in turn.
+    """The ways to deal n values into two halves of `half` values. If n is odd, each split leaves out one value.
 
-    dealt    one row a split: the places of the first half's values, then those of the second's. Every split there is, or
-             SPLITS random ones where there are more; none below two values
+    dealt    a row for each split: the places of the first half's values, then of the second's. All splits, or SPLITS random
+             ones if there are more; no row if n is below 2
     """
 
     n: int
@@ -39,9 +39,9 @@ class Halves:
         return len(self.dealt)
 
     def floor(self, values: Sequence[float]) -> float | None:
-        """How far the halves of these n values lie apart: 95% of the splits no farther, in the values' own unit.
+        """Return the distance between the halves' means that 95% of the splits do not exceed, in the values' unit.
 
-        None below two values. Raises ValueError for a value that is no finite number, or where there are not n of them.
+        None if n is below 2. Raises ValueError if a value is not finite or if there are not n values.
         """
         if len(values) != self.n:
             raise ValueError(f"{len(values)} values, but the halves are of {self.n}")
@@ -55,7 +55,7 @@ class Halves:
 
 
 def halves_of(n: int, rng: np.random.Generator | None = None) -> Halves:
-    """Dealt once for all that is measured of the same n trials: with many, the dealing takes longer than the comparing."""
+    """Deal the halves once for all measures of the same n trials: for many trials dealing takes longer than comparing."""
     half = n // 2
     if not half:
         return Halves(n, half, np.empty((0, 0), dtype=int))
@@ -65,7 +65,7 @@ def halves_of(n: int, rng: np.random.Generator | None = None) -> Halves:
 
 
 def _every_split(n: int) -> Iterator[tuple[int, ...]]:
-    """The places of the first half, then those of the second; each split once, whichever half is called the first."""
+    """Yield the places of the first half, then of the second. Halves are not swapped, so each split comes once."""
     half = n // 2
     for left_out in range(n) if n % 2 else (n,):
         first, *others = (place for place in range(n) if place != left_out)

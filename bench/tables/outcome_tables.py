@@ -1,4 +1,4 @@
-"""What became of the trials, and what errors can hide: a ranking that depends on how they are counted, and trials run again
+"""What became of the trials, and what errors can hide: a ranking that depends on how errors are counted, and trials run again
 that differ from the rest."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bench.report.table_part import TablePart
 from bench.tables.looks import TwoLooks, looks
 
 RERUN_BY = (TOKENS, LATENCY)
-"""By what trials that were run again are compared with the rest, beside being solved."""
+"""The measures, besides solved, by which trials that were run again are compared with the rest."""
 
 
 def outcomes(run: Run, arms: Arms) -> Table:
-    """What became of the trials, under each way to look at errors."""
+    """Show what became of the trials, with errors counted in each possible way."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(arm.graded)),
@@ -56,7 +56,7 @@ def outcomes(run: Run, arms: Arms) -> Table:
 
 
 def denominators_of(arm: Arm) -> Denominators:
-    """Trials that nobody graded count in no rate."""
+    """Return the share solved with errors counted in each way. Ungraded trials count in none."""
     graded = arm.graded
     return Denominators(
         left_out=arm.solved(),
@@ -66,7 +66,7 @@ def denominators_of(arm: Arm) -> Denominators:
 
 
 def ranking_warnings(run: Run, arms: Arms) -> tuple[str, ...]:
-    """One line for each pair of arms of which the errors decide which solves more."""
+    """Return a warning for each pair of arms if the errors decide which arm solves more."""
     return tuple(
         f"WARNING, {condition_label(run, condition)}: whether {first.architecture} or {second.architecture} solves more "
         f"depends on how errors are counted ({_shown(first)}; {_shown(second)})"
@@ -83,7 +83,7 @@ def _shown(arm: Arm) -> str:
 
 
 def reruns(run: Run, arms: Arms) -> list[Table]:
-    """Within each arm, the trials that were run again after an error against the rest; no table where there are none."""
+    """Compare within each arm the trials that were run again after an error with the rest. No table if none was."""
     if not run.rerun:
         return []
     columns = (
@@ -108,7 +108,7 @@ def reruns(run: Run, arms: Arms) -> list[Table]:
 
 @dataclass(frozen=True, eq=False)
 class RunAgain:
-    """The usable trials of an arm: those that were run again after an error, and the rest."""
+    """An arm's usable trials: those run again after an error, and the rest."""
 
     arm: Arm
     again: pd.DataFrame
@@ -129,7 +129,7 @@ def _solved(trials: pd.DataFrame) -> Share:
 
 
 def two_looks(run: Run, arms: Arms) -> list[Table]:
-    """What was solved of the instances that an earlier run had asked, beside those asked later; where there are both."""
+    """Compare what was solved of instances taken over from an earlier run with instances asked later. No table without both."""
     columns = (
         TableColumn[ArmLooks]("Scenario", lambda row: row.looks.condition.scenario),
         TableColumn[ArmLooks]("Model", lambda row: model_label(run, row.looks.condition.model)),
@@ -150,7 +150,7 @@ def two_looks(run: Run, arms: Arms) -> list[Table]:
 
 
 class ArmLooks(NamedTuple):
-    """An architecture, and what all of its condition solved in both looks."""
+    """An architecture and its condition's two looks."""
 
     looks: TwoLooks
     architecture: str

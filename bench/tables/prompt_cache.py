@@ -1,4 +1,4 @@
-"""Seconds of a cold and of a warm prompt cache: a server that has just read a prompt reads it again faster."""
+"""Seconds with a cold and a warm prompt cache: a server reads a prompt faster if it has just read it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bench.analysis.statistics import PartEstimate, parts_of
 
 @dataclass(frozen=True)
 class Reading:
-    """How long a server took to read its input and to write its output, over so many calls of one model.
+    """How long a server took to read input and write output in some calls of one model.
 
-    tokens_in, tokens_out   by our tokenizer, and where `told` by the server's own count
-    cached      of the input's tokens those that the server had in its cache; None where it does not tell
+    tokens_in, tokens_out   by our tokenizer; by the server's count if the reading is of cold or warm tokens
+    cached      the input tokens that the server had in its cache; None if it does not tell
     seconds     API time of these calls, without what a fault added
-    by_input, by_output     seconds a token; None where there are too few calls
+    by_input, by_output     seconds a token; None if there are too few calls
     """
 
     calls: int
@@ -33,9 +33,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class PromptCache:
-    """How a model used its prompt cache: `first` attempts, before which the server had read something else, and `later` ones,
-    which ask the same or nearly the same again; and where the server tells, tokens that were not in its cache (`cold`) apart
-    from those that were."""
+    """How a model used its prompt cache. Before `first` attempts the server had read something else; `later` attempts ask
+    nearly the same again. If the server tells, `cold` holds the tokens that were not in its cache, and `warm` the others."""
 
     model: str
     first: Reading
@@ -45,8 +44,8 @@ class PromptCache:
 
 
 def prompt_caches(run: Run) -> Iterator[PromptCache]:
-    """By the model that answered. A reply that had been given before took no time again and is left out, and so is a call that
-    failed."""
+    """Return the readings of each model that answered. Failed calls are left out, and so are reused replies, which took no
+    time."""
     calls = run.calls[~run.calls["reused"] & run.calls["failure"].eq("")]
     calls = calls.assign(lasted=calls["seconds"] - calls["delay"])
     for model in dict.fromkeys(calls["by"].tolist()):
@@ -66,7 +65,7 @@ def _by_attempt(calls: pd.DataFrame) -> Reading:
 
 
 def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
-    """Both in one account, since one call reads some of either."""
+    """Return cold and warm tokens. Both are estimated together, because one call reads some of each."""
     cold, warm, out = calls["usage_in"] - calls["usage_cached"], calls["usage_cached"], calls["usage_out"]
     seconds_by_part = _parts(calls, cold, warm, out) or (None, None, None)
     sums, seconds = [int(tokens.sum()) for tokens in (cold, warm, out)], float(calls["lasted"].sum())
@@ -77,7 +76,8 @@ def _by_cache(calls: pd.DataFrame) -> tuple[Reading, Reading]:
 
 
 def _parts(calls: pd.DataFrame, *amounts: pd.Series[int]) -> tuple[PartEstimate, ...] | None:
-    """Calls of one instance, or of one repetition of a sole one, share their prompts: they are a cluster."""
+    """Return the seconds a token of each amount. Calls of one instance share prompts and are one cluster; with one instance,
+    calls of one repetition are."""
     instances = instances_of(calls)
     clusters = instances if len(set(instances)) > 1 else calls["repetition"].tolist()
     rows = list(zip(*(row.astype(float).tolist() for row in amounts), strict=True))

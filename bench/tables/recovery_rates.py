@@ -1,4 +1,4 @@
-"""Does a system recover to a right answer? What is solved under faults beside what the controls solve: a table and a figure."""
+"""Does a system recover to a right answer? A table and a figure of what is solved under faults, beside the controls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.report.table_part import TablePart
 
 
 def recovery_tables(run: Run, arms: Arms) -> list[Table]:
-    """None where no control solved anything: then there is nothing to recover to."""
+    """Return the table. None is made if no control solved anything: then there is nothing to recover to."""
     rates = list(recovery_rates(run, arms))
     title = "Recovery: what is solved under faults, beside the controls"
     return [table_of("recovery", title, _columns(run), rates, (*_NOTES, *_decided(rates), *_second_draw(run)))] if rates else []
@@ -60,13 +60,13 @@ _NOTES = (
 
 
 def _decided(rates: Sequence[RecoveryRate]) -> Iterator[str]:
-    """Plans under which no trial could have come out otherwise."""
+    """Say which plans are no evidence, because no trial could have come out otherwise."""
     reasons = {rate.arm.condition.plan: rate.decided for rate in rates if rate.decided}
     yield from (f"{plan} is no evidence: {why}" for plan, why in reasons.items())
 
 
 def _second_draw(run: Run) -> Iterator[str]:
-    """Plans that throw a good reply away and tell nothing of it: what any other rate is to be read beside."""
+    """Name the plans that throw a good reply away and report nothing. Their rate is the baseline for the others."""
     for name in run.names("plan"):
         faults = run.config.faults_of(name)
         if faults and all((fault.effect, fault.point) == ("empty", "output") for fault in faults):
@@ -80,8 +80,8 @@ def _second_draw(run: Run) -> Iterator[str]:
 
 
 def recovery_figures(run: Run, arms: Arms) -> Iterator[Picture]:
-    """One for each model of which a control solved something: what is solved without a fault and under each plan, by
-    architecture, a panel for each scenario."""
+    """Draw a figure for each model with a control that solved something: the share solved by architecture, without faults and
+    under each plan. Each scenario has a panel."""
     shown = {rate.arm.condition.scenario for rate in recovery_rates(run, arms)}
     for model in run.names("model"):
         chosen = {
@@ -113,7 +113,7 @@ def _plan_named(plan: str) -> str:
 
 
 def _solved_by_plan(arms: Arms) -> str:
-    """What the worst and the best architecture solve without faults, and under the plan under which the best solves fewest."""
+    """Say what the worst and best architectures solve without faults, and under the plan under which the best solves least."""
     by_plan: dict[str, list[Share]] = {}
     for condition, named in arms.items():
         ranked = sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)

@@ -1,4 +1,4 @@
-"""The table in which the frameworks that people use stand beside our architectures, and what each of them cannot express."""
+"""The table that compares the frameworks that people use with our architectures, and says what each cannot express."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.report.table_part import TablePart
 
 
 def systems(run: Run, arms: Arms) -> list[Table]:
-    """None where only architectures of our own were run."""
+    """Return the table; none if only our own architectures were run."""
     bases = dict.fromkeys(run.config.base(name) for name in run.names("architecture"))
     parts = [ARCHITECTURES[base] for base in bases if base in ARCHITECTURES]
     if not any(part.makes_own_calls for part in parts):
@@ -50,7 +50,7 @@ def _mean(title: str, column: str, digits: int = 0) -> TableColumn[Arm]:
 
 
 def _framework_a_call(arm: Arm) -> Mean:
-    """Milliseconds, trial by trial; a trial without a call has none."""
+    """Return the mean milliseconds of framework time a call. Trials without a call are left out."""
     called = arm.usable[arm.usable["calls"] > 0]
     values = (1000 * called["framework_seconds"] / called["calls"]).tolist()
     return amount_of(by_unit(dict(zip(pairs_of(called), values, strict=True))).values())

@@ -1,4 +1,4 @@
-"""The timeline of one faulted trial by architecture: what ran when, and which of it was thrown away."""
+"""The timeline of one faulted trial by architecture: what ran when, and what was thrown away."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from bench.render.drawing import ACCOUNT_LOOKS, BLACK, PALE, Look, Picture, blan
 from bench.render.labels import model_label, slug
 
 FrameRow = Mapping[str, Any]
-"""One row of a frame."""
 
 STRUCK = "X"
 THINNEST = 0.006
-"""Of the time axis: a call refused at once is still to be seen."""
+"""The least width of a bar, as a share of the time axis: a call refused at once stays visible."""
 
 
 def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
-    """For each scenario the trials to show: of the first plan that struck, one by architecture, if possible of one pair,
-    so that they ran under the same faults."""
+    """Yield for each scenario the trials to show: one by architecture, of the first plan that struck. If possible they share
+    one pair, and so the same faults."""
     shown: set[str] = set()
     for condition, named in arms.items():
         if condition.plan == FAULT_FREE or condition.scenario in shown:
@@ -39,12 +38,12 @@ def struck_trials(arms: Arms) -> Iterator[list[FrameRow]]:
 
 
 def _struck(arm: Arm) -> pd.DataFrame:
-    """The trials that a fault struck and that called a model: of no call there is nothing to draw."""
+    """Return the trials that a fault struck and that called a model. Without a call there is nothing to draw."""
     return arm.usable[(arm.usable["faults_delivered"] > 0) & (arm.usable["calls"] > 0)]
 
 
 def _common_pair(arms: Iterable[Arm]) -> Pair | None:
-    """The first instance and repetition in which a fault struck every architecture that one struck at all."""
+    """Return the first instance and repetition in which a fault struck every architecture that was ever struck."""
     struck = [pairs for arm in arms if (pairs := set(pairs_of(_struck(arm))))]
     return min(set.intersection(*struck), default=None) if struck else None
 
@@ -61,7 +60,7 @@ def _rows(frame: pd.DataFrame) -> list[FrameRow]:
 
 
 def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
-    """Each call a bar from its start to its end, coloured by the account in which its tokens stand; waits are grey."""
+    """Draw each call as a bar from its start to its end, coloured by its tokens' account. Waits are grey."""
     calls = [_rows(run.calls[run.calls["trial"] == trial["trial"]]) for trial in trials]
     heights = [0.55 + 0.19 * len(trial_calls) for trial_calls in calls]
     figure = blank(7.2, sum(heights) + 0.9)
@@ -87,7 +86,7 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
 
 
 def _left_out(run: Run, trials: Sequence[FrameRow]) -> str:
-    """A sentence on the architectures that have no trial to show."""
+    """Name the architectures that have no trial to show."""
     shared = ("scenario", "model", "plan")
     alike = run.trials[(run.trials[list(shared)] == [trials[0][name] for name in shared]).all(axis=1)]
     absent = sorted(set(alike["architecture"]) - {trial["architecture"] for trial in trials})
@@ -109,7 +108,7 @@ def _draw(ax: Axes, trial: FrameRow, calls: Sequence[FrameRow], waits: Sequence[
 
 
 def _mark(ax: Axes, calls: Sequence[FrameRow], struck: set[int]) -> None:
-    """A sign at the end of each call whose request or reply a fault struck."""
+    """Mark the end of each call whose request or reply a fault struck."""
     for place, call in enumerate(calls):
         if call["call"] in struck:
             ax.plot(call["started"] + call["seconds"], place, STRUCK, color=BLACK, ms=6, clip_on=False)

@@ -1,4 +1,4 @@
-"""Our tokenizer beside the provider's own count: the ratio that a model has, and the calls that stray from it."""
+"""Our tokenizer's count against the provider's: each model's ratio, and the calls far from it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from bench.analysis.statistics import median
 
 OUTLIER_SHARE = 0.25
 OUTLIER_TOKENS = 16
-"""A short text may be off by more than a quarter through the chat format's own tokens alone."""
+"""The chat format's own tokens alone can move a short text by more than a quarter."""
 
 
 @dataclass(frozen=True)
 class UsageRatio:
-    """calls      compared: the provider told its count, and we counted something
-    untold     calls with a reply for which it told none
+    """The provider's token counts divided by ours, in one direction.
+
+    calls      calls compared: the provider told its count, and ours is above 0
+    untold     calls with a reply but without the provider's count
     ratio      the median of provider/ours
     outliers   (trial, call)
     """
@@ -30,7 +32,7 @@ class UsageRatio:
 
 
 def usage_ratios(calls: pd.DataFrame) -> tuple[UsageRatio, UsageRatio]:
-    """For one model's calls, the prompts' and the replies' tokens."""
+    """Return the ratios of one model's calls, for prompts and for replies."""
     return _usage(calls, "in"), _usage(calls, "out")
 
 
