@@ -1,4 +1,4 @@
-"""The wing of worlds: environments that an agent acts in, how it acts, the patterns that do, and what is shown of it."""
+"""The wing of worlds: environments in which an agent acts, the tools and patterns that act in them, and their tables."""
 
 ENTRIES = {
     "architectures": ("bench.worlds.entries:ARCHITECTURES",),
@@ -12,4 +12,4 @@ ENTRIES = {
     "outside_systems": ("bench.worlds.entries:COMMAND",),
     "tables": ("bench.worlds.report.tables:PARTS", "bench.worlds.report.workflow:PARTS"),
 }
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""What this wing registers, by kind (`bench.registry.WINGS`)."""

@@ -1,4 +1,4 @@
-"""A run of `every_judgment`, read as a bank of replies."""
+"""Read a run of `every_judgment` as a bank of replies."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ Kept = TypeVar("Kept")
 
 
 def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
-    """The bank that a run recorded. Raises ConfigError where it holds the replies of no model or of several, or none to one of
-    these scenarios' judgments, which would be answered rightly without a word; ResultsError where the folder holds no run."""
+    """Return the bank that a run recorded.
+
+    Raises ConfigError if the run holds replies of no model or of several models, or lacks replies to a judgment of these
+    scenarios: a simulated model would silently answer that judgment rightly. Raises ResultsError if the folder holds no run.
+    """
     manifest = read_manifest(folder)
     replies = list(banked(folder))
     models = sorted({model for model, _ in replies})
@@ -40,14 +43,14 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
 
 
 def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
-    """(model, reply) in the order of recording. Raises ResultsError where the run's texts do not hold what its records name."""
+    """Yield (model, reply) in recorded order. Raise ResultsError if a record names a text that the run does not hold."""
     return _kept(folder, ASKED, _reply)
 
 
 def load_learning(folder: Path) -> Learning:
-    """How often a judgment was right after each signal of its rejection, in a run of `every_repair`.
+    """Count how often a judgment was right after each signal of rejection, in a run of `every_repair`.
 
-    Raises ConfigError where it holds the replies of no model or of several; ResultsError where the folder holds no run.
+    Raises ConfigError if the run holds replies of no model or of several models, ResultsError if the folder holds no run.
     """
     replies = list(repairs(folder))
     models = sorted({model for model, _ in replies})
@@ -58,12 +61,12 @@ def load_learning(folder: Path) -> Learning:
 
 
 def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
-    """(model, reply to a rejection) in the order of recording. Raises ResultsError as `banked` does."""
+    """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `banked` does."""
     return _kept(folder, REPAIRED, _repair)
 
 
 def _kept(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
-    """(model, entry) of this log in the stores of a run's trials."""
+    """Yield (model, entry) for each entry of this log that a run's trials stored."""
     texts = read_texts(folder)
     trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")
     for trial in trials:
@@ -86,7 +89,7 @@ def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRec
 
 
 def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
-    notes, output = tuple(kept.pop("notes")), kept.pop("said")  # so it is called in what was recorded
+    notes, output = tuple(kept.pop("notes")), kept.pop("said")  # recordings call the output `said`
     kept |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
     return BankedReply(output=output, notes=notes, **kept)
 

@@ -1,6 +1,6 @@
-"""What faults do in a world: to a call of a tool, to a notice, to a person's answer, to the agent's process.
+"""The fault effects of a world: what a fault does to a tool call, a notice, a person's answer or the agent's process.
 
-`bench.worlds.runtime.effects` has what the runtime knows of an effect.
+`bench.worlds.runtime.effects` defines the types that the runtime uses.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ DAY = 24 * 60
 
 
 def error(call: StruckToolCall, _: int) -> Acted | None:
-    """The tool refuses service. Nothing happened; the agent cannot know."""
+    """Fail the call as unavailable. Nothing happens in the world, but the agent cannot know this."""
     return call.unanswered("503 service unavailable", "unavailable")
 
 
 def slow(call: StruckToolCall, minutes: int) -> Acted | None:
-    """So many minutes of world time pass before the call is made."""
+    """Let this many minutes of world time pass before the call is made. 0 means 60."""
     call.pass_time(minutes or 60)
     return call.first()
 
 
 def stale_read(call: StruckToolCall, _: int) -> Acted | None:
-    """What is read is as it was before its last change."""
+    """Return what the read would have shown before the last change."""
     return call.past()
 
 
 def duplicate(call: StruckToolCall, _: int) -> Acted | None:
-    """The network delivers the request twice."""
+    """Make the call twice, as if the network delivered the request twice. Return the first answer."""
     first = call.first()
     if not first.ok:
         return None
@@ -40,22 +40,22 @@ def duplicate(call: StruckToolCall, _: int) -> Acted | None:
 
 
 def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
-    """Let the effect happen, and lose its receipt."""
+    """Let the effect happen, but lose its receipt."""
     return call.unanswered("no answer came") if call.first().ok else None
 
 
 def second_writer(call: StruckToolCall, _: int) -> Acted | None:
-    """Somebody else saves what the call is about, between the agent's reading and its call."""
+    """Let somebody else save the thing that the call is about, after the agent read it and before the call."""
     return call.first() if call.change_elsewhere() else None
 
 
 def throttled(call: StruckToolCall, minutes: int) -> Acted | None:
-    """The tool takes no call for so many minutes of world time, and says when it takes one again."""
+    """Refuse calls of this tool for this many minutes of world time (0 means 10), and say when it takes calls again."""
     return call.turned_away(minutes or 10)
 
 
 def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
-    """The agent hears of it later; the world has changed already."""
+    """Give the agent the notice later (0 minutes means one day). The world has changed at the event's own time."""
     return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
 
 
@@ -64,12 +64,12 @@ def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[NoticeTime] | Non
 
 
 def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTime] | None:
-    """The agent hears of it behind the next event."""
+    """Give the agent the notice after the next event."""
     return (NoticeTime(following, held=True),) if following else None
 
 
 def missed(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | None:
-    """The agent never hears of it."""
+    """Never give the agent the notice."""
     return ()
 
 

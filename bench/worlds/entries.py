@@ -1,5 +1,5 @@
-"""The entries of the wing that stand beside no code of theirs: its architectures, its agents that are commands, its kind
-of environment, its command."""
+"""The entries of this wing that have no module beside their code: architectures, commands as agents, the environment kind and
+the `scorecard` command."""
 
 from bench.architectures.part import ArchitecturePart
 from bench.architectures.registry import IN_WORDS
@@ -35,7 +35,7 @@ COMMAND = ArchitecturePart(
     answer_formats=IN_WORDS,
     is_outside=True,
 )
-"""What every agent is that is a command."""
+"""The architecture part of every agent that is a command."""
 ENVIRONMENTS = EnvironmentPart(
     "world",
     pack="bench.worlds.environment.in_packs",

@@ -1,1 +1,1 @@
-"""What is read off the events of trials in worlds."""
+"""Analysis of the events of trials in worlds."""

@@ -1,4 +1,4 @@
-"""What went on in trials in worlds beyond their controls: the same system, instance and repetition without a fault."""
+"""Compare trials in worlds with their controls: the same architecture, instance and repetition without a fault."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from bench.worlds.environment.damage import DAMAGES
 
 PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
 SPENT = ("tokens", "calls", "tool_calls", "seconds")
-"""`seconds` are those on the trial's clock, of calls and waiting: framework time is this machine's."""
+"""`seconds` are the trial's API and waiting time. Framework time is left out: it depends on this machine."""
 DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
 
 
 def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.DataFrame:
-    """The trials under a fault plan that have a control, neither of them ended in an error.
+    """Return the trials under a fault plan that have a control, without pairs in which either trial ended in an error.
 
-    Beside their own columns those `measured` of the control as `*_control`, and `beyond_*`: what the trial spent, or how often
-    a kind of damage happened, less what its control did. That can be below 0: a control may err by chance where the trial did
-    not.
+    For each `measured` column, `*_control` holds the control's value, and `beyond_*` the trial's value minus the control's.
+    `beyond_*` can be below 0: a control can err by chance where the trial did not.
     """
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
     usable = with_seconds(usable) if "seconds" in measured else usable

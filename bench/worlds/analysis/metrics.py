@@ -1,4 +1,4 @@
-"""What is measured of a trial in a world."""
+"""The metrics of a trial in a world."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from bench.worlds.runtime.events import EVENTS, ToolCalled, WorldEnded
 
 
 def _ended(trial: TrialReading) -> WorldEnded | None:
-    """Return what became of its world; None where it has none."""
+    """Return how the trial's world ended. None if the trial has no world."""
     return next(iter(of_kind(trial.record.events, WorldEnded)), None) if trial.once(_stands_in_world) else None
 
 
 def _damaged(kind: str) -> Callable[[TrialReading], int | None]:
-    """Return how often this kind of damage happened, by the journal; None where there is no world."""
+    """Return a reader of how often this kind of damage happened, by the journal. The reader returns None without a world."""
     return lambda trial: ended.damage.get(kind) if (ended := _ended(trial)) else None
 
 
 def _recount_agrees(trial: TrialReading) -> bool | None:
-    """Return whether the count from the world's tables says the same as that from its journal, of all that both tell."""
+    """Return whether the count from the world's tables agrees with the count from its journal, for all kinds that both
+    count."""
     if (ended := _ended(trial)) is None:
         return None
     counted = {kind: count for kind, count in ended.recount.items() if count is not None}
@@ -39,7 +40,7 @@ def _recount_agrees(trial: TrialReading) -> bool | None:
 
 
 def _in_world(name: str, value: Callable[[TrialReading], int]) -> Metric:
-    """A count of what happened in a world: 0 where the trial stood in none, without a look for each."""
+    """Return a metric that counts something in a world. It is 0, without a search, for a trial that has no world."""
     return Metric(name, "int64", lambda trial: value(trial) if trial.once(_stands_in_world) else 0)
 
 

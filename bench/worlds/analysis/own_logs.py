@@ -1,8 +1,8 @@
-"""What a command wrote down itself, held against what was booked of it: requests, tokens, calls of tools, effects, deaths.
+"""Compare what a command logged about itself with what was booked: requests, tokens, tool calls, effects, deaths.
 
-A command that keeps a log of its own, `log.jsonl` in its folder, appends a line of JSON to it before and after each request
-to its model and each call of a tool: `{"what": "model" | "tool", "when": "sent" | "got"}`, a tool's `name`, the `status` of
-HTTP that was answered (or `ok`), and a model's `prompt_tokens` and `completion_tokens`.
+A command that keeps a log, `log.jsonl` in its folder, appends a line of JSON before and after each request to its model and
+each tool call: `{"what": "model" | "tool", "when": "sent" | "got"}`, for a tool its `name`, the HTTP `status` of the answer (or
+`ok`), and for a model its `prompt_tokens` and `completion_tokens`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,19 @@ from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
 
 WELL = (200, "ok")
 COMMON = frozenset({"wait", "next_event", "list_events", "ask_person"})
-"""What every world offers beside its own tools. Such a call acts on nothing, and is not booked as a call."""
+"""Tools that every world offers beside the pack's tools. A call of one changes nothing and is not booked as a tool call."""
 
 
 @dataclass(frozen=True)
 class LoggedTrial:
-    """One trial. `planned` are the kills that became due, `delivered` those that came, `not_applicable` those that nothing
-    could carry; `deaths` are the processes that were killed. `differences` are sentences; none where the accounts agree."""
+    """One trial, compared with its agent's log.
+
+    planned          kills that became due
+    delivered        kills that happened
+    not_applicable   kills that no call could carry
+    deaths           processes that were killed
+    differences      sentences; empty if log and books agree
+    """
 
     trial: str
     architecture: str
@@ -44,7 +50,7 @@ class LoggedTrial:
 
 @dataclass(frozen=True)
 class _Life:
-    """What was booked of one process, and its own log. `point` is where it was killed, or ""."""
+    """The events booked for one process, and its log. `point` says where the process was killed, or is ""."""
 
     ended: ProcessEnded
     calls: tuple[Called, ...]
@@ -58,7 +64,7 @@ class _Life:
 
 
 def logs_of(folder: Path) -> list[LoggedTrial]:
-    """The trials of a run whose agents kept a log, each held against it. Raises ResultsError where the folder is damaged."""
+    """Compare each trial whose agent kept a log with that log. Raise ResultsError if the folder is damaged."""
     trials = [trial for trial in latest(read_trials(folder)) if any(_is_kept(event) for event in trial.events)]
     texts = read_texts(folder) if trials else {}
     return [kept for trial in trials if (kept := kept_by(trial, texts))]
@@ -69,8 +75,8 @@ def _is_kept(event: Event) -> bool:
 
 
 def kept_by(trial: TrialRecord, texts: Mapping[str, str]) -> LoggedTrial | None:
-    """A trial held against its agent's log; None where its agent is no command, or kept none. Raises KeyError where `texts`
-    lack the log."""
+    """Compare a trial with its agent's log. Return None if the agent is no command or kept no log. Raise KeyError if `texts`
+    lacks the log."""
     lives = list(_lives(trial.events, texts))
     if not any(life.log for life in lives):
         return None
@@ -116,7 +122,7 @@ def _lives(events: Iterable[Event], texts: Mapping[str, str]) -> Iterator[_Life]
 
 
 def _read(log: str) -> Iterator[Mapping[str, object]]:
-    """Its lines; one that a kill cut short is passed over."""
+    """Yield the log's entries. Skip a line that a kill cut short."""
     for line in log.splitlines():
         try:
             entry = json.loads(line)
@@ -141,15 +147,15 @@ def _differences(life: _Life) -> Iterator[str]:
 
 
 def _allowed(booked: tuple[int, int], life: _Life) -> Iterable[tuple[int, int]]:
-    """Return what may be noted and not booked: of an agent that dies with its next request, or is ended by a bound with one,
-    that one is noted and not booked."""
+    """Return the (model, tool) counts that the log can hold. If the agent was killed while it sent a request, or a bound ended
+    it, the log can hold one request that was not booked."""
     model, tool = booked
     dies_asking = life.point == "recorded" or life.ended.why not in ("", "crash")
     return {booked, (model + 1, tool), (model, tool + 1)} if dies_asking else {booked}
 
 
 def _of_tools(life: _Life) -> Iterator[str]:
-    """The calls of the world's own tools that came back well, by name."""
+    """Yield each of the world's tools whose successful calls were logged and booked in different numbers."""
     names = {call.tool for call in life.tools}
     noted = Counter(
         name for line in life.noted("tool", "got") if line.get("status") in WELL and (name := str(line.get("name"))) in names
@@ -169,7 +175,7 @@ def _noted_tokens(lines: Iterable[Mapping[str, object]]) -> tuple[int, int]:
 
 
 def _booked_tokens(calls: Iterable[Called]) -> tuple[int, int]:
-    """By the provider's count, which is the one that the agent was told."""
+    """Return the input and output tokens as the provider counted them, because the agent was told these counts."""
     counts = [(call.usage_in, call.usage_out) for call in calls]
     return _sum(count for count, _ in counts), _sum(count for _, count in counts)
 

@@ -1,4 +1,4 @@
-"""The processes of an agent that is a command: whether all that happened to them is booked, once."""
+"""Check that all that happened to a command's processes is booked exactly once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from bench.worlds.runtime.process_events import ProcessEnded
 
 
 def unbooked(events: Sequence[Event]) -> str | None:
-    """What does not add up, in words: each call that the world's door took is a call in the record, but for one that the agent
-    died before; each process that a planned kill ended is a crash in the record, and the reverse."""
+    """Return what does not add up, or None.
+
+    Each call that the world's door took must be a call in the record, unless the agent was killed before it. Each process that
+    a planned kill ended must be a crash in the record, and the reverse.
+    """
     ends = of_kind(events, ProcessEnded)
     if not ends:
         return None

@@ -1,5 +1,5 @@
-"""The world of a recorded trial, made again step by step: which rows each entry of its journal changed, and what its damage was
-counted from. The pack does it, as it is now; the digest in the record says whether it is still the same world."""
+"""Rebuild the world of a recorded trial step by step: the rows that each journal entry changed, and the effects that its damage
+was counted from. The pack's present code does it; the digest in the record says whether the world is still the same."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from bench.worlds.environment.final import content_of
 
 @dataclass(frozen=True)
 class Remade:
-    """entries   of the journal
-    changes   entry -> the rows that it changed; none of one that changed nothing
-    harms     kind of damage -> what it was counted from
-    lacking   why changes and harms are not known; "" where they are
+    """A world that was made again.
+
+    entries   the journal
+    changes   journal entry -> the rows that it changed; an entry that changed nothing is absent
+    harms     kind of damage -> the effects that it was counted from
+    lacking   why changes and harms are unknown, or ""
     """
 
     entries: tuple[JournalEntry, ...]
@@ -30,7 +32,7 @@ class Remade:
 
 
 def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
-    """`kept` is the world's SQL as the record has it, `digest` names what its tables held at the end."""
+    """Rebuild a recorded world. `kept` is its recorded SQL; `digest` names the content of its tables at the end."""
     try:
         content = content_of(kept)
         entries = final_world(content).journal
@@ -44,14 +46,14 @@ def remade(kept: str, digest: str, environment: Environment | None, drawn_from: 
             return Remade(entries, changed, world.harms())
     except BenchError as error:
         return Remade(entries, lacking=str(error))
-    except Exception as error:  # a pack's code that has changed since may raise whatever it likes
+    except Exception as error:  # a pack's code that has changed since can raise anything
         return Remade(entries, lacking=f"its pack raised {words_of(error)}")
 
 
 def _changes(
     environment: Environment, entries: Sequence[JournalEntry], digest: str, drawn_from: tuple[object, ...]
 ) -> dict[int, Sequence[RowChange]]:
-    """Raises CannotRestore where the pack makes another world of these entries."""
+    """Return the rows that each entry changed. Raise CannotRestore if the pack makes a different world from these entries."""
     by_effect: dict[int, Sequence[RowChange]] = {}
     with closing(World(environment, drawn_from=drawn_from)) as world:
         before, was = rows_in(world.snapshot().content), world.digest()

@@ -1,4 +1,4 @@
-"""A trial in a world as a workflow: its steps, how long it took and how long it waited for people, in minutes of world time."""
+"""A trial in a world as a workflow: its steps, its completion time and its waiting for people, in minutes of world time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bench.worlds.runtime.events import PersonAsked, PersonDecided, Stepped, Too
 
 @dataclass(frozen=True)
 class StepTaken:
-    """One step of a trial: how many `attempts` were made at it, from its first beginning to its end; `ended` is None where it
-    never came to one, and `why` is that it came to nothing."""
+    """One step of a trial, from its first beginning to its last end. `ended` is None if it never ended. `why` says why the step
+    failed, or is ""."""
 
     name: str
     attempts: int
@@ -34,7 +34,8 @@ class StepTaken:
 
 
 def steps_of(events: Sequence[Event]) -> list[StepTaken]:
-    """The steps that began, in the order in which they did. One that was done anew counts once, by its last end."""
+    """Return the steps that began, in the order of their beginnings. A step that was done again is one row with its last
+    end."""
     stepped = of_kind(events, Stepped)
     if not stepped:
         return []
@@ -54,21 +55,21 @@ def steps_of(events: Sequence[Event]) -> list[StepTaken]:
 
 
 def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> int | None:
-    """From the world's beginning to the end of the last of its steps that ended; None where none did."""
+    """Return the minutes from the world's beginning to the end of the last step. None if no step ended."""
     ends = [step.ended.total for step in steps if step.ended]
     began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
     return max(ends) - began if ends else None
 
 
 def minutes_at_work(steps: Sequence[StepTaken]) -> int:
-    """Minutes in which some step was in hand: the time to completion without what the calendar makes everybody wait between two
-    steps. Steps that are done at the same time count once."""
+    """Return the minutes in which at least one step was under way. Unlike completion time, this leaves out the calendar time
+    between steps. Minutes that several steps share count once."""
     return total(union([(step.began.total, step.ended.total) for step in steps if step.ended]))
 
 
 def waiting_for_people(events: Sequence[Event]) -> int:
-    """Minutes in which an answer was waited for: from the first time that a question was asked, over crashes, until the wait
-    for it ended. What was waited for at the same time counts once."""
+    """Return the minutes spent waiting for an answer: from when a question was first asked, across crashes, until the wait
+    ended. Minutes that several waits share count once."""
     if not of_kind(events, PersonAsked):
         return 0
     asked: dict[str, int] = {}
@@ -82,7 +83,7 @@ def waiting_for_people(events: Sequence[Event]) -> int:
 
 
 def tool_retries(events: Sequence[Event]) -> int:
-    """Calls that were made because the call of the same effect before had failed, or was throttled."""
+    """Count the calls that repeat an effect whose previous call failed or was throttled."""
     unanswered: set[tuple[str, str]] = set()
     retries = 0
     for call in of_kind(events, ToolCalled):
@@ -93,8 +94,8 @@ def tool_retries(events: Sequence[Event]) -> int:
 
 
 def compensations(events: Sequence[Event]) -> tuple[int, int]:
-    """How many pairs of effects were taken back one right after the other, and how many of these pairs not in reverse of the
-    order in which they had been done."""
+    """Count pairs of effects that were taken back one directly after the other, and how many of these pairs were not taken back
+    in reverse order of their doing."""
     done: dict[str, int] = {}
     pairs = otherwise = 0
     last: int | None = None

@@ -1,4 +1,4 @@
-"""The command `bench scorecard`, and what `bench compare` does with scorecards."""
+"""The command `bench scorecard`, and the comparison of scorecards for `bench compare`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.experiment.files import write_whole
 from bench.experiment.verify import sound_records
 from bench.paths import folder_of
 
-# What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
+# Code that reads results imports pandas and scipy, which slow down the start, so it is imported in the functions that use it.
 if TYPE_CHECKING:
     from bench.worlds.scorecard import Scorecard
 
@@ -57,7 +57,7 @@ def scorecard(
 
 
 def scorecard_in(names: Sequence[str]) -> Scorecard:
-    """The scorecard of these runs, or that of a file. Raises ResultsError for a run that is not sound."""
+    """Return the scorecard of these runs, or read it from a file. Raise ResultsError if a run fails verification."""
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.worlds.scorecard import read_scorecard, scorecard_of  # noqa: PLC0415
 
@@ -69,7 +69,7 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
 
 
 def compared(first: str, second: str, margin: float, whole: bool) -> Compared:
-    """The scorecard of the second run, or file, against that of the first."""
+    """Compare the scorecard of the second run or file with the scorecard of the first."""
     from bench.render.table import markdown  # noqa: PLC0415
     from bench.worlds.scorecard import compare_scorecards, compare_table  # noqa: PLC0415
 
@@ -104,7 +104,7 @@ def _write(text: str, to: Path | None) -> None:
 
 
 def _print(card: Scorecard) -> None:
-    """One page: in words, at a glance, by what happened, and from where."""
+    """Print the scorecard: findings in words, the tables, the tables' notes, and the provenance."""
     from bench.worlds.scorecard.page import title, warnings  # noqa: PLC0415
     from bench.worlds.scorecard.tables import glance, in_short  # noqa: PLC0415
     from bench.worlds.scorecard.words import ABOUT, findings, provenance  # noqa: PLC0415

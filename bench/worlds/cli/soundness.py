@@ -1,4 +1,5 @@
-"""What makes a pack with a world sound: the right course is right, and does no damage; a wrong one is found wrong."""
+"""Check that a pack with a world is sound: the right course is graded correct and does no damage, a wrong course is graded
+wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from bench.worlds.environment.declaration import Course
 
 
 def problems_of_reference(hooks: Hooks) -> Iterator[str]:
-    """The reference's course, on a world of its own. What the agent knows is no question here: it did it all in one life."""
+    """Yield the problems of the reference's course, run in a new world. Orphaned effects are not counted: there is no agent
+    whose knowledge could be lost."""
     environment = _environment(hooks)
     with closing(World(environment)) as world:
         yield from _taken(hooks, world, environment.reference, "the reference")
@@ -34,7 +36,7 @@ def problems_of_reference(hooks: Hooks) -> Iterator[str]:
 
 
 def _uncounted(world: World) -> Iterator[str]:
-    """Where the audit of the tables says otherwise than the journal, or nothing."""
+    """Yield each effect that the audit of the tables counts differently from the journal."""
     stands = {standing.effect: standing.times for standing in world.standings()}
     for effect, times in net_effects(world.environment, world.journal()).items():
         if stands.get(effect, 0) != times:
@@ -68,7 +70,7 @@ def _taken(hooks: Hooks, world: World, course: Course, what: str) -> Iterator[st
 
 
 def _grade(hooks: Hooks, world: World) -> Grade:
-    """Raises HookFailed."""
+    """Grade the world's end. Raise HookFailed if the grader fails or returns no Grade."""
     grade = hooks.call("the grader", hooks.scenario.grade, final_world(world.snapshot().content), hooks.scenario.truth)
     if not isinstance(grade, Grade):
         raise HookFailed(f"the grader returns {type(grade).__name__}; it must return a bench.scenario.Grade")

@@ -1,1 +1,1 @@
-"""The driver: an architecture that is a command. It is started, killed as planned, and started again the same way."""
+"""The driver of an agent that is a command. It starts the command, kills it as planned and starts it again the same way."""

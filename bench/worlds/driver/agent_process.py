@@ -17,20 +17,20 @@ from bench.worlds.driver.tail import Tail
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 AT_A_TIME = 2**18
-"""Bytes read of its output."""
+"""Bytes of output that are read at a time."""
 LONGEST_STOP, LOOK_AGAIN = 1.0, 0.0005
-"""Seconds: what a process that is to stop is waited for, and between two looks."""
+"""Seconds: the longest wait for a stopped process to halt, and the pause between two looks."""
 STOPPED = frozenset("TtZXD")
-"""States of a thread on Linux in which it runs no code of its own, nor will once another has stopped."""
+"""Linux thread states in which a thread runs no more code until it is continued, or at all."""
 PATIENCE = 10.0
 CANNOT_START = 127
-"""The code of a command that never began, as shells have it."""
+"""The exit code of a command that never started, as shells use it."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: with an exit code, or by a signal; neither where nobody can say, because who watched over it was
-    killed. `failed` is the kernel's error by which it never began."""
+    """How a process ended: by an exit code or by a signal. Neither is known if its supervisor was killed. `failed` is the
+    kernel's error number if the process could not be started."""
 
     code: int | None = None
     signal: int | None = None
@@ -38,9 +38,11 @@ class Ended:
 
 
 class AgentProcess:
-    """Runs from its creation, which raises OSError where it cannot be started in its folder. `kill` it, or wait for `ended`;
-    then `close` it. `patience`: seconds from a kill to the supervisor's word of it. An agent can stop its supervisor, too, or
-    take its place; no word is waited for then."""
+    """One process of an agent, started on construction. Raises OSError if it cannot be started in its folder.
+
+    Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
+    supervisor's report. An agent can stop or replace its supervisor; the report is then given up.
+    """
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class AgentProcess:
             self._loop.add_reader(opened, read)
 
     def kill(self) -> None:
-        """At once, with all that it started. May be called again, and after its end."""
+        """Kill the process and all that it started, at once. This can be called again, also after the process has ended."""
         self._signal(signal.SIGKILL)
         self._let_go()
         if not self.ended.done():
@@ -90,8 +92,8 @@ class AgentProcess:
             self._no_word = self._no_word or self._loop.call_later(self._patience, self._end_without_word)
 
     def freeze(self) -> None:
-        """Stop it where it is; it has stopped when this returns. The signal is one thread's to take: until that has its turn
-        on a busy machine, the others would go on."""
+        """Stop the process where it is, and return once all its threads have stopped. Only one thread takes the signal; on a
+        busy machine the others would run on until that thread gets its turn."""
         self._signal(signal.SIGSTOP)
         until = monotonic() + LONGEST_STOP
         while self._group and _runs(self._group) and monotonic() < until:
@@ -103,7 +105,8 @@ class AgentProcess:
                 os.killpg(self._group, number)
 
     async def close(self) -> None:
-        """Kill what runs of it, and be rid of it. Nothing of it runs when this returns, nor if it is interrupted."""
+        """Kill what still runs of the agent and release its resources. Nothing of it runs once this returns or is
+        interrupted."""
         self.kill()
         try:
             await asyncio.shield(self.ended)
@@ -119,7 +122,7 @@ class AgentProcess:
                 _kill_marked(self._mark)
 
     def _let_go(self) -> None:
-        """The end of this file is the word to the supervisor."""
+        """Close the control file, which tells the supervisor to kill the command."""
         if self._control >= 0:
             os.close(self._control)
             self._control = -1
@@ -153,7 +156,7 @@ class AgentProcess:
 
 
 def _runs(process: int) -> bool:
-    """Whether one of its threads does. Only Linux tells; elsewhere it is taken to have stopped."""
+    """Return whether a thread of the process still runs. Outside Linux this is unknown and False is returned."""
     for thread in Path(f"/proc/{process}/task").glob("*/stat"):
         with suppress(OSError):
             if thread.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] not in STOPPED:
@@ -171,7 +174,7 @@ def _ended(text: str) -> Ended:
 
 
 def _kill_marked(mark: bytes) -> None:
-    """What nobody watches over any more, known by its environment (Linux)."""
+    """Kill the agent's processes that have no supervisor any more. Their environment identifies them (Linux only)."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if mark in path.read_bytes().split(b"\0"):

@@ -1,4 +1,4 @@
-"""An architecture that is a command: for the trial it is one like any other, and is called again after each crash."""
+"""An architecture that is a command. A trial uses it like any other and calls it again after each crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommandArchitecture:
         self.command, self.digest, self.versions = command, command.digest, command.versions
 
     async def __call__(self, task: Task, workbench: Workbench) -> None:
-        """One life of it. Raises as `Place.live` does."""
+        """Run one life of the agent. Raise as `CommandSession.live` does."""
         place: CommandSession = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
         await place.live()
 
@@ -32,5 +32,5 @@ def of_command(
     seconds: float,
     model_calls: int | None,
 ) -> CommandArchitecture:
-    """Make the architecture that a command is. Raises ConfigError, which begins with `where`, where it cannot be one."""
+    """Return the architecture for a command. Raise ConfigError, with `where` at its beginning, if it cannot be one."""
     return CommandArchitecture(command_of(words, folder, env, Bounds(seconds, model_calls), where, files, packages))

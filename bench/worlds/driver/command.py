@@ -1,4 +1,4 @@
-"""A command that is measured: its words, where it is run from, its environment. Refused here where it cannot be started."""
+"""A command that is measured: its words, folder and environment. A command that cannot be started is refused here."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OURS = (
     "MCP_COMMAND",
     "HOME",
 )
-"""Variables that an agent is given; a config gives it others."""
+"""Variables that the driver sets for the agent. A config must not set them."""
 SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
-"""Ends of the names of files that a command runs."""
+"""Suffixes of files that a command can run."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What all lives of an agent in one trial may take together: real `seconds`, and calls of the model (None: any number)."""
+    """The bounds on all lives of an agent in one trial together: real `seconds`, and model calls (None: no bound)."""
 
     seconds: float
     model_calls: int | None = None
@@ -41,9 +41,13 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Command:
-    """`words` are ready to be run: the program and each file among them under its whole path. `path` is where the program was
-    looked for, and where the agent looks for others. `versions` are those of the packages that it stands on. `digest` names
-    what it is, wherever it lies."""
+    """A command that is ready to run.
+
+    words      the program and its arguments; files stand with their whole path
+    path       the PATH on which the program was looked up and which the agent gets
+    versions   the packages that it needs, with their versions
+    digest     names the command's content, wherever its files lie
+    """
 
     words: tuple[str, ...]
     path: str
@@ -62,9 +66,11 @@ def command_of(
     beside: Sequence[Path] = (),
     packages: Sequence[str] = (),
 ) -> Command:
-    """The command that a config means. `where` names it in an error; `beside` are files that it needs, `packages` those that it
-    stands on. Raises ConfigError where there is no such program, file or package, or its environment takes a name that it is
-    given."""
+    """Return the command that a config describes.
+
+    `where` names the command in an error, `beside` holds files that it needs, and `packages` the packages that it needs. Raises
+    ConfigError if a program, file or package is missing, or if `env` sets a variable that the driver sets.
+    """
     home = (folder or Path.cwd()).resolve()
     if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises where it may not look
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
@@ -84,7 +90,7 @@ def command_of(
     versions = {name: _version(name, where) for name in packages}
     given = [
         value for value in (versions, bounds.model_calls) if value
-    ]  # what is not there is not written, as before there was such
+    ]  # absent parts are left out, which keeps the older digests
     try:
         digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
     except OSError as error:
@@ -93,12 +99,13 @@ def command_of(
 
 
 def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
-    """Return the words that are files. A word may be anything: what cannot be looked at is none."""
+    """Return the words that name files. A word can be anything; if its path cannot be looked at, it is not a file."""
     return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
 
 
 def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
-    """The file of a command's first word: among these, else on the PATH. Raises ConfigError where it cannot be started."""
+    """Return the file of a command's first word: one of `files`, else a program on the PATH. Raise ConfigError if it cannot be
+    started."""
     place = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
     place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
     if place is None:
@@ -116,8 +123,8 @@ def _version(package: str, where: str) -> str:
 
 
 def _digest(determining: object, files: Mapping[str, Path]) -> str:
-    """Return the digest of what the config says of it, and of the files that it needs. The code that drives it is in its
-    trials' ids by itself."""
+    """Digest what the config says about the command, and the files that it needs. The code that drives it is already part of a
+    trial's id."""
     digest = hashlib.sha256(json.dumps(determining).encode())
     for name, path in files.items():
         content = path.read_bytes()

@@ -1,6 +1,7 @@
-"""Where an agent that is a command is at work: its folder, its doors, and what is known of its processes.
+"""The session of a command in one trial: its folder, its endpoints, and the state of its processes.
 
-A place is that of one trial. It outlives the agent, which is started in it again the same way."""
+The session outlives the agent's process, which is started in it again the same way.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +42,18 @@ from bench.worlds.tool_servers.tools import Tools
 
 MOST_CONNECTIONS = 64
 LOOK_AGAIN = 1.0
-"""Seconds between two looks at how large the folder is."""
+"""Seconds between two looks at the folder's size."""
 MODEL = "assistant"
-"""The model's name, as the agent is told it: which one answers is the experiment's affair."""
+"""The model's name as the agent sees it. The experiment decides which model answers."""
 AGENT = ("the agent",)
 _asked = re.compile("(/[^/]*)?/v1/")
 LONGEST_TASK = 2**17 - 100
-"""Bytes: Linux takes 128 KiB for one variable, its name among them."""
+"""Bytes. Linux allows 128 KiB for one variable, including its name."""
 
 
 @asynccontextmanager
 async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[CommandSession]:
-    """The place of a trial, until its end. Raises then what went wrong at its doors."""
+    """Open the session of a trial and close it at the trial's end. Raise then what went wrong at its endpoints."""
     with temporary() as outer:
         place = CommandSession(command, task, workbench, outer)
         async with workbench.world.outside_agent(place.served):
@@ -81,7 +82,7 @@ class CommandSession(AgentBody):
 
     @asynccontextmanager
     async def served(self, session: EndpointSession) -> AsyncIterator[str]:
-        """Both doors at one address, the model's and the world's."""
+        """Serve the model's endpoint and the world's tools at one address."""
         session.api_key = self._token
         world = ToolServer(self._tools, self._acting)
         door = AccessGuard(self._token, most=MOST_CONNECTIONS)
@@ -95,14 +96,17 @@ class CommandSession(AgentBody):
             yield self._address
 
     async def live(self) -> None:
-        """One life, from its start to its end. Raises Crashed where it was killed as planned, GaveUp where it ended otherwise
-        than well, CannotStart where it never began, and what went wrong at its doors."""
+        """Run one life of the agent from its start to its end.
+
+        Raises Crashed if it was killed as planned, GaveUp if it ended any other way than well, CannotStart if it never started,
+        and any error of its endpoints.
+        """
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
         try:
             life = self._life = AgentProcess(self._command.words, self._folder.path, self._environment(), LARGEST)
         except OSError as error:
-            if str(error.filename) == str(self._folder.path):  # which is gone, or shut: the agent's doing
+            if str(error.filename) == str(self._folder.path):  # the folder is gone or unreadable: the agent's doing
                 raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
             raise CannotStart(f"the command cannot be started: {error.strerror}; see to this machine") from error
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
@@ -140,7 +144,7 @@ class CommandSession(AgentBody):
             raise GaveUp(AGENT, f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
 
     def check(self) -> None:
-        """Raises what went wrong at the doors; RuntimeError where not each call that the world's door took is booked, once."""
+        """Raise what went wrong at the endpoints, or RuntimeError if the calls that the world took are not each booked once."""
         if self._failure:
             raise self._failure
         unbooked = sum(isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events)
@@ -149,7 +153,7 @@ class CommandSession(AgentBody):
 
     @web.middleware
     async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A middleware: each request at either door, by whoever may ask."""
+        """Handle a request at either endpoint, as a middleware."""
         try:
             self._acting.heard()
             self._count(request)
@@ -167,7 +171,7 @@ class CommandSession(AgentBody):
             raise
 
     def _count(self, request: web.Request) -> None:
-        """Raises GaveUp at the first call of the model beyond the bound."""
+        """Count a call of the model. Raise GaveUp at the first call beyond the bound."""
         most = self._command.bounds.model_calls
         self._asked += _is_call(request)
         if most is not None and self._asked > most:
@@ -176,8 +180,8 @@ class CommandSession(AgentBody):
             )
 
     def _in_turn(self, request: web.Request) -> bool:
-        """Whether a request waits for the one before it: of calls of the model that are in flight together, and do not say so,
-        virtual time could not tell when they began."""
+        """Return whether this request waits for the request before it. Virtual time could not tell when overlapping model calls
+        began unless the client marks them as parallel."""
         return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
 
     def freeze(self) -> None:
@@ -189,7 +193,7 @@ class CommandSession(AgentBody):
             self._life.kill()
 
     def _stop(self, error: Exception) -> None:
-        """The trial ends in this; what came first stands."""
+        """End the trial with this error, unless an earlier error already ended it."""
         self._failure = self._failure or error
         self.kill()
 
@@ -217,7 +221,7 @@ class CommandSession(AgentBody):
         return "broken: the process that watched over it was killed" if ended == Ended() else ""
 
     def _environment(self) -> Mapping[str, str]:
-        """All that the process is given: nothing of the user's own but where programs are, and the language."""
+        """Return all variables that the process gets. From the user's environment it gets only the PATH and the language."""
         return {
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             **self._command.env,
@@ -238,8 +242,8 @@ class CommandSession(AgentBody):
         return self._outer / "tools.py"
 
     def _lay_out_relay(self) -> None:
-        """Beside the agent's folder, the program that serves the tools over stdio."""
-        from bench.worlds import tool_servers  # noqa: PLC0415  its file is wanted, not what it imports
+        """Write the program that serves the tools over stdio beside the agent's folder."""
+        from bench.worlds import tool_servers  # noqa: PLC0415  noqa: PLC0415  only its file is needed
 
         shutil.copyfile(Path(tool_servers.__path__[0]) / "mcp_server.py", self._relay)
         message = json.dumps({"address": self._address, "token": self._token})
@@ -247,7 +251,6 @@ class CommandSession(AgentBody):
 
 
 def _is_call(request: web.Request) -> bool:
-    """Whether it is one of the model."""
     return request.method == "POST" and bool(_asked.match(request.path))
 
 

@@ -1,4 +1,4 @@
-"""An agent's folder: how large it may be, and the agent's own log in it."""
+"""An agent's folder: its size limit, and the log that the agent keeps in it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LARGEST = 256 * 10**6
-"""Bytes of all files together, and so of one."""
+"""Bytes of all files together, and so of any file."""
 MOST_FILES = 20_000
 LOG = "log.jsonl"
 LARGEST_LOG = 16 * 10**6
-"""Bytes of it that are read."""
+"""Bytes of the log that are read."""
 
 
 class Folder:
@@ -23,7 +23,7 @@ class Folder:
         self.path, self._read = path, 0
 
     def too_large(self) -> str:
-        """Why it is, or ""."""
+        """Return why the folder is too large, or ""."""
         size = 0
         for number, entry in enumerate(_entries(self.path), 1):
             size += entry
@@ -34,7 +34,7 @@ class Folder:
         return ""
 
     def added_to_log(self) -> str | None:
-        """What was added to the agent's own log since this was asked last; None where there is none that can be read."""
+        """Return what was added to the agent's log since the last call. None if there is no readable log."""
         path = self.path / LOG
         try:
             if path.is_symlink() or self.path.is_symlink() or not path.is_file():
@@ -43,26 +43,26 @@ class Folder:
                 file.seek(self._read if path.stat().st_size >= self._read else 0)
                 added = file.read(LARGEST_LOG)
                 self._read = file.tell()
-        except OSError:  # it is the agent's, who can shut it to us
+        except OSError:  # the agent owns the file and can make it unreadable
             return None
         return added.decode(errors="replace")
 
 
 @contextmanager
 def temporary() -> Iterator[Path]:
-    """A folder that is gone afterwards, whatever is in it."""
+    """Yield a folder and remove it afterwards, whatever it holds."""
     folder = tempfile.TemporaryDirectory(prefix="agent-", ignore_cleanup_errors=True)
     try:
         yield Path(folder.name)
     finally:
         try:
             folder.cleanup()
-        except RecursionError:  # Python goes down one call for each folder, rm does not
+        except RecursionError:  # Python recurses once for each folder, rm does not
             subprocess.run(["rm", "-rf", "--", folder.name], stderr=subprocess.DEVNULL, check=False)
 
 
 def _entries(folder: Path) -> Iterator[int]:
-    """The sizes of all that is in it. What vanishes meanwhile is passed over; links are not followed."""
+    """Yield the size of each entry. Entries that vanish meanwhile are skipped; links are not followed."""
     unseen = [] if folder.is_symlink() else [str(folder)]
     while unseen:
         try:

@@ -1,4 +1,4 @@
-"""Whether a program can be started: said of its file before anything runs, and of the kernel's word where one could not."""
+"""Say whether a program can be started: from its file before it runs, or from the kernel's error after it failed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import shutil
 from pathlib import Path
 
 FIRST_LINE = 1024
-"""Bytes that are looked at: more than any kernel reads."""
+"""Bytes that are read: more than any kernel reads."""
 INSTEAD = 'or put what runs it before it, as in ["sh", "run.sh"]'
 
 
 def why_not(program: str, path: str) -> str:
-    """Why a file would not be started, and what to do; "" where nothing speaks against it. `path` is where its interpreter
-    would be looked for."""
-    if os.path.isdir(program):  # noqa: PTH112  as in all of these, a file that cannot be looked at is none
+    """Return why a file cannot be started and what to do, or "" if no reason is seen. `path` is where its interpreter is looked
+    up."""
+    if os.path.isdir(program):  # noqa: PTH112  noqa: PTH112  here and below: a file that cannot be looked at counts as absent
         return "is a folder; name the program in it"
     if not os.access(program, os.X_OK):
         return f"is not executable; chmod +x it, {INSTEAD}"
     try:
         with Path(program).open("rb") as file:
             first, _, _ = file.read(FIRST_LINE).partition(b"\n")
-    except OSError:  # what may be run need not be readable
+    except OSError:  # an executable file need not be readable
         return ""
     if first.startswith(b"\xef\xbb\xbf#!"):
         return f"begins with a byte order mark, not with #!; save it without one, {INSTEAD}"
@@ -30,7 +30,7 @@ def why_not(program: str, path: str) -> str:
 
 
 def _why_not_by(line: str, path: str) -> str:
-    """The same of an interpreter, by what stands behind `#!`."""
+    """Return why the interpreter of a script cannot be started, from the line after `#!`."""
     if "\r" in line:
         return f"has Windows line ends (CRLF), by which no interpreter of its #! line is found; save it with LF, {INSTEAD}"
     interpreter, *words = line.split() or [""]
@@ -44,7 +44,7 @@ def _why_not_by(line: str, path: str) -> str:
 
 
 def hint(number: int) -> str:
-    """What the kernel's error may mean, and what to do."""
+    """Say what the kernel's error can mean, and what to do."""
     if number == errno.ENOEXEC:
         return f"it is no program of this machine, and no script that begins with #!; mend it, {INSTEAD}"
     if number == errno.E2BIG:

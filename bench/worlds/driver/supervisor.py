@@ -1,14 +1,13 @@
-"""Stands between the driver and an agent's processes, so that none of them is left behind. A program of its own:
+"""A program between the driver and an agent's processes. It makes sure that no process is left behind:
 
     supervisor.py STATUS CONTROL LARGEST PROGRAM WORD...
 
-It starts the command as the leader of a session of its own, says `started PID` on the file STATUS, and `exit CODE` or
-`signal NUMBER` once the command has ended, or `failed ERROR` where it never began. When CONTROL ends, because the driver wants
-it or has died itself, the command is killed. Whatever the command started is killed at its end, also what left its session:
-orphans come to this process (Linux).
-LARGEST is the largest file that may be written, in bytes.
+It starts the command as the leader of a new session. It writes `started PID` to the file STATUS, then `exit CODE` or `signal
+NUMBER` once the command has ended, or `failed ERROR` if the command never started. The command is killed when CONTROL ends,
+because the driver closed it or died. At the end all that the command started is killed, also processes that left its session:
+orphans become children of this process (Linux). LARGEST is the largest file that the command can write, in bytes.
 
-Imports the standard library only, and little of it: it is started once for each life of an agent.
+It imports little, and only from the standard library: it starts once for each life of an agent.
 """
 
 import ctypes
@@ -39,7 +38,7 @@ def main() -> None:
         _become(sys.argv[4:], largest, failed)
     os.close(failed)
     os.write(status, b"started %d\n" % child)
-    number = os.read(why, 20)  # nothing, once the command has taken the child's place: what it writes then, nobody reads
+    number = os.read(why, 20)  # nothing if exec worked: nobody reads what the command writes here
     os.close(why)
     ended = _wait(child, control, woken)
     _kill_rest(child)
@@ -61,7 +60,7 @@ def _become(words: list[str], largest: int, failed: int) -> None:
 
 
 def _wait(child: int, control: int, woken: int) -> str:
-    """Until the command has ended, killed where it has to be; how."""
+    """Wait until the command has ended, and kill it if CONTROL ends. Return how it ended."""
     watched = [control, woken]
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -77,14 +76,14 @@ def _wait(child: int, control: int, woken: int) -> str:
 
 
 def _kill_rest(group: int) -> None:
-    """All that the command left: its session, and on Linux every orphan of it."""
+    """Kill all that the command left: its session, and on Linux every orphan."""
     while True:
         for kill, whom in ((os.killpg, group), *((os.kill, pid) for pid in _children())):
             with suppress(OSError):
                 kill(whom, signal.SIGKILL)
         try:
             if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                time.sleep(0.001)  # orphans come one by one, as those die who started them
+                time.sleep(0.001)  # orphans come one by one, as their parents die
         except ChildProcessError:
             return
 
@@ -97,7 +96,7 @@ def _children() -> list[int]:
 
 def _parent(pid: str) -> int:
     try:
-        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123  pathlib takes longer than all the rest
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123  noqa: PTH123  pathlib takes longer than all the rest
             return int(file.read().rpartition(")")[2].split()[1])
     except (OSError, IndexError):
         return 0

@@ -1,4 +1,4 @@
-"""The end of what a process writes: however much it is, no more is ever held."""
+"""The end of a process's output, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ KEPT = 64 * 2**10
 
 
 class Tail:
-    """`written` counts all bytes."""
+    """`written` counts all bytes, `text` holds the last of them."""
 
     def __init__(self, kept: int = KEPT):
         self._kept, self._bytes = kept, bytearray()
@@ -25,5 +25,5 @@ class Tail:
 
     @property
     def last_line(self) -> str:
-        """The last that is not empty, shortened."""
+        """The last line that is not empty, cut to 200 characters."""
         return self.text.strip().rpartition("\n")[2].strip()[-200:]

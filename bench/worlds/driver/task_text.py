@@ -1,4 +1,4 @@
-"""The whole task, as a text: what an agent that is a process is told."""
+"""The whole task as one text, for an agent that is a process."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ CLOSE = (
 
 
 def task_text(task: Task, work: str = "") -> str:
-    """The work, or in its place the role of who judges; the documents, the judgments in the order in which they come, and that
-    it is done with tools."""
+    """Return the work (or, if it is "", the task's role), the documents, the judgments in order, and the closing words."""
     parts = [(work or task.role).strip()]
     parts += [f"# {name}\n{text.strip()}" for name, text in task.documents.items()]
     parts += [f"# {subtask.name}\n{subtask.instructions.strip()}" for subtask in task.subtasks]

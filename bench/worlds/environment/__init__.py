@@ -1,4 +1,4 @@
-"""Worlds: what tools act on, outside of the agent. `docs/worlds.md` says what one is and how a pack declares it."""
+"""Worlds: the state outside the agent on which its tools act. `docs/worlds.md` says how a pack declares a world."""
 
 from bench.errors import ToolRefused
 from bench.scenario import Call

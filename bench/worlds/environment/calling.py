@@ -1,4 +1,4 @@
-"""A pack's code, called: whatever it does comes to a result."""
+"""Call a pack's code so that every behaviour of it becomes a result."""
 
 from __future__ import annotations
 
@@ -35,33 +35,34 @@ RefusalCode = Literal[
     "unavailable",
     "unanswered",
 ]
-"""Why a call was refused or has failed, for code to branch on.
+"""Why a call was refused or failed, for code to branch on.
 
 unknown_tool, arguments   there is no such tool; the arguments do not fit
-forbidden    the role's contract does not hold this tool (`bench.worlds.environment.contracts.Role`)
-key          the idempotency key is another call's
-throttled    too many calls in this minute, or on this day; `Acted.again` says when one is taken again
-quota        too many calls in this trial: no waiting helps
-stale        a version is not the one that was expected
+forbidden    the role's contract does not allow this tool (`bench.worlds.environment.contracts.Role`)
+key          the idempotency key belongs to another call
+throttled    too many calls in this minute or on this day; `Acted.again` says when calls are taken again
+quota        too many calls in this trial: waiting does not help
+stale        a version is not the expected version
 declined     the business declined (`bench.errors.ToolRefused`)
 wrote        a tool that is declared read wrote
-broke, wrong_type, hung   the tool raised, returned something else, did not end
-unavailable  the tool refuses service for now; nothing happened, which the agent cannot know
-unanswered   no answer came: it may have happened"""
+broke, wrong_type, hung   the tool raised, returned a wrong type, did not end
+unavailable  the tool refuses service for now; nothing happened, but the agent cannot know this
+unanswered   no answer came: the effect can have happened
+"""
 
 
 @dataclass(frozen=True)
 class Acted:
-    """What came of a call, as the agent is told it.
+    """The result of a call, as the agent is told it.
 
-    effect     the business key of what was to happen
-    outcome    `done`, `replayed` (done before, by the same idempotency key), `refused` (nothing happened), `failed` (no answer
-               came, or the tool broke: it may have happened)
-    result     where it was done or replayed
-    reason     why not, in words; `code` the same for code
-    versions   thing -> its version now, as far as the call tells
-    entry      the journal's number of it; 0 where it reached no journal
-    again      when such a call is taken again, where it was throttled
+    effect     the business key of the intended effect
+    outcome    `done`, `replayed` (done before under the same key), `refused` (nothing happened), `failed` (no answer
+               came or the tool broke: the effect can have happened)
+    result     the tool's result if done or replayed
+    reason     why it was not done, in words; `code` says the same for code
+    versions   thing -> its version now, as far as the call shows it
+    entry      the call's number in the journal; 0 if it is not in the journal
+    again      if throttled, when such a call is taken again
     """
 
     tool: str
@@ -98,7 +99,8 @@ class PackCaller:
         connection.guard(self._limit.overdue)
 
     def run(self, tool: Tool, arguments: BaseModel, now: Moment) -> PackRun:
-        """Run a tool. Never raises; what it wrote stands in the open transaction, for the caller to keep or to take back."""
+        """Run a tool and never raise. What the tool wrote stays in the open transaction; the caller commits it or rolls it
+        back."""
         before = self._connection.total_changes
         try:
             result = self.within(lambda: tool.run(self.writing if tool.writes else self.reading, arguments, now))
@@ -118,7 +120,8 @@ class PackCaller:
         return PackRun("done", result)
 
     def _ours(self, later: Later) -> Later:
-        """What is still to happen stands in a table of the house, which a pack's code reaches by this alone."""
+        """Let a pack's code schedule events. Scheduled events are in one of our tables, which the code cannot reach
+        otherwise."""
 
         def schedule(kind: str, at: Moment, payload: Mapping[str, Any], name: str) -> None:
             self._connection.inside = False
@@ -130,7 +133,7 @@ class PackCaller:
         return schedule
 
     def within(self, function: Callable[[], Any]) -> Any:
-        """Call a pack's function, which may use its own tables alone. Raises DidNotEnd where it does not end."""
+        """Call a pack's function, which can use only the pack's tables. Raise DidNotEnd if the time limit ends it."""
         self._connection.inside = True
         try:
             with self._limit.holding():
@@ -146,14 +149,14 @@ class PackCaller:
 
 
 def read_arguments(tool: Tool, given: BaseModel | Mapping[str, Any]) -> BaseModel | str:
-    """The arguments as the tool's type; what is wrong with them, in one line, where they do not fit."""
+    """Return the arguments as the tool's type, or one line that says what is wrong with them."""
     if isinstance(given, tool.arguments):
         return given
     return fitted(tool.name, tool.arguments, given.model_dump() if isinstance(given, BaseModel) else given)
 
 
 def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseModel | str:
-    """A tool's arguments as its type; what is wrong with them, in one line, where they do not fit."""
+    """Return a tool's arguments as this type, or one line that says what is wrong with them."""
     if items_in(given) > MOST_ITEMS:
         return f"the arguments of '{name}' do not fit: they hold more than {MOST_ITEMS:,} values"
     try:
@@ -164,7 +167,7 @@ def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseMo
 
 
 def effect_of(tool: Tool, arguments: BaseModel) -> str:
-    """The business key of a call; of a read that names none, the call itself."""
+    """Return the business key of a call. For a read without a key, the call itself is the key."""
     if tool.effect:
         return tool.effect(arguments)
     return f"{tool.name} {dump(arguments.model_dump(mode='json'))}"

@@ -1,4 +1,4 @@
-"""What a step changed in a world: row by row, and nothing of the rows that stayed as they were."""
+"""The rows that a step changed in a world."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from bench.worlds.environment.database import tables_of
 
 TableRows = Mapping[tuple[str, Any], Mapping[str, Any]]
-"""(table, number of the row, or the row itself where it has none) -> the row."""
+"""(table, rowid; the row itself if the table has no rowid) -> the row."""
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """A row of a table before and after; None where it was not there."""
+    """A row of a table before and after a step. None if the row was absent."""
 
     table: str
     before: Mapping[str, Any] | None
@@ -24,7 +24,7 @@ class RowChange:
 
     @property
     def text(self) -> str:
-        """In one line: a row that came begins with +, one that went with -, one that changed with ~."""
+        """Return the change as one line: + marks an added row, - a removed row, ~ a changed row."""
         if self.before is None or self.after is None:
             row = self.after if self.before is None else self.before
             return f"{'+' if self.before is None else '-'} {self.table}: {_listed(row or {})}"
@@ -34,7 +34,7 @@ class RowChange:
 
 
 def rows_in(content: bytes) -> TableRows:
-    """The rows of the pack's tables in the bytes of a snapshot."""
+    """Return the rows of the pack's tables from the bytes of a snapshot."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(content)
         connection.row_factory = sqlite3.Row
@@ -42,7 +42,6 @@ def rows_in(content: bytes) -> TableRows:
 
 
 def rows_of(connection: sqlite3.Connection) -> TableRows:
-    """The rows of the pack's tables in an open database."""
     return dict(_rows(connection))
 
 

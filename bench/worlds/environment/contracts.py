@@ -1,4 +1,4 @@
-"""Contracts of a world: which tools a role may call, and how often. Whatever an agent tries, a call outside is refused."""
+"""Contracts of a world: which tools a role can call, and how often. A call outside its contract is refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class Role:
-    """What an agent in this role may call: the tools that it `allows`, all where it names none, but for those that it
-    `denies`."""
+    """The tools that an agent in this role can call: those in `allows` (all tools if it is empty), except those in `denies`."""
 
     allows: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
@@ -27,8 +26,8 @@ class Role:
 
 @dataclass(frozen=True)
 class Quota:
-    """So many calls at `most`, of one tool or of all together, by one role or by all together, in a day of world time or in the
-    whole trial. A call that was refused, or answered from an earlier one under its key, does not count."""
+    """At most `most` calls of a tool (or of all tools) by a role (or by all roles), in a day of world time or in the whole
+    trial. Refused calls, and calls answered by their idempotency key, do not count."""
 
     most: int
     tool: str = ANY
@@ -39,7 +38,7 @@ class Quota:
         return self.tool in (ANY, tool) and self.role in (ANY, role)
 
     def since(self, now: Moment) -> Moment | None:
-        """From when on calls count; None: from the world's beginning."""
+        """Return the moment from which calls count. None means from the world's beginning."""
         return Moment(now.day) if self.per == "day" else None
 
     def refusal(self, now: Moment) -> Refusal:
@@ -54,7 +53,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a call is not taken; `again`: when one is, where waiting helps."""
+    """Why a call is not taken. `again` is when such a call is taken, or None if waiting does not help."""
 
     reason: str
     code: RefusalCode
@@ -62,7 +61,7 @@ class Refusal:
 
 
 def refuse_contracts(roles: Mapping[str, Role], quotas: Iterable[Quota], tools: Iterable[str], where: str) -> None:
-    """Raise PackError for the first contract that names what is not there, or that nothing could keep."""
+    """Raise PackError for the first contract that names an unknown tool or role, or that cannot be kept."""
     tools = tuple(tools)
     for name, role in roles.items():
         for tool in (*role.allows, *role.denies):

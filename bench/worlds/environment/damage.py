@@ -1,15 +1,15 @@
-"""Damage: what went wrong in a world, counted from its journal, and a second time from the pack's tables alone.
+"""Damage: what went wrong in a world, counted from its journal and again from the pack's tables alone.
 
-    lost            an effect that ought to stand, and does not
-    doubled         an effect that stands, or was taken back, more than once
-    orphaned        an effect that happened, and of which the agent has no record: it never heard, or died before it wrote
-    unauthorised    an effect against the policy, or without the person that it needed
-    uncompensated   a compensable effect that ought not to stand, and was not taken back
-    stale           an effect based on what had changed since the agent saw it
-    late            an effect after its last moment
+lost            an effect that ought to stand does not stand
+doubled         an effect stands, or was taken back, more than once
+orphaned        an effect happened and the agent has no record of it: it was not told, or died before it wrote
+unauthorised    an effect against the policy, or without the person that it needed
+uncompensated   a compensable effect ought not to stand and was not taken back
+stale           an effect was based on something that had changed since the agent saw it
+late            an effect came after its last moment
 
-Exactly once is none of these. What ought to stand is the pack's word (`Standing.owed`), in both counts; how often it does is
-counted in the journal from the calls that were done, and in the tables from their rows.
+Exactly once means none of these. In both counts the pack says what ought to stand (`Standing.owed`). How often an effect stands
+is counted in the journal from the calls that were done, and in the tables from their rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.worlds.environment.parts import Standing
 
 @dataclass(frozen=True)
 class Damage:
-    """How often each happened in one trial; None where this count cannot tell."""
+    """How often each kind of damage happened in one trial. None if this count cannot tell."""
 
     lost: int = 0
     doubled: int = 0
@@ -40,26 +40,25 @@ class Damage:
         return sum(count or 0 for count in asdict(self).values())
 
     def agrees(self, other: Damage) -> bool:
-        """Whether the two counts say the same of all that both can tell."""
+        """Return whether two counts agree on all kinds that both can count."""
         pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
         return all(first == two for first, two in pairs if first is not None and two is not None)
 
 
 DAMAGES = tuple(field.name for field in fields(Damage))
-"""Every kind of damage, by its name."""
 
 
 def in_journal(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> Damage:
-    """Counted from the journal; of the standings only what is owed is read."""
+    """Count damage from the journal. Only `owed` is read from the standings."""
     by_kind = harms(environment, entries, known, standings)
     return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
 
 
 @dataclass(frozen=True)
 class Harm:
-    """An effect that went wrong, how often, and the entries of the journal that it was counted from: none of what is lost."""
+    """An effect that went wrong, how often, and the journal entries that it was counted from (none if it is lost)."""
 
     effect: str
     times: int
@@ -69,7 +68,7 @@ class Harm:
 def harms(
     environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
 ) -> dict[str, list[Harm]]:
-    """Kind of damage -> what it is counted from."""
+    """Return kind of damage -> the effects that it is counted from."""
     effects = [entry for entry in entries if entry.is_effect]
     times = net_effects(environment, entries)
     owed = {standing.effect: standing.owed for standing in standings}
@@ -95,7 +94,7 @@ def harms(
 
 
 def in_tables(standings: Sequence[Standing]) -> Damage:
-    """Counted from the rows of the pack's tables, as its audit tells them."""
+    """Count damage from the rows of the pack's tables, as its audit reports them."""
     return Damage(
         lost=sum(standing.owed is True and standing.times < 1 for standing in standings),
         doubled=sum(_too_often(standing.times) for standing in standings),
@@ -106,7 +105,7 @@ def in_tables(standings: Sequence[Standing]) -> Damage:
 
 
 def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Counter[str]:
-    """Business key -> how often it was done, less how often it was undone."""
+    """Return business key -> how often it was done, minus how often it was undone."""
     times: Counter[str] = Counter()
     for entry in entries:
         if entry.is_effect:
@@ -123,12 +122,13 @@ def _told(counts: Sequence[int | None]) -> int | None:
 
 
 def _is_known(effect: JournalEntry, entries: Sequence[JournalEntry], known: Mapping[int, str]) -> bool:
-    """Whether the agent recorded that it happened: from its own receipt, or from a later call that told it."""
+    """Return whether the agent recorded that the effect happened, from its receipt or from a later call that showed it."""
     return any(known.get(entry.seq) == "recorded" and _tells(entry, effect) for entry in entries[effect.seq - 1 :])
 
 
 def _tells(entry: JournalEntry, effect: JournalEntry) -> bool:
-    """Whether what came of this call tells of the effect: its own, the same under its key, or a read of what it changed."""
+    """Return whether the result of this call shows the effect: the effect's own call, a replay under its key, or a read of a
+    thing that it changed."""
     if entry.seq == effect.seq:
         return True
     if entry.outcome == "replayed":

@@ -1,7 +1,7 @@
-"""A world's database: SQLite, in memory or in a file, and the handle through which a pack's code uses it.
+"""A world's database: SQLite in memory or in a file, and the handle that a pack's code uses.
 
-A pack's tables hold the business. The tables whose names begin with `world_` are the house's: the journal, the clock, what is
-still to happen. A pack's code can change rows of its own tables and nothing else; that is SQLite's authorizer, no convention.
+A pack's tables hold the business. The tables named `world_...` are ours: journal, clock, pending events. SQLite's authorizer
+enforces that a pack's code changes only rows of its own tables.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ CREATE TRIGGER world_journal_keeps BEFORE DELETE ON world_journal BEGIN SELECT R
 ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
 STEPS = 100_000
-"""SQLite's own instructions between two looks at the time."""
+"""SQLite virtual machine instructions between two looks at the time."""
 
 
 class Connection(sqlite3.Connection):
-    """`inside`: a pack's code is at work, which may use its own tables alone."""
+    """A connection. While a pack's code runs, `inside` is True and only the pack's tables can be used."""
 
     inside = False
 
     def guard(self, overdue: Callable[[], bool]) -> None:
-        """Watch what a pack's code does, and end a statement that is `overdue`."""
+        """Restrict what a pack's code does, and end a statement once `overdue` returns True."""
         self.set_authorizer(self._may)
         self.set_progress_handler(lambda: int(self.inside and overdue()), STEPS)
 
@@ -59,7 +59,7 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: Path | None = None) -> Connection:
-    """In memory, or to a file. A process that is killed loses nothing that was committed; a machine that is might."""
+    """Connect to memory, or to a file. A killed process loses nothing that was committed; a machine that stops can lose it."""
     connection = sqlite3.connect(
         path or ":memory:", isolation_level=None, check_same_thread=False, factory=Connection, cached_statements=256
     )
@@ -70,11 +70,11 @@ def connect(path: Path | None = None) -> Connection:
 
 
 Later = Callable[[str, Moment, Mapping[str, Any], str], None]
-"""(kind, at, payload, name): let an event of this kind come."""
+"""(kind, at, payload, name): schedule an event of this kind."""
 
 
 class Db:
-    """What a pack's code is given: statements on its own tables. `later` lets something happen at a later moment."""
+    """The handle for a pack's code: SQL on its own tables, and `later` to schedule an event."""
 
     def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
         self._connection, self._to_schedule = connection, later
@@ -83,34 +83,33 @@ class Db:
         return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, *values: Any) -> DatabaseRow | None:
-        """The first row; None where there is none."""
+        """Return the first row, or None."""
         row: DatabaseRow | None = self._connection.execute(sql, values).fetchone()
         return row
 
     def value(self, sql: str, *values: Any) -> Any:
-        """The first column of the first row; None where there is none."""
+        """Return the first column of the first row, or None."""
         row = self.row(sql, *values)
         return row[0] if row else None
 
     def write(self, sql: str, *values: Any) -> int:
-        """Insert, update or delete; how many rows it changed."""
+        """Insert, update or delete rows. Return how many rows changed."""
         return self._connection.execute(sql, values).rowcount
 
     def later(self, kind: str, at: Moment, payload: Mapping[str, Any], name: str = "") -> None:
-        """Let an event of this kind come at this moment: a customer's reply to what was sent."""
+        """Schedule an event of this kind for this moment, such as a customer's reply."""
         if self._to_schedule is None:
             raise PermissionError("a tool that is declared read, and a policy, cannot let anything happen")
         self._to_schedule(kind, at, payload, name)
 
 
 def tables_of(connection: sqlite3.Connection) -> list[str]:
-    """The pack's tables, by name."""
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     return [name for (name,) in tables if not name.startswith((OURS, "sqlite_"))]
 
 
 def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
-    """Twenty hex digits that name the rows of these tables, in whatever order they were written."""
+    """Return twenty hex digits that name the rows of these tables, independent of their order."""
     digest = hashlib.blake2b(digest_size=10)
     for table in tables:
         rows = sorted(repr(tuple(row)) for row in connection.execute(f'SELECT * FROM "{table}"'))
@@ -119,5 +118,5 @@ def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> s
 
 
 def dump(value: Any) -> str:
-    """JSON as the journal keeps it: the same text for the same value, whatever came from outside."""
+    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
     return json.dumps(value, sort_keys=True, default=str)

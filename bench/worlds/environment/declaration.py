@@ -1,4 +1,4 @@
-"""An environment: all that a pack declares of its world."""
+"""An environment: all that a pack declares about its world."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bench.worlds.environment.procedure import ProcedureStep
 
 START = Moment(0)
 Course = Callable[[Any], None]
-"""What somebody does in a `bench.worlds.environment.World`, which it is given, call by call."""
+"""The calls that somebody makes in a `bench.worlds.environment.World`, which is the argument."""
 
 
 @dataclass(frozen=True)
 class JudgmentState:
-    """A judgment in one state of the world. `documents`: what a tool returned, as JSON, by the name under which it is read."""
+    """A judgment in one state of the world. `documents`: document name -> a tool's result, as JSON."""
 
     subtask: str
     documents: Mapping[str, Any]
@@ -31,27 +31,27 @@ class Environment:
     """A world as one instance of a pack declares it.
 
     schema      SQL that creates the pack's tables; their names do not begin with `world_`
-    rows        table -> the rows it begins with, made from the instance
+    rows        table -> its first rows, made from the instance
     tools       what an agent can do
-    audit       (db) -> what stands in the pack's tables for each business key that ought, or ought not, to stand there: damage
-                is counted by it a second time, without the journal
-    reference   does what is right, call by call; a grader accepts what comes of it
-    wrong       name -> a course that a careless grader would let pass
-    given       names of documents that a judgment may read and that are given with each call: the state of the world
-    right       (subtask, documents) -> the right output of a judgment in that state, as JSON; a simulated model answers it
-    states      (this environment) -> the states in which judgments are to be asked for a bank of replies: those of the right
-                course, and those to which a judgment that errs leads
-    notes       fields of judgments that are told in free words: neither right nor wrong
-    events      what comes whatever the agent does; `kinds` says what an event of a kind changes
-    people      kind -> who is asked
+    audit       (db) -> how often each business key stands in the pack's tables that ought, or ought not, to stand there: the
+                second count of damage, made without the journal
+    reference   makes the right calls; a grader accepts the result
+    wrong       name -> a course that a careless grader would accept
+    given       names of documents that a judgment can read and that are given with each call: the state of the world
+    right       (subtask, documents) -> the right output of a judgment in that state, as JSON; a simulated model answers with it
+    states      (this environment) -> the states in which judgments are asked for a bank of replies: the states of the right
+                course, and the states to which a wrong judgment leads
+    notes       fields of judgments that hold free text: neither right nor wrong
+    events      events that come whatever the agent does; `kinds` says what each kind changes
+    people      kind -> the person to ask
     halted      (db, now) -> why the kill switch is thrown, or ""
-    throttle    tool calls that are taken in one minute of world time; 0: any number
-    quotas      how many are taken in a day, or in the whole trial, by tool and role
-    roles       role -> the tools that an agent may call in it; who calls in no role of these may call all
-    patience    real seconds that a call may take; then it has failed
-    begins, ends   the world's first and last moment; what was scheduled up to then happens, whether or not the agent waits
+    throttle    most tool calls in one minute of world time; 0: no limit
+    quotas      most calls in a day or in the whole trial, by tool and role
+    roles       role -> the tools that an agent in it can call; an agent in any other role can call all tools
+    patience    real seconds that a call can take before it fails
+    begins, ends   the world's first and last moment; events scheduled up to the last moment happen, even if no agent waits
     procedure   the steps of the work, for architectures that know no pack
-    work        the same in words, for an agent that is told what to do; it stands in the place of the task's role
+    work        the steps in words, for an agent that is told what to do; replaces the task's role
     """
 
     part: ClassVar[str] = "world"
@@ -91,5 +91,5 @@ class Environment:
 
     @cached_property
     def undoes(self) -> Mapping[str, str]:
-        """Return undo -> the tool whose effect it takes back."""
+        """Return undo tool -> the tool whose effect it takes back."""
         return {tool.undo: tool.name for tool in self.tools if tool.undo}

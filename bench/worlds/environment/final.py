@@ -1,4 +1,4 @@
-"""What a grader is given of a world: its database and its journal as they were at the end, to read and not to write."""
+"""What a grader gets of a world: its final database and journal, read-only."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ MAKING = frozenset(
         sqlite3.SQLITE_FUNCTION,
     }
 )
-"""What the SQL of a database does that is made again: it holds no question, no other file and no setting."""
+"""The actions of SQL that rebuilds a database. Queries, other files and settings are not among them."""
 SCHEMA = {
     (sqlite3.SQLITE_UPDATE, "sqlite_master"),
     (sqlite3.SQLITE_DELETE, "sqlite_sequence"),
 }
-"""What SQLite itself does for such statements."""
+"""SQLite's internal actions for these statements."""
 LONGEST_VALUE, MOST_PAGES = 2**24, 2**16
-"""Bytes of one value; pages of 4 KiB of the whole."""
+"""Bytes of one value; pages of 4 KiB of the whole database."""
 MOST_LOOKS = 10_000
-"""Times STEPS of SQLite's own instructions that reading a world may take in all: some ten seconds. A view need not end."""
+"""Progress callbacks, each after STEPS SQLite instructions, before reading a world is stopped: about ten seconds. A view can
+run forever."""
 
 
 @dataclass(frozen=True)
 class FinalWorld:
-    """`db` reads the pack's tables; `journal` is all that happened, in order. What the agent says is nowhere in it."""
+    """`db` reads the pack's tables; `journal` is all that happened, in order. Nothing that the agent says is in it."""
 
     db: Db
     journal: tuple[JournalEntry, ...]
@@ -48,7 +49,7 @@ class FinalWorld:
 
 
 def final_world(content: bytes) -> FinalWorld:
-    """The world that these bytes of a snapshot hold. Raises CannotRestore where they hold none."""
+    """Return the world in a snapshot's bytes. Raise CannotRestore if they hold no world."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     try:
@@ -64,8 +65,10 @@ def final_world(content: bytes) -> FinalWorld:
 
 
 def content_of(dump: str) -> bytes:
-    """The bytes of the database that this SQL makes (`World.dump`). It comes from a run's files, which may be a stranger's: it
-    makes tables and rows in memory, and nothing else. Raises CannotRestore for any other SQL."""
+    """Return the bytes of the database that this SQL makes (`World.dump`). Raise CannotRestore for any other SQL.
+
+    The SQL comes from a run's files, which can be a stranger's. It can make tables and rows in memory, and nothing else.
+    """
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
         connection.execute(f"PRAGMA max_page_count={MOST_PAGES}")

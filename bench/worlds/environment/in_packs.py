@@ -1,4 +1,4 @@
-"""What packs, faults and graders need of a world (`bench.packs.environments.OfPacks`)."""
+"""What packs, faults and graders need from a world (`bench.packs.environments.OfPacks`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ ended = final_world
 
 
 def declared(environment: Environment) -> Json:
-    """What determines a world: its tables and rows, its tools, and what comes in it. `audit` and `reference` only judge it."""
+    """Return what determines a world: tables, rows, tools, and events. `audit` and `reference` only judge it and are left
+    out."""
     return {
         "tables": [environment.schema, value_of(environment.rows)],
         "tools": [_tool(tool) for tool in environment.tools],
@@ -38,8 +39,8 @@ def _tool(tool: Tool) -> Json:
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
-    """Return the kinds of events, people's answers among them, the people, the steps that can be claimed, or the tools that
-    read or write, as `on` says."""
+    """Return the names that a fault can strike. `on` and `point` choose among claimable steps, people, kinds of events
+    (people's answers among them), and tools that read or write."""
     if on == "claim":
         return [step.name for step in environment.procedure]
     if on == "ask":
@@ -52,12 +53,11 @@ def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
 
 
 def restored(kept: str) -> FinalWorld:
-    """Return the world that this SQL makes. Raises CannotRestore for any other text."""
+    """Return the world that this SQL makes. Raise CannotRestore for any other text."""
     return final_world(content_of(kept))
 
 
 def right_end(environment: Environment) -> FinalWorld:
-    """Return the world in which the reference's course was taken."""
     with closing(World(environment)) as world:
         environment.reference(world)
         world.end()

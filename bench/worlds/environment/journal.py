@@ -1,4 +1,4 @@
-"""The journal of a world: everything that happened in it, in order. Nothing in it is ever changed."""
+"""The append-only journal of a world: everything that happened in it, in order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bench.worlds.environment.moment import Moment
 
 What = Literal["call", "event", "ask", "answer", "crash"]
 CallOutcome = Literal["done", "replayed", "refused", "failed"]
-"""done       it ran
-replayed   its idempotency key was known: the stored result, and nothing happened
+"""done       the call ran
+replayed   its idempotency key was known: it returned the stored result, and nothing happened
 refused    it did not run, or the business declined; nothing changed, and the reason says why
-failed     it broke, or no answer came: the agent cannot tell whether it happened"""
+failed     it broke, or no answer came: the agent cannot tell whether the effect happened"""
 
 
 NEVER = Moment(0)
@@ -27,16 +27,16 @@ NEVER = Moment(0)
 class JournalEntry:
     """One entry.
 
-    seq, at, life   its number, its moment, and which process of the agent it was, from 1; the book says them
-    what         a tool's call, an event, a question to a person, that person's answer, the agent's death
-    name, kind   the tool and its kind; the event's name and kind; the person's, and of a question the manner of its answer
-    arguments    JSON; of an event its payload
+    seq, at, life   its number, its moment, and the number of the agent's process, from 1; set when it is written
+    what         a tool call, an event, a question to a person, a person's answer, the agent's death
+    name, kind   a tool and its kind; an event's name and kind; a person, and for a question the manner of its answer
+    arguments    JSON; for an event its payload
     effect       the business key
-    key          the idempotency key, where one was given
+    key          the idempotency key, or None
     decision     the policy's verdict on a call that writes, with the `rule` and the version of the `policy`
-    seen         thing -> (the version that the agent saw last, the version that it had): what the effect was based on
+    seen         thing -> (version that the agent saw last, version that it had): what the effect was based on
     versions     thing -> its version afterwards
-    late         the effect came after its last moment
+    late         whether the effect came after its last moment
     """
 
     what: What
@@ -61,12 +61,12 @@ class JournalEntry:
 
     @property
     def is_effect(self) -> bool:
-        """Whether it changed the world at the agent's wish."""
+        """Return whether the agent changed the world with this entry."""
         return self.what == "call" and self.outcome == "done" and self.kind != "read"
 
     @property
     def is_stale(self) -> bool:
-        """Whether it was based on what had changed since."""
+        """Return whether the entry was based on a thing that had changed since."""
         return any(seen < current for seen, current in self.seen.values())
 
     @property
@@ -85,7 +85,7 @@ def append(connection: sqlite3.Connection, entry: JournalEntry) -> None:
 
 
 def read(connection: sqlite3.Connection, where: str = "1", *values: Any) -> list[JournalEntry]:
-    """The entries for which this condition on its columns holds, in order."""
+    """Return the entries for which this SQL condition holds, in order."""
     rows = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM world_journal WHERE {where} ORDER BY seq", values)
     return [JournalEntry(**{name: _read(name, row[name]) for name in COLUMNS}) for row in rows]
 

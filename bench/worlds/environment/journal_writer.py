@@ -1,4 +1,4 @@
-"""What a world writes down: its journal, which life the agent is in, and what the agent knows."""
+"""Writes a world's journal, the number of the agent's life, and what the agent knows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class JournalWriter:
         self.reopen()
 
     def reopen(self) -> None:
-        """Read what the database holds: it was made anew, or restored, or another process left it."""
+        """Read the state from the database after it was created, restored or left by another process."""
         entries = self.entries()
         self.next = len(entries) + 1
         self.knowledge = Knowledge(entries)
@@ -30,7 +30,7 @@ class JournalWriter:
             self.knowledge.told(arrival.versions)
 
     def write(self, entry: JournalEntry, about: Iterable[str] = ()) -> JournalEntry:
-        """Append an entry; it as it stands there. `about`: the things whose versions it was based on."""
+        """Append an entry and return it as stored. `about` names the things whose versions it was based on."""
         placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
         journal.append(self._connection, placed)
         self.next += 1
@@ -44,11 +44,11 @@ class JournalWriter:
         return next(iter(self.entries("seq = ?", seq)), None)
 
     def done_under(self, key: str) -> JournalEntry | None:
-        """What was done under this idempotency key."""
+        """Return the call that was done under this idempotency key, or None."""
         return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
 
     def taken(self, tool: str, who: str, since: Moment | None) -> int:
-        """How many calls of this tool were taken, by whom, from a moment on; "*" is any."""
+        """Count the calls of a tool that were taken, by a role, from a moment on. "*" means any."""
         where, values = "what = 'call' AND outcome IN ('done', 'failed')", list[object]()
         for column, value in (("name", tool), ("who", who)):
             if value != ANY:
@@ -63,12 +63,14 @@ class JournalWriter:
         self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
 
     def acknowledge(self, entry: int) -> None:
-        """The agent has been told what came of this call."""
+        """Note that the agent was told the result of this call."""
         self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
 
     def record(self, after: int) -> None:
-        """The agent has recorded what it was told in this life, by entries behind this one. What is recorded is not noted
-        again: an agent that writes often would else make the world's database grow with the square of its calls."""
+        """Note that the agent recorded what it was told in this life by entries after this one.
+
+        An entry is noted once. Otherwise an agent that writes often would grow the database with the square of its calls.
+        """
         self._connection.execute(
             "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
             "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)) "
@@ -77,5 +79,5 @@ class JournalWriter:
         )
 
     def known(self) -> dict[int, str]:
-        """Entry -> how well the agent knows of it: it was `acknowledged`, or that is `recorded`."""
+        """Return entry -> what the agent knows of it: `acknowledged`, or also `recorded`."""
         return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

@@ -1,4 +1,4 @@
-"""Versions: how often each thing of a world changed, and which version of it the agent saw last."""
+"""Versions: how often each thing of a world changed, and the version that the agent saw last."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from bench.worlds.environment.journal import JournalEntry
 
 FIRST = 1
-"""The version with which everything begins: what the task itself tells the agent."""
+"""The first version of everything: the task itself tells the agent of it."""
 
 
 class Knowledge:
-    """Worked out from the journal, so that nothing of it is lost with a process.
+    """The versions, worked out from the journal, so that they survive a process.
 
-    The agent's own changes are no news to it, whether or not it was told that they happened.
+    The agent has seen the changes that it made itself, whether or not it was told that they happened.
     """
 
     def __init__(self, entries: Iterable[JournalEntry] = ()):
@@ -32,11 +32,11 @@ class Knowledge:
         return {thing: (self.seen(thing), self.version(thing)) for thing in things}
 
     def after(self, things: Iterable[str]) -> dict[str, int]:
-        """The versions of these things once they have changed."""
+        """Return the versions that these things will have once they change."""
         return {thing: self.version(thing) + 1 for thing in things}
 
     def note(self, entry: JournalEntry) -> None:
-        """What an entry tells of versions: a read shows them, a change makes new ones."""
+        """Take the versions from an entry: a read shows them, a change makes new versions."""
         for thing, version in entry.versions.items():
             if entry.what == "call":
                 self._seen[thing] = version
@@ -44,6 +44,6 @@ class Knowledge:
                 self.versions[thing] = version
 
     def told(self, versions: Mapping[str, int]) -> None:
-        """A notice tells what its event changed."""
+        """Take the versions that a notice shows."""
         for thing, version in versions.items():
             self._seen[thing] = max(version, self.seen(thing))

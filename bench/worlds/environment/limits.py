@@ -1,4 +1,4 @@
-"""A pack's code that does not end is ended: by an alarm where it runs in Python, by SQLite where it runs there."""
+"""Ends a pack's code that runs too long: an alarm ends Python code, SQLite ends its own statements."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from types import FrameType
 
 
 class NoEnd(BaseException):
-    """The time is up. No `except Exception` of a pack holds it."""
+    """Raised when the time is up. A pack's `except Exception` does not catch it."""
 
 
 class DidNotEnd(Exception):
-    """A pack's code was ended."""
+    """Raised after a pack's code was ended."""
 
 
 class TimeLimit:
@@ -28,8 +28,8 @@ class TimeLimit:
 
     @contextmanager
     def holding(self) -> Iterator[None]:
-        """While inside, NoEnd is raised once the time is up. An alarm rings in the main thread alone: in any other it is up to
-        SQLite, and a loop in Python is not ended."""
+        """Raise NoEnd inside once the time is up. The alarm works only in the main thread; in another thread SQLite ends
+        statements, but nothing ends a Python loop."""
         self._ends = monotonic() + self.seconds
         alarmed = threading.current_thread() is threading.main_thread()
         before = signal.signal(signal.SIGALRM, _ring) if alarmed else None

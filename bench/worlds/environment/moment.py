@@ -1,22 +1,22 @@
-"""World time: days and minutes of a world's own, moved by events and by waiting, never by the machine's clock."""
+"""World time in days and minutes. Events and waiting move it, never the machine's clock."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 DAY = 24 * 60
-"""Minutes."""
+"""Minutes in a day."""
 
 
 class Moment(NamedTuple):
-    """A minute of a day; days may be negative, as in "90 days before the contract ends". Moments compare as time does."""
+    """A minute of a day. Days can be negative, as in "90 days before the contract ends". Moments compare as times do."""
 
     day: int
     minute: int = 0
 
     @staticmethod
     def of(total: int) -> Moment:
-        """The moment so many minutes after day 0, 00:00."""
+        """Return the moment this many minutes after day 0, 00:00."""
         return Moment(*divmod(total, DAY))
 
     @property

@@ -1,4 +1,4 @@
-"""What a pack declares of its world: tools, events, people, a policy. Values only; `world.py` runs them."""
+"""What a pack declares for its world: tools, events, people, a policy. These are values; `world.py` runs them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bench.worlds.environment.database import Db
 from bench.worlds.environment.moment import Moment
 
 ToolAccess = Literal["read", "compensable", "final"]
-"""read          changes nothing; one that does is refused, and what it wrote is taken back
-compensable   changes the world, and its `undo` takes that back
+"""read          changes nothing; a read that writes is refused and rolled back
+compensable   changes the world; its `undo` takes the change back
 final         changes the world for good"""
 WRITES: tuple[ToolAccess, ...] = ("compensable", "final")
 Payload = Mapping[str, Any]
@@ -21,29 +21,29 @@ Payload = Mapping[str, Any]
 
 
 def about_nothing(_: Any) -> tuple[str, ...]:
-    """Return no thing: what is about nothing that has a version.
+    """Return no things, for a tool or event that concerns nothing with a version.
 
     Args:
         _: A call's arguments, or an event's payload.
 
     Returns:
-        Nothing.
+        An empty tuple.
     """
     return ()
 
 
 @dataclass(frozen=True)
 class Tool:
-    """Something that an agent can do to the world, or read of it.
+    """Something that an agent can do to the world, or read from it.
 
-    run           (db, arguments, now) -> an instance of `result`; raises `bench.errors.ToolRefused` where the business refuses
+    run           (db, arguments, now) -> an instance of `result`; raises `bench.errors.ToolRefused` if the business refuses
     effect        the business key of what it changes, "refund of order 17": equal for two calls that mean the same effect.
-                  Required of a tool that writes. An undo has the key of what it undoes.
-    undo          the tool that takes a compensable one's effect back
-    undoing       (arguments, result) -> the arguments of the undo; None where they are the same
-    about         the things that it reads or changes, "order 17": each has a version, by which what is stale is found
-    due           the last moment at which the effect is in time; None where any is
-    minutes       of world time that a call takes
+                  Required for a tool that writes. An undo has the key of the effect that it undoes.
+    undo          the tool that takes back the effect of a compensable tool
+    undoing       (arguments, result) -> the arguments of the undo; None if they are the same as the tool's
+    about         the things that it reads or changes, "order 17": the version of each shows whether it is stale
+    due           the last moment at which the effect is in time; None if any moment is
+    minutes       minutes of world time that a call takes
     """
 
     name: str
@@ -61,13 +61,13 @@ class Tool:
 
     @property
     def writes(self) -> bool:
-        """Return whether it changes the world."""
+        """Return whether the tool changes the world."""
         return self.kind in WRITES
 
 
 @dataclass(frozen=True)
 class EventKind:
-    """A kind of event. `apply` changes the world when one happens; `about` names the things that it changes."""
+    """A kind of event. `apply` changes the world when the event happens; `about` names the things that it changes."""
 
     name: str
     apply: Callable[[Db, Payload, Moment], None] | None = None
@@ -76,7 +76,7 @@ class EventKind:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """An event that comes whatever the agent does. `name` tells it from all others: faults are drawn by it."""
+    """An event that comes whatever the agent does. Its unique `name` is a key of the faults' draws."""
 
     name: str
     kind: str
@@ -86,7 +86,7 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A notice of an event, as it reached the agent; `number` counts the notices, from 1. A doubled event has two."""
+    """A notice of an event, as it reached the agent. `number` counts the notices from 1. A doubled event has two notices."""
 
     number: int
     at: Moment
@@ -98,13 +98,13 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who is asked. Answers come as events of kind `answer`, by a declared distribution.
+    """Someone who can be asked. Answers come as events of kind `answer`, by declared chances.
 
-    decides       (db, question, now) -> what a careful person would say when the answer is given
-    record        writes the answer into the pack's tables, for a policy to see it
+    decides       (db, question, now) -> what a careful person would answer at that moment
+    record        writes the answer into the pack's tables, so that a policy can see it
     minutes       until the answer; with chance `late` it takes `late_minutes` instead; with chance `silent` none ever comes
-    wrong         the chance that the answer is the contrary of what a careful person would say
-    contradicts   the chance that the answer is taken back by its contrary, `minutes` later
+    wrong         the chance that the answer is the contrary of a careful person's answer
+    contradicts   the chance that the contrary answer follows, `minutes` later
     """
 
     decides: Callable[[Db, Payload, Moment], bool]
@@ -119,9 +119,9 @@ class Person:
 
 @dataclass(frozen=True)
 class PolicyVerdict:
-    """What a policy says of an effect.
+    """A policy's verdict on an effect.
 
-    An effect that was denied, or needed a person who had not approved, and was done all the same, is unauthorised.
+    An effect that happens although it was denied, or without an approval that it needed, is unauthorised.
 
     decision   `person`: only with a person's approval
     rule       the rule that decided
@@ -134,28 +134,28 @@ class PolicyVerdict:
 
     @property
     def allows(self) -> bool:
-        """Return whether the effect may be made without a person."""
+        """Return whether the effect needs no person's approval and is not denied."""
         return self.decision in ("allow", "warn")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules over effects, under a version that stands in the journal beside each decision."""
+    """Rules over effects. The journal stores the version beside each decision."""
 
     version: str
     decide: Callable[[Db, str, Any, Moment], PolicyVerdict]
-    """(db, tool, arguments, now) -> its verdict; it is asked before each call of a tool that writes."""
+    """(db, tool, arguments, now) -> the verdict; called before each call of a tool that writes."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What the pack's tables say of one effect at the end, by its business key.
+    """What the pack's tables say about one effect at the end, by its business key.
 
-    times          how often it stands there: done less undone; below 0 where it was undone too often
-    owed           True: it ought to stand there; False: it ought not to; None: either is right
+    times          how often it stands: done minus undone; below 0 if undone too often
+    owed           True: it ought to stand; False: it ought not to; None: either is right
     compensable    whether it could be taken back
-    unauthorised   how often it stands there against the policy; None where the tables do not tell
-    late           how often it came too late; None where the tables do not tell
+    unauthorised   how often it stands against the policy; None if the tables do not tell
+    late           how often it came too late; None if the tables do not tell
     """
 
     effect: str

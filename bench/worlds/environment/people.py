@@ -1,8 +1,8 @@
-"""The people of a world: what they answer, and when, by a declared distribution and draws that no architecture influences.
+"""The people of a world. Declared chances and draws decide what they answer and when; no architecture influences the draws.
 
-Beside those that the pack declares there is a reviewer of the house, who can be asked about any call. A careful one tries the
-call on the world as it is, and approves it where it is done and leaves no more damage than there was: it looks one call ahead.
-It takes as long as the first of the pack's people.
+Beside the pack's people there is a built-in reviewer, who can be asked about any call. A careful reviewer tries the call on the
+present world and approves it if it is done and leaves no more damage than before: it looks one call ahead. It takes as long as
+the first of the pack's people.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from bench.worlds.environment.schedule import Pending, Schedule
 ANSWER = "answer"
 REVIEWER = "house_reviewer"
 Manner = Literal["", "says_yes", "answers_late", "contradicts", "never_answers"]
-"""In which manner a question is answered, whatever the person's chances are; "" is by these chances."""
+"""The manner in which a question is answered, whatever the person's chances are. "" follows the chances."""
 
 
 class People:
-    """A draw depends on the trial's key, who is asked, what about, and how often before.
+    """A draw depends on the trial's key, the person, the subject of the question, and how often it was asked before.
 
-    tries   (question, now) -> whether the call that a question names is done and leaves no more damage than there was
+    tries   (question, now) -> whether the call in a question is done and leaves no more damage than before
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class People:
         self._schedule, self._caller, self._tries = schedule, caller, tries
 
     def ask(self, kind: str, about: str, question: Payload, ticket: str, times: int, manner: Manner = "") -> None:
-        """Let the answer come, and perhaps its contrary later. Raises KeyError where there is no such person."""
+        """Schedule the answer, and perhaps its contrary later. Raise KeyError if there is no such person."""
         person = self._people[kind]
         draw = draw_for(*self.drawn_from, "person", kind, about, times)
         silent, late, wrong, contradicts = (
@@ -62,7 +62,7 @@ class People:
             self._schedule.add("answer", ANSWER, later, {**payload, "wrong": not wrong}, kind)
 
     def answer(self, pending: Pending, now: Moment) -> Payload:
-        """What the person says now: {ticket, about, who, approved}."""
+        """Return what the person answers now: {ticket, about, who, approved}."""
         person, question = self._people[pending.name], pending.payload["question"]
         if pending.name == REVIEWER:
             careful = self._tries(question, now)

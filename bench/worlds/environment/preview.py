@@ -1,7 +1,7 @@
-"""What a call of a tool would do, seen before it is made: the rows that it would change, and what speaks against it.
+"""A preview of a tool call: the rows that it would change, and the risks.
 
-A person who is asked to approve an effect is shown this. It is the same text for the same world and the same call, and never
-longer than `MOST_ROWS` rows and a line for each risk.
+A person who is asked to approve an effect sees this text. It is the same for the same world and call, and never longer than
+`MOST_ROWS` rows and a line for each risk.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import PolicyVerdict, Tool
 
 MOST_ROWS = 6
-"""Rows of a preview; of the others it says how many there are."""
+"""Most rows in a preview. The number of further rows is shown."""
 LONGEST = 160
-"""Characters of one of its lines."""
+"""Most characters in one line."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A call that is not yet made.
+    """A call that is not made yet.
 
-    tool, effect   what is called, and the business key of what it means to do
-    risks          what speaks against it, a line each
+    tool, effect   the tool, and the business key of the intended effect
+    risks          what speaks against the call, a line each
     changes        the rows that it would change now
     """
 
@@ -52,20 +52,20 @@ class Preview:
 def tried(
     connection: Connection, caller: PackCaller, tool: Tool, arguments: BaseModel, now: Moment, look: Callable[[], T]
 ) -> tuple[T, PackRun, T]:
-    """Run a tool, and take back all that it wrote.
+    """Run a tool, and roll back all that it wrote.
 
     Args:
         look: Looks at the world, before and after.
 
     Returns:
-        What was seen before, how the tool ended, and what was seen then.
+        What `look` saw before, how the tool ended, and what `look` saw after.
     """
     connection.execute("SAVEPOINT preview")
     try:
         before = look()
         return before, caller.run(tool, arguments, now), look()
     finally:
-        if connection.in_transaction:  # what is interrupted may be rolled back already
+        if connection.in_transaction:  # an interrupted statement can have rolled back already
             connection.execute("ROLLBACK TO preview")
             connection.execute("RELEASE preview")
 
@@ -73,13 +73,13 @@ def tried(
 def risks_of(
     tool: Tool, run: PackRun, verdict: PolicyVerdict, *, standing: int, moved: Sequence[str], is_late: bool
 ) -> list[str]:
-    """Say what speaks against a call.
+    """Return what speaks against a call.
 
     Args:
-        run: How it would end.
-        verdict: The policy's word on it.
+        run: How the call would end.
+        verdict: The policy's verdict on it.
         standing: How often its effect stands already.
-        moved: The things that it is about and that have changed since the agent saw them.
+        moved: The things it is about that have changed since the agent saw them.
         is_late: Whether its last moment is past.
     """
     undone = f"it can be taken back by {tool.undo}" if tool.undo else "it cannot be taken back"

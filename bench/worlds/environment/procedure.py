@@ -1,5 +1,5 @@
-"""A pack's procedure: which judgments and which effects its work consists of, and what comes after what. It is data for an
-architecture, which knows no pack; how the steps are run, repeated, gated and taken back is the architecture's alone."""
+"""A pack's procedure: the judgments and effects of its work, and their order. It is data for an architecture, which knows no
+pack; the architecture alone decides how steps are run, repeated, gated and taken back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.worlds.environment.moment import Moment
 from bench.worlds.environment.parts import Payload
 
 AGENT, COMPENSATION = "agent", "compensation"
-"""The roles of who acts in none that the world declares, and of who takes an effect back."""
+"""The role of an agent without a declared role, and the role of an agent that takes an effect back."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked before a call for which the policy wants one. `about` is its business key."""
+    """A question to a person before a call that the policy wants approved. `about` is the call's business key."""
 
     person: str
     about: str
@@ -27,11 +27,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Facts:
-    """What an agent knows when a step is at work. All of it is JSON, so that it can be kept over a crash.
+    """What an agent knows when a step runs. All of it is JSON, so that it can be kept over a crash.
 
-    read      name -> what the call under this name in `Step.reads` returned: this step's, and those of all steps that are done
+    read      name -> the result of the call under this name in `Step.reads`: of this step, and of all steps that are done
     decided   step -> the output of its judgment
-    results   business key -> what the tool returned, of effects that stand
+    results   business key -> the tool's result, for effects that stand
     events    kind -> the payload of its first notice
     """
 
@@ -42,11 +42,11 @@ class Facts:
 
 
 class NotKnown(KeyError):
-    """What a step goes by was never read or decided, since a step before it came to nothing."""
+    """Raised when a step needs a fact that was never read or decided, because an earlier step failed."""
 
 
 class AsFarAsKnown(dict[str, Any]):
-    """What is read and decided, where some step came to nothing. `get` and `in` ask without needing it."""
+    """Facts after some step failed: a missing name raises NotKnown. `get` and `in` do not raise."""
 
     def __missing__(self, name: str) -> Any:
         raise NotKnown(name)
@@ -66,30 +66,29 @@ def always(_: Facts) -> bool:
 
 @dataclass(frozen=True)
 class ProcedureStep:
-    """One step: begin when it may, read, judge, act. Its functions are pure functions of the facts: the same facts, the same
-    calls. Each step is done once, however many notices of its event come.
+    """One step: begin when it can, read, judge, act. Its functions are pure: the same facts give the same calls. Each step is
+    done once, however many notices of its event come.
 
     after       the steps that must be done before it begins
-    on          the kind of event whose notice begins it; a step whose event never comes is left out, and so is what is after it
+    on          the kind of event whose notice begins it; if it never comes, this step and all steps after it are left out
     starts      the moment before which it does not begin
-    until       the last moment at which its effects may be begun; from then on `otherwise` is done in their place
-    saga        the steps of one saga stand or fall together: where one comes to nothing, the compensable effects of all are
-                taken back, in reverse, and those that are still to be done are not; "" is one of its own
-    box         the minutes of world time that it may take from when it was begun; past them its effects are no longer begun;
-                0: any number
-    role        in which role it calls (`Environment.roles`)
+    until       the last moment at which its effects can begin; after it `otherwise` is done instead
+    saga        steps of one saga stand or fall together: if one fails, the compensable effects of all are taken back in reverse
+                order, and the remaining effects are not done; "" makes the step a saga of its own
+    box         minutes of world time from the step's beginning in which its effects can begin; 0: no limit
+    role        the role in which it calls (`Environment.roles`)
     needed      whether it is to be done at all; asked when it could begin
     reads       (facts) -> name -> the call that reads it; made anew each time that the step is decided
-    judgment    the subtask that is asked; "" where nothing is to be judged
-    documents   (facts) -> what the judgment is shown beside the pack's documents; None: what was read, by the names that the
-                subtask reads
-    effects     (facts) -> the calls that change the world, in their order, once it is judged. They stand or fall together, as
-                steps of a saga do
-    asks        (facts, call) -> who is asked where the policy says `person`; None: the first of the environment's people, about
-                the call's business key, and shown its arguments
-    otherwise   (facts, why) -> the calls to make in the effects' place; why: "denied", "late" (no answer, or past `until` or
+    judgment    the subtask that is asked; "" if there is nothing to judge
+    documents   (facts) -> what the judgment sees beside the pack's documents; None: the results of `reads` under the names that
+                the subtask reads
+    effects     (facts) -> the calls that change the world, in order, after the judgment. They stand or fall together, like the
+                steps of a saga
+    asks        (facts, call) -> who is asked if the policy says `person`; None: the first of the environment's people, about
+                the call's business key, with its arguments shown
+    otherwise   (facts, why) -> the calls to make instead of the effects; why: "denied", "late" (no answer, or past `until` or
                 its `box`), "failed" (a tool refused for good), "rejected" (no output was accepted), "fallen" (another step of
-                its saga)
+                its saga failed)
     """
 
     name: str
@@ -132,7 +131,7 @@ def refuse_procedure(steps: Sequence[ProcedureStep], kinds: Iterable[str], roles
 
 
 def judgments_behind(steps: Iterable[ProcedureStep]) -> dict[str, frozenset[str]]:
-    """Step -> its judgment; where it has none, those behind the steps that it comes after."""
+    """Return step -> its judgment; for a step without a judgment, the judgments of the steps before it."""
     behind: dict[str, frozenset[str]] = {}
     for step in steps:
         earlier = (behind[name] for name in step.after)

@@ -1,4 +1,4 @@
-"""What makes an environment unusable: each fault is refused in one line that says what to do."""
+"""Refuse an unusable environment in one line that says what to do."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
 
 
 def _refuse_database(environment: Environment, where: str) -> None:
-    """Make the world once: whatever its schema or rows lack shows."""
+    """Make the world once, so that errors in its schema or rows show."""
     for table in environment.rows:
         if table.startswith(OURS):
             raise PackError(f"{where}: the table '{table}' is the house's; name it otherwise than {OURS}...")

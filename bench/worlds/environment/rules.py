@@ -1,4 +1,4 @@
-"""What is asked about a call before it is made: the policy, the kill switch, the throttle, the versions that it expects."""
+"""The checks before a call is made: policy, kill switch, quotas, throttle, expected versions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bench.worlds.environment.parts import PolicyVerdict, Tool
 
 ALLOWED = PolicyVerdict()
 Calls = Callable[[str, str, Moment | None], int]
-"""(a tool, a role, since when) -> how many calls were taken; "*" is any."""
+"""(tool, role, since when) -> how many calls were taken. "*" means any."""
 KILL_SWITCH = "kill switch"
-"""The rule by which everything is denied once it is thrown."""
+"""The rule that denies everything once the kill switch is thrown."""
 
 
 class Rules:
@@ -26,8 +26,8 @@ class Rules:
         self._minute, self._calls = environment.begins, 0
 
     def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> PolicyVerdict:
-        """What the kill switch, and then the policy, say. An undo takes an effect back and is never halted; a read is never
-        asked about."""
+        """Return the verdict of the kill switch, then of the policy. The kill switch never halts an undo; reads are always
+        allowed."""
         if not tool.writes:
             return ALLOWED
         environment, db = self._environment, self._caller.reading
@@ -40,7 +40,7 @@ class Rules:
         return verdict
 
     def decision(self, verdict: PolicyVerdict, tool: Tool) -> tuple[str, str, str]:
-        """The decision, its rule and the policy's version, as the journal has them: of a read none."""
+        """Return the decision, its rule and the policy's version for the journal. All are "" for a read."""
         if not tool.writes:
             return "", "", ""
         policy = self._environment.policy
@@ -53,12 +53,13 @@ class Rules:
         return last is not None and now > last
 
     def forbids(self, tool: str, role: str) -> str:
-        """Why an agent in this role may not call this tool, or "". Who has no contract may call all."""
+        """Return why an agent in this role cannot call this tool, or "". A role without a contract can call all tools."""
         contract = self._environment.roles.get(role)
         return "" if contract is None or contract.may_call(tool) else f"the role '{role}' may not call {tool}"
 
     def not_taken(self, tool: str, role: str, now: Moment) -> Refusal | None:
-        """Why no such call is taken now: the quotas, then the throttle of a minute; a call that is taken counts."""
+        """Return why such a call is not taken now, by the quotas and then by the throttle, or None. A call that is taken
+        counts."""
         for quota in self._environment.quotas:
             if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
                 return quota.refusal(now)
@@ -76,7 +77,7 @@ class Rules:
 
 
 def moved(expect: Mapping[str, int], knowledge: Knowledge) -> str:
-    """What is no longer as the call expects it, or ""."""
+    """Return which thing is not at the version that the call expects, or ""."""
     changed = [thing for thing, version in expect.items() if version != knowledge.version(thing)]
     if not changed:
         return ""

@@ -1,6 +1,6 @@
-"""What goes on in a world: calls, events, questions, notices. All that an agent can do to it.
+"""What an agent can do in a world: calls, questions, waiting, notices.
 
-Every call is one transaction: what it changed, and its entry in the journal, are there together or not at all.
+Every call is one transaction: its change and its journal entry are stored together or not at all.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from bench.worlds.environment.schedule import Pending, Schedule, Versions
 from bench.worlds.environment.snapshot import Past
 
 SECOND_WRITER = "second writer"
-"""An entry of the journal, by name and kind: somebody else saved what the agent had read."""
+"""The name and kind of a journal entry: somebody else saved what the agent had read."""
 DRAWN_FROM: tuple[object, ...] = ("world",)
 ToolArguments = BaseModel | Mapping[str, Any]
 
 
 class Scene:
-    """A new world as its environment declares it, or the one that a file, or the bytes of a snapshot, hold already.
+    """A new world as its environment declares it, or the world that a file or a snapshot already holds.
 
-    path         the file; in memory where none is given. One process at a time holds it.
-    content      of a snapshot, from which this world goes on
-    drawn_from   what the draws of its people begin with: a trial's key, never the architecture
-    manners      a question's ticket -> in which manner it is answered: faults of answers set it
-    keeps_past   whether what things were like before their last change is kept, for stale reads
+    path         the file, held by one process at a time; None: in memory
+    content      bytes of a snapshot from which this world goes on
+    drawn_from   the first keys of its people's draws: a trial's key, never the architecture
+    manners      ticket of a question -> the manner of its answer, set by faults of answers
+    keeps_past   whether the state before each thing's last change is kept, for stale reads
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Scene:
         expect: Mapping[str, int] | None = None,
         who: str = "agent",
     ) -> Acted:
-        """Call a tool. Never raises for what an agent or a tool does wrong: that is refused, or has failed.
+        """Call a tool. Never raise for a mistake of the agent or the tool: the call is then refused or has failed.
 
-        idempotency_key   a call whose key is known gives the stored result, and has no second effect
+        idempotency_key   a call under a known key returns the stored result and has no second effect
         expect            thing -> the version that it must have, else the call is refused: compare and swap
-        who               in which role: its contract says what it may call
+        who               the role; its contract says which tools it can call
         """
         with self._lock:
             known = self.environment.by_name.get(tool)
@@ -108,8 +108,8 @@ class Scene:
             return self._run(call, known, read)
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        """What the policy, and the kill switch, say of a call that is not yet made. A tool that reads is always allowed.
-        Raises KeyError where there is no such tool."""
+        """Return what the kill switch and the policy say about a call that is not made yet. A read is always allowed. Raise
+        KeyError if there is no such tool."""
         with self._lock:
             known = self.environment.by_name[tool]
             read = read_arguments(known, arguments)
@@ -120,13 +120,13 @@ class Scene:
             )
 
     def effect_of(self, tool: str, arguments: ToolArguments) -> str:
-        """The business key of a call; "" where there is no such tool, or its arguments do not fit."""
+        """Return the business key of a call. "" if there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
         return "" if known is None or isinstance(read, str) else effect_of(known, read)
 
     def things_of(self, tool: str, arguments: ToolArguments) -> tuple[str, ...]:
-        """What a call is about; nothing where there is no such tool, or its arguments do not fit."""
+        """Return the things that a call is about. Empty if there is no such tool, or its arguments do not fit."""
         known = self.environment.by_name.get(tool)
         read = read_arguments(known, arguments) if known else ""
         return () if known is None or isinstance(read, str) else known.about(read)
@@ -134,9 +134,11 @@ class Scene:
     def ask(
         self, kind: str, about: str, question: Payload, idempotency_key: str | None = None, *, manner: Manner | None = None
     ) -> str:
-        """Ask a person; the question's ticket, under which the answer arrives as an event of kind `answer`. A question under a
-        key that is known is not asked again. In which `manner` it is answered `manners` says by its ticket, unless it is given.
-        Raises KeyError where there is no such person."""
+        """Ask a person and return the question's ticket. The answer arrives as an event of kind `answer` under this ticket.
+
+        A question under a known key is not asked again. If `manner` is None, `manners` gives it by the ticket. Raises KeyError
+        if there is no such person.
+        """
         with self._lock:
             if idempotency_key and (asked := self._book.done_under(idempotency_key)):
                 return str(asked.result)
@@ -149,12 +151,11 @@ class Scene:
             return ticket
 
     def standings(self) -> list[Standing]:
-        """What the pack's audit says of its tables as they are."""
         with self._lock:
             return list(self._caller.within(lambda: list(self.environment.audit(self._caller.reading))))
 
     def change_elsewhere(self, things: Sequence[str]) -> None:
-        """Let somebody else save these things, as they are: their versions move, and the agent is told of nothing."""
+        """Let somebody else save these things unchanged: their versions move, and the agent is not told."""
         with self._lock, self._transaction():
             versions = self._book.knowledge.after(things)
             self._book.write(
@@ -162,7 +163,7 @@ class Scene:
             )
 
     def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
-        """Let time pass; the notices that came meanwhile."""
+        """Let time pass. Return the notices that came meanwhile."""
         return self.wait_until(self.now.after(days, minutes))
 
     def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
@@ -172,13 +173,13 @@ class Scene:
             return self._told(self._schedule.arrivals(last))
 
     def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
-        """The first notice whose number is above `after`, waiting for it up to a moment; None where none comes."""
+        """Wait for the first notice whose number is above `after`, up to a moment. Return None if none comes."""
         with self._lock:
             arrival = self._schedule.pass_to_arrival(after, until, self._happen)
             return self._told((arrival,))[0] if arrival else None
 
     def catch_up(self) -> tuple[Arrival, ...]:
-        """Tell of the events that have happened and of which no notice came; their notices. One that is late comes again."""
+        """Send and return notices for events that happened without a notice. A notice that is late still comes as well."""
         with self._lock, self._transaction():
             last = self._schedule.arrivals()
             told = {arrival.name for arrival in last}
@@ -188,7 +189,7 @@ class Scene:
             return self._told(self._schedule.arrivals(len(last)))
 
     def arrivals(self, after: int = 0) -> tuple[Arrival, ...]:
-        """The notices that have come: a log, which no reading empties."""
+        """Return the notices that have come after this number. Reading does not remove them."""
         with self._lock:
             return self._told(self._schedule.arrivals(after))
 
@@ -198,13 +199,13 @@ class Scene:
 
     @property
     def life(self) -> int:
-        """Which process of the agent is at work, from 1."""
+        """The number of the agent's present process, from 1."""
         return self._book.life
 
-    # How it is done.
+    # Implementation.
 
     def _run(self, call: JournalEntry, tool: Tool, arguments: BaseModel) -> Acted:
-        """Run a tool in a transaction of its own, with its entry in the journal."""
+        """Run a tool in a transaction, together with its journal entry."""
         verdict = self._rules.verdict(tool, arguments, self.now)
         decision, rule, policy = self._rules.decision(verdict, tool)
         call = replace(call, decision=decision, rule=rule, policy=policy)
@@ -226,7 +227,7 @@ class Scene:
         return acted
 
     def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:
-        """The entry of a call that ran, and what the agent is told of it."""
+        """Write the entry of a call that ran. Return what the agent is told."""
         result = run.result.model_dump(mode="json") if run.result is not None else None
         late = run.outcome == "done" and self._rules.is_late(tool, arguments, self.now)
         ran = replace(call, outcome=run.outcome, result=result, reason=run.reason, versions=versions, late=late)
@@ -234,7 +235,7 @@ class Scene:
         return Acted(tool.name, call.effect, run.outcome, run.result, run.reason, versions, entry.seq, run.code)
 
     def _again(self, call: JournalEntry, first: JournalEntry, tool: Tool) -> Acted:
-        """A call under a key that is known."""
+        """Answer a call whose idempotency key is known."""
         if (first.name, first.arguments) != (call.name, call.arguments):
             problem = (
                 f"the idempotency key '{call.key}' is that of another call, {first.name} ({first.effect}); give each its own"
@@ -248,7 +249,7 @@ class Scene:
         return Acted(call.name, call.effect, "refused", reason=reason, entry=entry.seq, code=code, again=again)
 
     def _does_no_more_damage(self, question: Payload, now: Moment) -> bool:
-        """Whether the call that a question names is done, and leaves no more damage in the pack's tables than there was."""
+        """Return whether the call in a question is done and leaves no more damage in the pack's tables than before."""
         tool = self.environment.by_name.get(question.get("tool", ""))
         arguments = read_arguments(tool, question.get("arguments", {})) if tool else ""
         if tool is None or isinstance(arguments, str):
@@ -264,7 +265,7 @@ class Scene:
         self._schedule.add("event", kind, at, payload, name or f"{kind} of entry {self._book.next}")
 
     def _happen(self, pending: Pending) -> tuple[Payload, Versions]:
-        """An event, or a person's answer, in the transaction in which it leaves what is still to happen."""
+        """Let an event or a person's answer happen, in the transaction that removes it from the pending rows."""
         self._digest = ""
         if pending.what == "answer":
             payload = self._people.answer(pending, self.now)

@@ -1,4 +1,4 @@
-"""World time: what is still to happen, the clock that passes it, and the notices that reach the agent."""
+"""World time: the pending events, the clock, and the notices that reach the agent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bench.worlds.environment.snapshot import CannotRestore
 
 Versions = Mapping[str, int]
 Happen = Callable[["Pending"], tuple[Payload, Versions]]
-"""Let something happen; the payload of its notice, and the versions of what it changed."""
+"""Let something happen. Return the payload of its notice and the versions of what it changed."""
 Notices = Callable[[Scheduled, Moment | None], "Sequence[NoticeTime]"]
-"""(an event, the moment of the next) -> when the agent is told of it, each time: the faults of events."""
+"""(event, moment of the next event) -> when the agent is told of it, once or several times: the faults of events."""
 
 
 @dataclass(frozen=True)
 class NoticeTime:
-    """`held`: behind all that is due at that moment by then."""
+    """`held`: the notice comes after all that is due by that moment."""
 
     at: Moment
     held: bool = False
@@ -49,7 +49,7 @@ NONE: Versions = {}
 
 
 class Schedule:
-    """The clock of one world, which stands in its database. `notices` tells when the agent hears of an event."""
+    """The clock of one world, kept in its database. `notices` decides when the agent hears of an event."""
 
     def __init__(self, connection: sqlite3.Connection, ends: Moment | None):
         self._connection, self._ends = connection, ends
@@ -63,7 +63,7 @@ class Schedule:
         self.now = self._read()
 
     def add(self, what: str, kind: str, at: Moment, payload: Payload, name: str, versions: Versions = NONE) -> None:
-        """What is to come in the past comes now."""
+        """Schedule something. If its moment is past, it comes now."""
         values = (max(at, self.now).total, what, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_pending (at, what, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
 
@@ -74,25 +74,25 @@ class Schedule:
         return Pending(row["id"], Moment.of(row["at"]), row["what"], *_columns(row))
 
     def pass_to(self, moment: Moment, happen: Happen) -> None:
-        """Let time pass, up to the world's end at most, and all that is due in it happen, in order."""
+        """Let time pass, at most to the world's end, and let all that is due happen in order."""
         goal = min(moment, self._ends) if self._ends is not None else moment
         while (pending := self.next()) and pending.at <= goal:
             self._take(pending, happen)
         self._set(max(goal, self.now))
 
     def pass_one(self, name: str, happen: Happen) -> None:
-        """Let the next thing happen that is due. Raises CannotRestore where that is something else."""
+        """Let the next due thing happen. Raise CannotRestore if its name differs."""
         pending = self.next()
         if pending is None or pending.name != name:
             raise CannotRestore(f"'{name}' is not what happens next here; is this the same pack?")
         self._take(pending, happen)
 
     def jump(self, moment: Moment) -> None:
-        """Be at a moment, and let nothing happen that is due before it."""
+        """Set the clock without letting anything happen."""
         self._set(moment)
 
     def pass_to_arrival(self, after: int, limit: Moment | None, happen: Happen) -> Arrival | None:
-        """The first notice behind this number, waiting for it up to the limit; None where none comes."""
+        """Wait up to the limit for the first notice after this number. Return None if none comes."""
         while (arrivals := self.arrivals(after, 1)) == ():
             pending = self.next()
             if pending is None or (limit is not None and pending.at > limit):
@@ -103,12 +103,12 @@ class Schedule:
         return arrivals[0]
 
     def arrivals(self, after: int = 0, most: int = -1) -> tuple[Arrival, ...]:
-        """The notices behind this number, in the order in which they came."""
+        """Return the notices after this number, in the order in which they came."""
         rows = self._connection.execute("SELECT * FROM world_arrival WHERE number > ? ORDER BY number LIMIT ?", (after, most))
         return tuple(Arrival(row["number"], Moment.of(row["at"]), *_columns(row)) for row in rows)
 
     def _take(self, pending: Pending, happen: Happen) -> None:
-        """One transaction: what was due is no longer pending, has happened, and is told."""
+        """Remove a pending thing, let it happen and tell the agent, in one transaction."""
         self._connection.execute("BEGIN")
         try:
             self._set(max(pending.at, self.now))
@@ -128,7 +128,6 @@ class Schedule:
                 self.tell(pending.kind, pending.name, payload, versions)
 
     def tell(self, kind: str, name: str, payload: Payload, versions: Versions) -> None:
-        """Give the agent a notice now."""
         values = (self.now.total, kind, name, dump(payload), dump(versions))
         self._connection.execute(f"INSERT INTO world_arrival (at, {COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
 

@@ -1,4 +1,4 @@
-"""A world at one moment, whole: from its bytes it is there again, and goes on from there."""
+"""A snapshot of a world: from its bytes the world is restored and goes on."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bench.worlds.environment.database import Connection
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`digest` names the pack's tables as they were; `content` is the whole database, journal and clock among it."""
+    """`digest` names the content of the pack's tables; `content` is the whole database, with journal and clock."""
 
     digest: str
     content: bytes
 
 
 class CannotRestore(BenchError):
-    """The bytes are no world's."""
+    """The bytes hold no world."""
 
 
 def load(connection: Connection, content: bytes) -> None:
-    """Put this content in the place of all that the database holds. Raises CannotRestore, and nothing has changed."""
+    """Replace the database with this content. Raise CannotRestore, and change nothing, if the bytes hold no world."""
     source = sqlite3.connect(":memory:")
     try:
         source.deserialize(content)
@@ -38,7 +38,7 @@ def load(connection: Connection, content: bytes) -> None:
 
 
 class Past:
-    """What the world was like before each thing's last change; nothing is kept where nothing will ask for it."""
+    """The world before each thing's last change. Keeps nothing unless `keeps`."""
 
     def __init__(self, connection: sqlite3.Connection, keeps: bool):
         self._connection, self.keeps = connection, keeps
@@ -52,5 +52,5 @@ class Past:
             self._before.update(dict.fromkeys(things, before))
 
     def before(self, things: Iterable[str]) -> tuple[str, bytes] | None:
-        """The first of these things that has changed, and the world before it did."""
+        """Return the first of these things that has changed, and the world before it changed. None if none has changed."""
         return next(((thing, self._before[thing]) for thing in things if thing in self._before), None)

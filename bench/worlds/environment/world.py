@@ -1,5 +1,5 @@
-"""A world: one database for each trial, which outlives the agent. What an agent can do in it is its `scene`; here is what the
-trial around the agent can do: look into it, keep it, fork it, and count what went wrong."""
+"""A world: one database for each trial, which outlives the agent. `scene` holds what an agent can do; this module adds what the
+trial around it can do: inspect, keep and fork the world, and count damage."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bench.worlds.environment.snapshot import CannotRestore, Snapshot
 
 
 class World(Scene):
-    """A scene, seen whole."""
+    """A scene with the access that a trial has."""
 
     def told_by(self, notices: Notices) -> None:
-        """When the agent hears of an event is for this function to say: the faults of events."""
+        """Let this function decide when the agent hears of an event: the faults of events."""
         self._schedule.notices = notices
 
     def elapse(self, minutes: int) -> None:
-        """Let time pass in which the agent waits for an answer: what happens meanwhile nobody has told it."""
+        """Let time pass while the agent waits for an answer. It is not told what happens meanwhile."""
         with self._lock:
             self._schedule.pass_to(self.now.after(minutes=minutes), self._happen)
 
@@ -35,7 +35,7 @@ class World(Scene):
         return self._book.knowledge.version(thing)
 
     def digest(self) -> str:
-        """Names what the pack's tables hold."""
+        """Return a digest of the pack's tables."""
         with self._lock:
             self._digest = self._digest or digest_of_tables(self._connection, self._tables)
             return self._digest
@@ -45,33 +45,32 @@ class World(Scene):
             return self._book.entries()
 
     def entry(self, seq: int) -> JournalEntry | None:
-        """The journal's entry of this number."""
         with self._lock:
             return self._book.entry(seq)
 
     def dump(self) -> str:
-        """The whole database as SQL, for a grader to have it again."""
+        """Return the whole database as SQL, from which a grader rebuilds it."""
         with self._lock:
             return "\n".join(self._connection.iterdump())
 
     def acknowledge(self, entry: int) -> None:
-        """The agent has been told what came of this call; 0 is no entry."""
+        """Note that the agent was told the result of this call. 0 is no entry."""
         if entry:
             with self._lock:
                 self._book.acknowledge(entry)
 
     def record(self, after: int = 0) -> None:
-        """The agent has recorded what it was told in this life, by entries behind this one, or has ended with it."""
+        """Note that the agent recorded, or ended with, what it was told in this life by entries after this one."""
         with self._lock:
             self._book.record(after)
 
     def died(self, point: str) -> None:
-        """The agent has died. The world stays as it is."""
+        """Note that the agent has died. The world stays as it is."""
         with self._lock:
             self._book.died(point)
 
     def past(self, tool: str, arguments: ToolArguments) -> Acted | None:
-        """What a read would have shown before the last change of what it is about; None where nothing has changed."""
+        """Return what a read would have shown before the last change of what it is about. None if nothing has changed."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
         if isinstance(read, str) or known.writes:
@@ -91,7 +90,7 @@ class World(Scene):
             return self._told_of(call, PackRun("done", shown.result), known, read, versions)
 
     def preview(self, tool: str, arguments: ToolArguments) -> Preview:
-        """What a call would change now, and what speaks against it; nothing happens. Raises KeyError where there is no such
+        """Return what a call would change now and what speaks against it, without making it. Raise KeyError if there is no such
         tool."""
         known = self.environment.by_name[tool]
         read = read_arguments(known, arguments)
@@ -113,19 +112,19 @@ class World(Scene):
             return Preview(tool, effect, risks, changes(before, after) if run.outcome == "done" else ())
 
     def end(self) -> None:
-        """Let all happen that is still to happen up to the world's last moment."""
+        """Let all pending events up to the world's last moment happen."""
         if self.environment.ends is not None:
             with self._lock:
                 self._schedule.pass_to(self.environment.ends, self._happen)
 
     def damage(self) -> tuple[Damage, Damage]:
-        """What went wrong, counted from the journal, and from the pack's tables alone."""
+        """Count damage from the journal, and from the pack's tables alone."""
         with self._lock:
             entries, standings = self._book.entries(), self.standings()
             return in_journal(self.environment, entries, self._book.known(), standings), in_tables(standings)
 
     def harms(self) -> dict[str, list[Harm]]:
-        """Kind of damage -> the effects, and their entries in the journal, that it is counted from."""
+        """Return kind of damage -> the effects, with their journal entries, that it is counted from."""
         with self._lock:
             return harms(self.environment, self._book.entries(), self._book.known(), self.standings())
 
@@ -134,7 +133,7 @@ class World(Scene):
             return Snapshot(self.digest(), self._connection.serialize())
 
     def restore(self, taken: Snapshot) -> None:
-        """Be as it was when this was taken. Raises CannotRestore, and nothing has changed."""
+        """Restore this snapshot. Raise CannotRestore, and change nothing, if it holds no world."""
         with self._lock:
             snapshot.load(self._connection, taken.content)
             self._schedule.reread()
@@ -142,15 +141,15 @@ class World(Scene):
             self._digest = ""
 
     def fork(self, taken: Snapshot | None = None) -> World:
-        """A world of its own that goes on from here, or from a snapshot."""
+        """Return a new world that goes on from here, or from a snapshot."""
         content = (taken or self.snapshot()).content
         return World(self.environment, content=content, drawn_from=self._people.drawn_from, keeps_past=self._past.keeps)
 
     def replay(self, entries: Iterable[JournalEntry]) -> None:
-        """Do in this new world what these entries of another's journal say was done, to be as that one was after them: a trial
-        is forked at any of its steps. Its digest then is that of the step.
+        """Do in this new world what another world's journal entries say was done. This forks a trial at any step; the digest is
+        then the digest of that step.
 
-        Raises CannotRestore where the same calls do something else here.
+        Raises CannotRestore if the same calls have other effects here.
         """
         with self._lock:
             for entry in entries:

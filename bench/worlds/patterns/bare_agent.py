@@ -1,4 +1,4 @@
-"""A model, tools and a loop: the steps one after another, each as soon as it can begin. What people start with."""
+"""A model, tools and a loop: the steps one after another, each as soon as it can begin. The usual first design."""
 
 from __future__ import annotations
 

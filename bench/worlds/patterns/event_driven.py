@@ -1,9 +1,10 @@
-"""The log of notices is the truth: each is consumed at least once, and what it begins is done before the log's place is kept.
+"""The log of notices is the source of truth. Each notice is consumed at least once. The steps that it begins are done before
+the place in the log is saved.
 
-Bare a notice that comes twice, or is read again after a crash, begins its steps again. With remedies an event has an identity,
-by which a second notice of it begins nothing, and each effect a key. What is decided upon an event names the model that did:
-where another model goes on, the decision stands and the divergence is noted. Watermarks tell what came late or out of order,
-and what was never told.
+Bare, a notice that comes twice, or is read again after a crash, begins its steps again. With remedies, an event has an
+identity, so that a second notice of it begins nothing, and each effect has a key. A decision names the model that made it: if
+another model goes on, the decision stands and the divergence is noted. Watermarks show which notices came late or out of order,
+and which changes were never told.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _begin_anew(office: ProcedureRunner, event: Arrival) -> None:
 
 
 async def _drain(office: ProcedureRunner, accounts: Accounts | None) -> None:
-    """Consume what the steps that are done have begun, until they begin nothing more."""
+    """Do the steps that can begin, and the steps that these make possible, until none is ready."""
     while ready := office.ready():
         await office.work(ready[0])
         if accounts:

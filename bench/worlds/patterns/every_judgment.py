@@ -1,7 +1,8 @@
-"""No architecture but an instrument: asks each judgment once in each state that the pack names, and does nothing in the world.
+"""An instrument, not an architecture. It asks each judgment once in each state that the pack names, and does nothing in the
+world.
 
-Its run is a bank of replies. A judgment's prompt depends on the case, the judgment and the state alone, so one bank serves all
-architectures; its repetitions are the bank's seeds. What was asked, what was said and what is right stand in its store.
+Its run is a bank of replies. A judgment's prompt depends only on the case, the judgment and the state, so one bank serves all
+architectures. Its repetitions are the bank's seeds. Its store holds each question, each reply and the right output.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from bench.scenario import Json, Subtask, Task
 from bench.worlds.environment import Environment, JudgmentState
 
 ASKED = "asked"
-"""The log in the store: one entry a judgment, the fields of `bench.models.bank.BankedReply` but the trial's own."""
+"""The log in the store. Each entry is one judgment, with the fields of `bench.models.bank.BankedReply` except the trial's
+own."""
 
 
 async def every_judgment(task: Task, workbench: Workbench) -> None:
-    """Raises GaveUp where the pack names no states, or does not say what is right in them."""
+    """Ask each judgment in each state. Raise GaveUp if the pack names no states, or no right outputs."""
     for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         proposal = await workbench.propose(subtask, documents=state.documents)
@@ -33,8 +35,10 @@ async def every_judgment(task: Task, workbench: Workbench) -> None:
 
 
 def states_to_ask_in(task: Task, workbench: Workbench) -> list[JudgmentState]:
-    """One judgment after the other: their prompts begin alike, and a server's prompt cache holds that. Raises GaveUp where the
-    pack names no states, or does not say what is right in them."""
+    """Return the states, sorted by judgment: prompts that begin alike stay in a server's prompt cache.
+
+    Raises GaveUp if the pack names no states, or no right outputs.
+    """
     environment = workbench.world.environment
     if environment.states is None or environment.right is None:
         raise GaveUp(
@@ -47,8 +51,8 @@ def states_to_ask_in(task: Task, workbench: Workbench) -> list[JudgmentState]:
 def asked(
     task: Task, subtask: Subtask, proposal: Proposal, rejected: Rejected | None, environment: Environment
 ) -> dict[str, Json]:
-    """What is kept of one reply, as JSON."""
-    assert environment.right  # who calls has looked
+    """Return the log entry of one reply, as JSON."""
+    assert environment.right  # the caller has checked it
     return {
         "judgment": subtask.name,
         "state": proposal.case,
@@ -61,7 +65,7 @@ def asked(
 
 
 def _answer_of(subtask: Subtask, proposal: Proposal) -> Any:
-    """The output as JSON; None where there is none that fits its schema."""
+    """Return the output as JSON. None if the reply holds no output that fits its schema."""
     part = proposal.parts.get(subtask.name)
     try:
         return subtask.output.model_validate(part.value if part else None).model_dump(mode="json")

@@ -1,7 +1,7 @@
-"""No architecture but an instrument: asks each judgment once in each state that the pack names, and where the reply is rejected
-three times more: with the reason, with the word that it was not accepted, and with the word that it is completed.
+"""An instrument, not an architecture. It asks each judgment once in each state that the pack names. If the reply is rejected,
+it asks three times more: with the reason, told that the reply was not accepted, and told that the task is completed.
 
-It does nothing in the world. The first replies can come from a bank that was recorded before (`cache_from`), and cost no call.
+It does nothing in the world. The first replies can come from a recorded bank (`cache_from`) and then cost no call.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bench.scenario import Json, Subtask, Task
 from bench.worlds.patterns.every_judgment import asked, states_to_ask_in
 
 REPAIRED = "repaired"
-"""The log in the store: one entry for each signal; what was said, as `every_judgment` keeps it, and the `signal`."""
+"""The log in the store. Each entry is one signal: the fields of `every_judgment`'s log, and the `signal`."""
 
 
 def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
-    """What each signal tells of a rejection."""
+    """Return the rejection as each signal tells it."""
     return {
         "typed": rejected,
         "untyped": replace(rejected, detail=NOT_ACCEPTED),
@@ -32,7 +32,7 @@ def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
 
 
 async def every_repair(task: Task, workbench: Workbench) -> None:
-    """Raises GaveUp where the pack names no states, or does not say what is right in them."""
+    """Ask each judgment, and each repair. Raise GaveUp if the pack names no states, or no right outputs."""
     for state in states_to_ask_in(task, workbench):
         subtask = task.subtask(state.subtask)
         first = await workbench.propose(subtask, documents=state.documents)

@@ -1,7 +1,8 @@
-"""One orchestrator owns the work and hands each step to a specialist; what they bring is merged in the procedure's order.
+"""One orchestrator owns the work and hands each step to a specialist. Results are merged in the procedure's order.
 
-Bare a specialist that fails is sent again, from its beginning, and its own tries hide behind the orchestrator's. With remedies
-the retry budget is the orchestrator's, a specialist that stalls is given up at its deadline, and the others' work stands.
+Bare, a specialist that fails is sent again from its beginning, and its own retries are hidden from the orchestrator. With
+remedies, the orchestrator holds the retry budget, a specialist that stalls is given up at its deadline, and the others' work
+stands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""People hold the switch: the kill switch is looked at before every effect, and where the policy wants a person, one is asked.
+"""People hold the switch: the kill switch is checked before every effect, and a person is asked if the policy wants one.
 
-Bare the wait for an answer dies with the process, and who does not answer in time has agreed. With remedies the question
-outlives a crash, it has a time limit and a fallback, and what was approved is looked at again before it is done.
+Bare, the wait for an answer dies with the process, and no answer in time counts as consent. With remedies, the question
+outlives a crash, it has a time limit and a fallback, and the policy is asked again after an approval.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A planner lays out the steps, each with the criteria by which it succeeds, an executor does them in the plan's order, and an
-evaluator holds each step against its criteria. Where a step misses one the plan is revised: the step is tried once more, behind
-all others that can begin, or it is given up. Each version of the plan is written to the store, with its reason.
+"""A planner lists the steps with their success criteria, an executor does them in the plan's order, and an evaluator checks
+each step against its criteria. If a step misses one, the plan is revised: the step is tried once more after all others that can
+begin, or it is given up. Each version of the plan is written to the store, with its reason.
 
-Bare a kept plan is followed, whoever made it. With remedies a plan names its planner and the contracts of its tools: where a
-process goes on with another planner or another tool, it plans anew what is not done, and writes down why.
+Bare, a stored plan is followed, whoever made it. With remedies, a plan names its planner and its tools' contracts: a process
+with another planner or other tools plans the remaining steps again and writes down why.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ACCEPTED, IN_TIME, EFFECTS = "its judgment is accepted", "it is in time", "its e
 
 @dataclass(frozen=True)
 class Planner:
-    """`order` puts the steps of a procedure into the order in which they are done; `version` names the planner in its plans."""
+    """`order` sorts the steps of a procedure in the order in which they are done; `version` names the planner in its plans."""
 
     version: str
     order: Callable[[Sequence[ProcedureStep]], Iterable[ProcedureStep]]
@@ -60,10 +60,10 @@ async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, p
 
 
 def missed_criterion(why: str, *, wanting: bool) -> str:
-    """Return the criterion that a step has missed; "" where it has succeeded.
+    """Return the criterion that a step has missed, or "" if it has succeeded.
 
     Args:
-        why: Why the step came to nothing (`ProcedureStep.otherwise`); "" where it did not.
+        why: Why the step failed (`ProcedureStep.otherwise`), or "".
         wanting: Whether one of its effects is not known to have happened.
     """
     if why == "rejected":
@@ -74,7 +74,7 @@ def missed_criterion(why: str, *, wanting: bool) -> str:
 
 
 class KeptPlan:
-    """The plan as the store keeps it: a log of its versions, of which the last is followed."""
+    """The plan as the store keeps it: a log of its versions. The last version is followed."""
 
     def __init__(self, world: WorldActions, planner: Planner):
         self._world, self._planner = world, planner
@@ -82,10 +82,10 @@ class KeptPlan:
         self._tools = digest_of(dump(sorted(contracts, key=str)))
 
     def take_up(self, *, compares_makers: bool) -> None:
-        """Begin with the plan that is kept, or lay out the first.
+        """Begin with the stored plan, or make the first one.
 
         Args:
-            compares_makers: Plan anew where the kept plan is by another planner, or for other tools.
+            compares_makers: Whether to plan again if the stored plan has another planner or other tools.
         """
         if not self._versions:
             self._lay_out("the work begins")
@@ -97,11 +97,11 @@ class KeptPlan:
         return min(ready, key=lambda step: order.index(step.name))
 
     def tries_of(self, step: ProcedureStep) -> int:
-        """How often the step has been executed, this time included."""
+        """Return how often the step has been executed, including this time."""
         return 1 + [version["again"] for version in self._versions].count(step.name)
 
     def revise(self, step: ProcedureStep, reason: str, *, again: bool) -> None:
-        """Write the plan's next version: the step that missed a criterion stands at its end, to be done `again` or given up."""
+        """Write the plan's next version. The step that missed a criterion moves to the end, to be done `again` or given up."""
         kept = self._versions[-1]
         why = f"{step.name} {'is done again' if again else 'is given up'}: {reason}"
         steps = sorted(kept["steps"], key=lambda planned: planned["step"] == step.name)
@@ -120,7 +120,7 @@ class KeptPlan:
         self._write({**made_by, "steps": steps, "reason": reason, "again": ""})
 
     def _exchanged(self, kept: Any) -> str:
-        """What this process works with that the plan's maker did not, or ""."""
+        """Return how this process's planner or tools differ from the plan's, or ""."""
         if kept["planner"] != self._planner.version:
             return f"the planner was exchanged: {kept['planner']} by {self._planner.version}"
         return "the tools were exchanged" if kept["tools"] != self._tools else ""

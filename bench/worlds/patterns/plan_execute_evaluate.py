@@ -1,8 +1,8 @@
-"""A planner lays out the steps, an executor does them by the tools' contracts, and an evaluator looks whether each was done; a
+"""A planner lists the steps, an executor does them by the tools' contracts, and an evaluator checks whether each was done. A
 checkpoint is kept after each step.
 
-Bare a step that the evaluator finds wanting is executed again as a whole. With remedies only that of it is which is not known
-to have been done.
+Bare, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only its effects that are not
+known to be done are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Peers work at the same time, and each logs how what it does is taken back; where one fails, what it did is undone in reverse.
+"""Peers work at the same time, and each logs how its effects are taken back. If one fails, its effects are undone in reverse
+order.
 
-Bare the log is in memory, and an undo that fails is not tried for long. With remedies the log outlives a crash, an undo is
-made under a key until it is answered, and what cannot be undone is for a person.
+Bare, the log is in memory, and a failing undo is retried only briefly. With remedies, the log outlives a crash, an undo is made
+under a key until it is answered, and effects that cannot be undone are left for a person.
 """
 
 from __future__ import annotations

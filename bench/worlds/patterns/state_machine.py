@@ -1,9 +1,9 @@
-"""A durable row is the truth: it holds each step's state, under a version. A worker that holds nothing itself reads the row,
-does the step that can begin, and writes the transition. Timers and people are states of the row like any other.
+"""A durable, versioned row holds each step's state. A worker without state of its own reads the row, does a step that can
+begin, and writes the transition. Timers and people are states of the row as well.
 
-Bare a transition is written as it comes, once its effects are made. With remedies it is a compare-and-swap: the step is claimed
-before its effects, a stale worker's transition is rejected and its row read again, and a step that was claimed by a worker that
-died is taken up where it stopped.
+Bare, a transition is written without a check, after its effects. With remedies, it is a compare-and-swap: a worker claims the
+step before its effects, a stale worker's transition is rejected and the row read again, and a step that a dead worker had
+claimed goes on where it stopped.
 """
 
 from __future__ import annotations

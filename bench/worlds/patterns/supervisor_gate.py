@@ -1,8 +1,8 @@
-"""Before every effect a gate asks the policy; a worker that fails is restarted, it alone, after a wait that doubles.
+"""Before every effect a gate asks the policy. A worker that fails is restarted alone, after a wait that doubles each time.
 
-Bare the gate takes the model's word where a person is needed, a worker restarts from its beginning, and with the supervisor all
-is forgotten. With remedies the gate asks the person, each decision is audited with the policy's version, and supervisor and
-worker go on where they died.
+Bare, the gate accepts the model's word if a person is needed, a worker restarts from its beginning, and a crash of the
+supervisor loses everything. With remedies, the gate asks the person, each decision is audited with the policy's version, and
+supervisor and worker go on where they died.
 """
 
 from __future__ import annotations

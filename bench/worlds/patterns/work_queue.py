@@ -1,9 +1,9 @@
-"""Several workers take steps from a queue, which is the durable row: a worker reads the row, claims a step that can begin, and
+"""Several workers take steps from a queue, which is the durable row. A worker reads the row, claims a step that can begin, and
 does it.
 
-Bare a claim is written as it comes, so that two workers who read the row at the same time both do the step. It has no end, so
-that a step whose worker died is nobody's. With remedies a claim is a compare-and-swap, which the second worker loses, and a
-lease: once it has run out, another worker takes the step up where it stopped.
+Bare, a claim is written without a check, so two workers that read the row at the same time both do the step. The claim never
+ends, so nobody takes up the step of a dead worker. With remedies, a claim is a compare-and-swap, which the second worker loses,
+and a lease: once it ends, another worker goes on with the step where it stopped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def work_queue(task: Task, workbench: Workbench, form: Form = BARE) -> Non
 
 
 class WorkQueue:
-    """Who has claimed which step. `leases`: a claim is a compare-and-swap, and runs out."""
+    """The claims of steps. `leases`: a claim is a compare-and-swap, and ends."""
 
     def __init__(self, office: ProcedureRunner, world: WorldActions, *, leases: bool):
         self._office, self._world, self._leases = office, world, leases
@@ -45,16 +45,16 @@ class WorkQueue:
         return end is None or (self._leases and end <= self._world.now)
 
     def next_end(self, steps: Sequence[ProcedureStep]) -> Moment | None:
-        """When the first of these steps is free again; None where no claim ever ends."""
+        """Return when the first of these steps is free again. None if no claim ever ends."""
         return min((end for step in steps if (end := self._end(step))), default=None) if self._leases else None
 
     def _end(self, step: ProcedureStep) -> Moment | None:
-        """When the claim of a step runs out; None where nobody has claimed it."""
+        """Return when the claim of a step ends. None if nobody has claimed it."""
         claim = self._row.state(step.name)
         return None if claim == "open" else Moment.of(int(claim))
 
     async def take(self, step: ProcedureStep) -> None:
-        """Let those workers claim the step, and do it, who have read that it is free. One who dies leaves it claimed."""
+        """Let the workers that read the step as free claim it and do it. A worker that dies leaves it claimed."""
         befalls = await self._world.claim(step)
         seen, until = self._row.version, str(self._world.now.after(minutes=LEASE).total)
         for _ in range(2 if befalls == "is shared" else 1):

@@ -7,5 +7,5 @@ shows = Worlds
 
 
 def is_shown_otherwise(text: str) -> bool:
-    """Return whether a text is the SQL of a world: what the page shows of it stands in its steps."""
+    """Return whether a text is the SQL of a world. The page shows its content in the steps instead."""
     return text.startswith(DUMP)

@@ -1,7 +1,7 @@
-"""What happened in a trial's world, step by step: what the agent did and was told, beside what really happened.
+"""What happened in a trial's world, step by step: what the agent was told, beside what really happened.
 
-The events are what the agent was told, the journal is what happened. They are laid side by side: a call whose answer was lost
-has an entry in the journal that the agent never heard of.
+The events hold what the agent was told, the journal what happened. Both are laid side by side: a call whose answer was lost has
+a journal entry that the agent never heard of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bench.worlds.environment.database import dump
 from bench.worlds.runtime.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
 
 LONGEST = 400
-"""Characters of an argument, a result or a payload; the whole stands in texts.jsonl."""
+"""Characters shown of an argument, a result or a payload. The full text is in texts.jsonl."""
 POINTS = {
     "before": "it was about to act, and nothing happened",
     "unacknowledged": "it happened, and the agent died before the answer came",
@@ -27,12 +27,12 @@ POINTS = {
 
 @dataclass(frozen=True)
 class WorldStep:
-    """One line, and what it opens to.
+    """One line, with its details.
 
     kind      call, judgment, event, notice, asked, answer, stored, crash
-    how       of a call done, replayed, refused, failed or unheard (it happened, and the agent was not told); of a judgment
-              accepted or rejected
-    entry     in the journal; 0 where it has none
+    how       a call: done, replayed, refused, failed or unheard (it happened, and the agent was not told); a judgment: accepted
+              or rejected
+    entry     the number in the journal; 0 if it has none
     details   (name, text)
     changes   the rows that it changed, a line each
     harms     the kinds of damage that it was counted in
@@ -58,18 +58,18 @@ class _Journal:
     acknowledged: set[int]
 
     def take(self, wanted: JournalEntry) -> list[JournalEntry]:
-        """All before this one, and it."""
+        """Remove and return all entries up to and including this one."""
         place = self.left.index(wanted)
         taken, self.left = self.left[: place + 1], self.left[place + 1 :]
         return taken
 
     def find(self, event: Event) -> JournalEntry | None:
-        """The entry that this event is about."""
+        """Return the entry that this event is about, or None."""
         match event:
             case ToolCalled() if event.entry:
                 return next((entry for entry in self.left if entry.seq == event.entry), None)
             case ToolCalled():
-                # An answer that never came has no number: it is of the next call that no other answer is of.
+                # A lost answer has no entry number: it belongs to the next call without an answer.
                 call = next((entry for entry in self.left if entry.what == "call"), None)
                 return call if call and call.seq not in self.acknowledged and _same(call, event) else None
             case PersonAsked():
@@ -87,12 +87,12 @@ def _same(entry: JournalEntry, event: ToolCalled) -> bool:
 
 
 def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -> list[WorldStep]:
-    """In the order in which they happened, as far as the agent could tell."""
+    """Return the steps in the order in which they happened, as far as the agent could tell."""
     return list(_Steps(world, texts).of(events))
 
 
 def harms_told(world: Remade) -> list[dict[str, object]]:
-    """The damage, effect by effect, each with the entries that it was counted from."""
+    """Return the damage, effect by effect, with the entries that it was counted from."""
     return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
 
 
@@ -158,7 +158,7 @@ class _Steps:
         return self._with(entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details))
 
     def _unheard(self, entry: JournalEntry) -> WorldStep:
-        """What the agent was not told of at that moment."""
+        """Return the step of an entry that the agent was not told of at that moment."""
         details = _known(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
         kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
         titles = {
@@ -172,7 +172,7 @@ class _Steps:
         return self._with(entry, step)
 
     def _with(self, entry: JournalEntry | None, step: WorldStep) -> WorldStep:
-        """A step with the rows that its entry changed, and the damage that was counted from it."""
+        """Return a step with the rows that its entry changed, and the damage counted from it."""
         if entry is None:
             return step
         changes = tuple(_cut(change.text) for change in self._world.changes.get(entry.seq, ()))
@@ -199,7 +199,7 @@ def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
 
 
 def _stale(entry: JournalEntry | None) -> str:
-    """The versions on which it was based, where they had changed since."""
+    """Return the versions that the call was based on and that had changed since, or ""."""
     if entry is None or not entry.is_stale:
         return ""
     old = (f"{thing} as of version {seen}, which was {now} by then" for thing, (seen, now) in entry.seen.items() if seen < now)

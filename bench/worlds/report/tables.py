@@ -1,4 +1,4 @@
-"""What became of worlds, arm by arm: damage, calls of tools, and why calls were refused. None without a world."""
+"""Tables of worlds by arm: damage, tool calls, and why calls were refused. There are none without a world."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _with_world(arms: Arms) -> list[Arm]:
 
 
 def damage(run: Run, arms: list[Arm]) -> Table:
-    """Effects by kind of damage; a share of trials beside it, since one trial may do most of it."""
+    """Return the effects by kind of damage, beside the share of trials with damage, since one trial can do most of it."""
     columns = (
         *arm_columns(run),
         TableColumn("Trials", lambda arm: len(_lived(arm))),
@@ -83,7 +83,7 @@ def tool_calls(run: Run, arms: list[Arm]) -> Table:
 
 
 def refusals(run: Run, arms: Arms) -> list[Table]:
-    """Why calls were refused or failed, the most frequent first."""
+    """Return why calls were refused or failed, the most frequent reason first."""
     columns = (
         *(column.of(lambda row: row.arm) for column in arm_columns(run)),
         TableColumn[TurnedCalls]("Tool", lambda row: row.tool),
@@ -96,7 +96,7 @@ def refusals(run: Run, arms: Arms) -> list[Table]:
 
 
 class TurnedCalls(NamedTuple):
-    """Calls of a tool in an arm that came to nothing for the same reason."""
+    """Calls of a tool in an arm that were refused or failed for the same reason."""
 
     arm: Arm
     tool: str

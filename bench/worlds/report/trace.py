@@ -22,18 +22,18 @@ from bench.worlds.report.steps import WorldStep, harms_told, steps_of
 from bench.worlds.runtime.events import WorldEnded
 
 MOST_REMADE = 200
-"""Trials of one page whose worlds are made again; of the others it shows no rows, and says so."""
+"""Most trials of a page whose worlds are rebuilt. For the others the page shows no rows, and says so."""
 DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
-"""How the SQL of a world begins that a record keeps."""
+"""The beginning of a world's SQL in a record."""
 SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
-"""Details that a terminal has room for; the page has all."""
+"""Details that a terminal has room for. The page shows all."""
 IDLE = "the agent did nothing: none of its calls changed the world"
 UNKEPT = "its last state is not in the run's texts"
 
 
 @dataclass(frozen=True)
 class WorldTrace:
-    """`lacking`: why rows and what damage was counted from are not shown; "" where they are."""
+    """`lacking`: why rows and the sources of damage are not shown, or ""."""
 
     steps: Sequence[WorldStep]
     damage: Mapping[str, int | None]
@@ -44,18 +44,17 @@ class WorldTrace:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no call of the agent changed its world."""
+        """Return whether no call of the agent changed its world."""
         done = (step for step in self.steps if step.kind == "call" and step.how in ("done", "unheard"))
         return all(step.title.endswith("(read)") for step in done)
 
     @property
     def json(self) -> dict[str, Any]:
-        """What holds nothing is left out, step by step."""
+        """Return the trace as JSON. Empty fields of a step are left out."""
         steps = [{name: value for name, value in asdict(step).items() if value not in ("", (), None)} for step in self.steps]
         return {**vars(self), "steps": steps, "is_idle": self.is_idle}
 
     def lines(self) -> Iterator[str]:
-        """What happened, for a terminal."""
         if self.is_idle:
             yield IDLE
         yield from _damage_told(self)
@@ -63,14 +62,14 @@ class WorldTrace:
 
 
 def texts_of_worlds(run: Run, folders: Iterable[Path]) -> dict[str, str]:
-    """Digest -> text, where a trial of the run has a world."""
+    """Return digest -> text, or nothing if no trial of the run has a world."""
     if run.trials["lives"].isna().all():
         return {}
     return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
 
 
 class Worlds:
-    """Makes the worlds of a run's trials again. `packs`: where the packs lie."""
+    """Rebuilds the worlds of a run's trials. `packs` are the folders that hold the packs."""
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
         self._seed, self._texts, self._packs = run.config.seed, texts, packs
@@ -78,7 +77,7 @@ class Worlds:
         self._environment = cache(self._load)
 
     def of(self, record: TrialRecord) -> WorldTrace | None:
-        """None where the trial has no world, or did not come to its end."""
+        """Return the trace of a trial. None if it has no world, or did not come to its end."""
         ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
         if ended is None:
             return None

@@ -1,4 +1,4 @@
-"""What an agent does to its world, call by call: the faults that are due strike it, and each step leaves an event."""
+"""What an agent does to its world, call by call. Due faults strike here, and each step leaves an event."""
 
 from __future__ import annotations
 
@@ -43,18 +43,20 @@ from bench.worlds.runtime.process import DiesInMidReply, Process, Store
 Try = tuple[str, str]
 """A tool and the business key that is tried."""
 MOST_STEPS = 10_000
-"""Calls, waits and questions of one trial. An agent that goes on and on would never end."""
+"""Most calls, waits and questions of one trial, so that no agent goes on for ever."""
 BREATH = 100
-"""Steps after which others on the event loop have their turn: without one, no time limit could end a loop of calls."""
+"""Steps after which other tasks of the event loop run. Otherwise no time limit could end a loop of calls."""
 
 
 STEP_IN_HAND = ContextVar("step_in_hand", default="")
-"""The step of the procedure at which this task of the event loop works: steps that are done at the same time are tasks."""
+"""The procedure step of this task of the event loop. Steps that are done at the same time are separate tasks."""
 
 
 class Acting:
-    """What one trial's agent does to its world, over all its lives. `calls` counts the calls of tools that left an event. Where
-    the lives are real processes, process, store and tries are those of one of them, and outlive it by themselves."""
+    """What one trial's agent does to its world, over all its lives. `calls` counts the tool calls that left an event.
+
+    If the lives are real processes, `process`, `store` and `tries` belong to one of them and outlive it.
+    """
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class Acting:
         role: str = AGENT,
         deadline: int | None = None,
     ) -> Acted:
-        """Call a tool. Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
+        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
         known = self.world.environment.by_name.get(tool)
         writes = bool(known and known.writes)
         await self._step(effect=writes)
@@ -110,7 +112,7 @@ class Acting:
         return self._dying(call, receipt, effect)
 
     def _due(self, call: _CallInHand) -> Due | None:
-        """The fault that this try of the call's effect carries."""
+        """Return the fault that this try of the call's effect carries, or None."""
         if not call.effect:
             return None
         on = ("any", "write" if call.writes else "read")
@@ -120,18 +122,17 @@ class Acting:
         )
 
     def _struck(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
-        """A call that carries a fault of its tool."""
         answer = effect.strike(call, receipt.due.fault.minutes)
         if answer is None:
             receipt.enter("not_applicable", f"{call.tool} could not carry it")
             return self._told_of(call, call.first())
         receipt.enter("delivered", call.effect)
         if answer.outcome == "failed" or (answer.outcome == "refused" and not answer.entry):
-            receipt.detect()  # a refusal by the world itself has an entry, and is not the fault's
+            receipt.detect()  # the world's own refusal has an entry, and is not the fault's
         return self._told_of(call, answer)
 
     def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
-        """A call at which the agent dies, now or soon. Raises Crashed."""
+        """Make a call at which the agent dies, now or soon. Raise Crashed if it dies now."""
         if effect.dies == "before":
             self.process.die(receipt)
         acted = call.first()
@@ -158,8 +159,8 @@ class Acting:
         return self._arrived(self.world.catch_up())
 
     async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
-        """Ask a person; the ticket. Raises KeyError where there is no such person, Crashed where the agent dies once it has
-        asked."""
+        """Ask a person and return the ticket. Raise KeyError if there is no such person, Crashed if the agent dies after
+        asking."""
         await self._step(effect=True)
         ticket = self.world.ask(kind, about, question, key)
         self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown, **self._in_step()))
@@ -172,7 +173,7 @@ class Acting:
         return ticket
 
     async def claim(self, step: str) -> ClaimFate:
-        """What befalls a worker who is about to claim a step, by the fault that is due."""
+        """Return what happens to a worker who is about to claim a step, by the fault that is due."""
         await self._step()
         self._tries["claim", step] += 1
         due = self._schedule.due_in_world(
@@ -188,7 +189,7 @@ class Acting:
         return effect_at(due.fault.effect, "process", ClaimEffect).befalls
 
     def _manner_of(self, ticket: str) -> Manner:
-        """In which manner a question is answered, by the fault that is due."""
+        """Return the manner in which a question is answered, by the fault that is due."""
         due = self._schedule.due_in_world(
             ("event",), ANSWER, ticket, 1, lambda fault: EFFECTS[fault.effect, "event"].on == ANSWER
         )
@@ -198,11 +199,10 @@ class Acting:
         return effect_at(due.fault.effect, "event", AnswerEffect).manner
 
     def decided(self, kind: str, ticket: str, answer: str) -> None:
-        """Who asked a person no longer waits."""
+        """Note that the asker no longer waits for a person."""
         self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now, **self._in_step()))
 
     def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
-        """A step of the procedure began, or ended."""
         STEP_IN_HAND.set(step)
         self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now, **self._origin()))
         if stage == "ended":
@@ -212,20 +212,20 @@ class Acting:
         return self.world.verdict(tool, arguments)
 
     def end(self) -> None:
-        """The agent is done: what it was told it knows. The world goes on to its last moment, and is kept."""
+        """End the agent's work: it knows what it was told. Let the world go on to its last moment, and keep it."""
         self.world.record()
-        self.world.told_by(at_once)  # nobody is left whom a fault of a notice could mislead
+        self.world.told_by(at_once)  # no agent is left whom a faulty notice could mislead
         self.world.end()
         journal, tables = self.world.damage()
         kept = self.log.store_text(self.world.dump())
         damage, recount = asdict(journal), asdict(tables)
         self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
 
-    # What a process of the operating system does: its notes cannot be seen, the requests that it makes can.
+    # For an operating system's process: its notes cannot be seen, but its requests can.
 
     def heard(self) -> None:
-        """Note that the agent makes a request of any kind: it had the time to write down what it was told before. Raises
-        Crashed where it dies of having written that down."""
+        """Note that the agent makes a request of any kind: it had time to write down what it was told before. Raise Crashed if
+        it dies after writing that down."""
         self.process.step()
         self._write_down()
         self.process.recorded()
@@ -236,8 +236,8 @@ class Acting:
         self.process.disarm("the process had ended by itself")
 
     def mid_reply(self, reply: Reply, call: int) -> DiesInMidReply | None:
-        """A reply of the model is there: what becomes of it where the agent dies in its middle. A draw depends on the number
-        of the reply in this trial."""
+        """Return the agent's death in the middle of this model reply, or None. The draw depends on the reply's number in this
+        trial."""
         self._replies += 1
         number = self._replies
         due = self._schedule.due_in_world(
@@ -303,7 +303,7 @@ class Acting:
         return {"step": STEP_IN_HAND.get(), **self._origin()}
 
     def _origin(self) -> dict[str, Any]:
-        """What an event of the step in hand came from."""
+        """Return which request and plan version an event of the present step came from."""
         for event in self.log.events[self._events_read :]:
             if isinstance(event, Called):
                 self._asked.update(dict.fromkeys(event.subtasks, event.call))
@@ -318,7 +318,8 @@ class Acting:
         return tuple(arrivals)
 
     def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
-        """When the agent hears of an event, by the fault that is due. A fault of every event strikes no answer of a person."""
+        """Return when the agent hears of an event, by the fault that is due. A fault of every event does not strike people's
+        answers."""
 
         def fits(fault: Fault) -> bool:
             is_told = EFFECTS[fault.effect, "event"].on != ANSWER
@@ -347,7 +348,7 @@ class Acting:
 
 
 class _CallInHand:
-    """One call as an effect has it in hand (`bench.worlds.runtime.effects.ToolCall`)."""
+    """One call, as an effect handles it (`bench.worlds.runtime.effects.StruckToolCall`)."""
 
     def __init__(
         self,

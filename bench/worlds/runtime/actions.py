@@ -1,11 +1,11 @@
-"""What an architecture can do in its world, and what it keeps over a crash: `workbench.world.acting.world`.
+"""What an architecture can do in its world, and what it keeps over a crash: `workbench.world`.
 
-act          call a tool, with an idempotency key and the versions that it expects, if they are given
+act          call a tool, optionally with an idempotency key and expected versions
 wait         let world time pass
-next_event   the next notice behind the ones that were read already
+next_event   the next notice after the notices that were read
 ask_person   ask somebody, and wait for the answer
-verdict      what the policy says of a call that is not yet made
-preview      what such a call would change, and what speaks against it
+verdict      what the policy says about a call that is not made yet
+preview      what a call would change, and its risks
 store        values and logs that survive a crash
 """
 
@@ -32,11 +32,11 @@ from bench.worlds.runtime.process import Store
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said. Under the same ticket the contrary may arrive later.
+    """A person's answer. The contrary can arrive later under the same ticket.
 
-    answer    `approved`, `denied`, or `late` where no answer came in time
-    ticket    what the question was asked under
-    arrival   the notice of the answer; None where none came in time
+    answer    `approved`, `denied`, or `late` if no answer came in time
+    ticket    the ticket of the question
+    arrival   the notice of the answer; None if none came in time
     """
 
     answer: Literal["approved", "denied", "late"]
@@ -47,9 +47,9 @@ class Decision:
 class WorldActions:
     """What an architecture can do in its world: `workbench.world`.
 
-    acting      strikes and logs what is done
+    acting      carries out what is done, with faults, and logs it
     lasting     holds what outlives a process of the agent
-    exchanged   is given a pattern's boundary, and returns the one that it works with: a runner may exchange its parts
+    exchanged   takes a pattern's boundary and returns the boundary to use: a runner can exchange its parts
     """
 
     def __init__(self, acting: Acting, trial: Trial):
@@ -64,12 +64,12 @@ class WorldActions:
 
     @property
     def store(self) -> Store:
-        """Return what survives a crash: `put`, `get`, `append`, `log`, `names`."""
+        """Return the store, which survives a crash: `put`, `get`, `append`, `log`, `names`."""
         return self.acting.store
 
     @property
     def life(self) -> int:
-        """Return which process of the agent this is: 1, and 1 more after each crash."""
+        """Return the number of the agent's present process: 1, and 1 more after each crash."""
         return self.acting.world.life
 
     async def act(
@@ -82,21 +82,21 @@ class WorldActions:
         role: str = AGENT,
         deadline: int | None = None,
     ) -> Acted:
-        """Call a tool of the world. What goes wrong is data: `Acted.outcome` is done, replayed, refused or failed.
+        """Call a tool of the world. Failures are data: `Acted.outcome` is done, replayed, refused or failed.
 
         Args:
             tool: The tool's name.
             arguments: An instance of its arguments, or JSON by name.
-            key: The idempotency key: the same key again gives the stored result, and has no second effect.
+            key: The idempotency key: the same key again returns the stored result, and has no second effect.
             expect: Thing -> the version that it must have, else the call is refused.
-            role: In which it is called: the world may have a contract for it.
-            deadline: Minutes of world time after which a call is given up that has not reached its tool; None: never.
+            role: The role of the caller: the world can have a contract for it.
+            deadline: Minutes of world time after which a call that has not reached its tool is given up; None: never.
 
         Returns:
-            What came of it.
+            The result of the call.
 
         Raises:
-            Crashed: The agent's process dies here. Let it pass.
+            Crashed: The agent's process dies here. Do not catch it.
             GaveUp: The trial's bound of steps is used up.
         """
         return await self.acting.act(tool, arguments, key, expect, role, deadline)
@@ -117,22 +117,22 @@ class WorldActions:
     async def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
         """Wait for the next notice.
 
-        The log of notices is never emptied: whoever keeps the last number misses none and reads none twice.
+        Reading never removes notices: an architecture that keeps the last number misses none and reads none twice.
 
         Args:
             after: The number of the last notice that was read; 0 for none.
-            until: How long to wait at most; None for as long as anything is still to come.
+            until: The moment to wait until; None: as long as anything is still to come.
 
         Returns:
-            The first notice whose number is above `after`; None where none comes.
+            The first notice whose number is above `after`; None if none comes.
         """
         return await self.acting.next_event(after, until)
 
     async def catch_up(self) -> tuple[Arrival, ...]:
-        """Ask for the events that have happened and of which no notice came.
+        """Ask for the events that happened without a notice.
 
         Returns:
-            Their notices, which stand in the log of notices from now on.
+            Their notices, which are in the log of notices from now on.
         """
         return await self.acting.catch_up()
 
@@ -143,7 +143,7 @@ class WorldActions:
             after: The number of the last notice that was read; 0 for none.
 
         Returns:
-            Those with a higher number, in order.
+            The notices with a higher number, in order.
         """
         return self.acting.world.arrivals(after)
 
@@ -151,11 +151,11 @@ class WorldActions:
         """Ask a person and go on.
 
         Args:
-            kind: Who is asked, of `people`.
-            about: The business key of what is asked for.
-            question: What is asked, as JSON by name.
+            kind: The person, one of `people`.
+            about: The business key of the subject.
+            question: The question, as JSON by name.
             key: An idempotency key: the same key again asks nobody a second time.
-            shown: What the person is shown of the effect that is to be approved (`preview`). It stands in the event.
+            shown: What the person sees of the effect to approve (`preview`). The event stores it.
 
         Returns:
             The ticket, under which the answer arrives as an event of kind `answer`.
@@ -173,19 +173,19 @@ class WorldActions:
         days: int = 0,
         minutes: int = 0,
     ) -> Decision:
-        """Ask a person and wait for the answer. Other notices that come meanwhile stand in the log of notices, as all do.
+        """Ask a person and wait for the answer. Other notices that come meanwhile are in the log of notices.
 
         Args:
-            kind: Who is asked, of `people`.
-            about: The business key of what is asked for.
-            question: What is asked, as JSON by name.
+            kind: The person, one of `people`.
+            about: The business key of the subject.
+            question: The question, as JSON by name.
             key: An idempotency key.
-            shown: What the person is shown of the effect that is to be approved.
-            days: How many days of world time to wait at most; 3 where neither is given.
-            minutes: Minutes beside them.
+            shown: What the person sees of the effect to approve.
+            days: Most days of world time to wait; 3 if neither `days` nor `minutes` is given.
+            minutes: Minutes in addition to the days.
 
         Returns:
-            What the person said, or that it came late.
+            The person's answer, or that it came late.
         """
         until = self.now.after(days or (0 if minutes else 3), minutes)
         ticket = await self.ask(kind, about, question, key, shown=shown)
@@ -207,7 +207,7 @@ class WorldActions:
             step: A step of `procedure`.
 
         Returns:
-            What befalls the claim: nothing, its worker's death, or a second worker who has read that the step is free.
+            What happens to the claim: nothing, its worker's death, or a second worker who has read that the step is free.
         """
         return await self.acting.claim(step.name)
 
@@ -224,7 +224,7 @@ class WorldActions:
 
         Args:
             step: A step of `procedure`.
-            why: Why it came to nothing; "" where it is done.
+            why: Why it failed, or "".
         """
         self.acting.stepped(step.name, "ended", why)
 
@@ -237,9 +237,9 @@ class WorldActions:
         self.acting.plan_version = version
 
     def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
-        """Return what the policy, and the kill switch, say of a call that is not yet made.
+        """Return what the policy and the kill switch say about a call that is not made yet.
 
-        A gate asks it, and nothing else does.
+        Only a gate needs to ask this.
 
         Args:
             tool: The tool's name.
@@ -251,7 +251,7 @@ class WorldActions:
         return self.acting.verdict(tool, arguments)
 
     def preview(self, tool: str, arguments: ToolArguments) -> Preview:
-        """Return what a call that is not yet made would change, and what speaks against it. Nothing happens.
+        """Return what a call would change, and its risks. Nothing happens.
 
         Args:
             tool: The tool's name.
@@ -264,35 +264,35 @@ class WorldActions:
 
     @property
     def policy_version(self) -> str:
-        """Return the version of the policy in force; "" where there is none."""
+        """Return the version of the policy in force, or ""."""
         policy = self.environment.policy
         return policy.version if policy else ""
 
     def effect_of(self, tool: str, arguments: ToolArguments) -> str:
-        """Return the business key of what a call means to do.
+        """Return the business key of a call's intended effect.
 
         Args:
             tool: The tool's name.
             arguments: The call's arguments.
 
         Returns:
-            The key; "" where there is no such tool, or its arguments do not fit.
+            The key; "" if there is no such tool, or its arguments do not fit.
         """
         return self.acting.world.effect_of(tool, arguments)
 
     @property
     def tools(self) -> Mapping[str, Any]:
-        """Return what can be called, `bench.worlds.environment.Tool` by name."""
+        """Return the tools, `bench.worlds.environment.Tool` by name."""
         return self.environment.by_name
 
     @property
     def undoes(self) -> Mapping[str, str]:
-        """Return undo -> the tool whose effect it takes back."""
+        """Return undo tool -> the tool whose effect it takes back."""
         return self.environment.undoes
 
     @property
     def procedure(self) -> tuple[ProcedureStep, ...]:
-        """Return the steps of the pack's work; none where it declares no procedure."""
+        """Return the steps of the pack's work, empty if it declares no procedure."""
         return self.environment.procedure
 
     @property
@@ -302,19 +302,19 @@ class WorldActions:
 
     @property
     def environment(self) -> Environment:
-        """Return what the pack declares of the world."""
+        """Return the pack's declaration of the world."""
         return self.acting.world.environment
 
     @asynccontextmanager
     async def outside_agent(self, server: Server | None = None) -> AsyncIterator[AgentSession]:
-        """Open the model's endpoint for an agent that is a process of its own, for all its lives.
+        """Open the model's endpoint for an agent in a separate process, for all its lives.
 
-        Open it once, and keep it open over crashes. `session.base_url()` and `session.api_key` are for the agent. What it asks
-        for is the pseudo-subtask `agent`, which nobody verifies. At the end the calls that its last reply stands on are
-        committed as its output, so that their tokens are in the answer.
+        Open it once, and keep it open over crashes. `session.base_url()` and `session.api_key` are for the agent. Its requests
+        belong to the pseudo-subtask `agent`, which is not verified. At the end its last reply and the calls that lead to it are
+        committed as its output, so that their tokens count in the answer.
 
         Args:
-            server: Serves it elsewhere than at a port of its own.
+            server: Serves the endpoint; None: at a port of its own.
 
         Yields:
             The session.

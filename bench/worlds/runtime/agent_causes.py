@@ -1,13 +1,13 @@
-"""Why an agent that is a process of its own makes a call, over all its lives.
+"""Why an agent in a separate process makes a call, over all its lives.
 
-    first    its first call
-    retry    the next call after a paid reply was lost
-    rerun    it asks what it had asked before it died: what it lost with its process is paid a second time. The crash caused it
-    sample   it asks what it has asked in this life already
-    step     any other
+first    its first call
+retry    the next call after a paid reply was lost
+rerun    it repeats a question from before its last crash: the reply is paid a second time, because of the crash
+sample   it repeats a question of this life
+step     any other call
 
-Each question is an attempt of its own, counted over all lives, so that faults and seeds are drawn anew for each call; whoever
-asks it again in the same life asks for a further sample of it.
+Each question is a separate attempt, counted over all lives, so that faults and seeds are drawn anew for each call. A repetition
+in the same life asks for a further sample of the question.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.runtime.log import TrialLog
 
 
 class AgentCauses:
-    """`causes` makes what goes with a request; nobody bounds the calls."""
+    """`causes` makes the purpose of a request. The number of calls has no bound here."""
 
     def __init__(self, causes: Causes, log: TrialLog):
         self._causes, self._log = causes, log
@@ -34,7 +34,7 @@ class AgentCauses:
         self._loss: int | None = None
 
     def next(self, name: str, question: Hashable) -> CallPurpose:
-        """The next call, which asks this question."""
+        """Return the purpose of the next call, which asks this question."""
         cause, caused_by = self._cause(question)
         if not self._asked[question]:
             self.attempts += 1
@@ -55,7 +55,6 @@ class AgentCauses:
         return ("sample" if self._asked[question] else "step"), None
 
     def lost(self, event: int) -> None:
-        """A paid reply was lost, by this event."""
         self._loss = event
 
     def recovered(self, event: int) -> None:
@@ -64,7 +63,6 @@ class AgentCauses:
             self._loss = None
 
     def crashed(self, event: int) -> None:
-        """The process has died, by this event."""
         self._asked_before |= self._asked
         self._asked.clear()
         self._crash, self._loss = event, None

@@ -1,4 +1,4 @@
-"""A session at the measuring endpoint for an agent that is a process of its own, in a world. It may be killed and started
+"""A session at the measuring endpoint for an agent in a separate process, in a world. The process can be killed and started
 again: the session goes on, and knows what was asked in which life."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Words(Output):
 
 AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
 UNASKED = {"text": "There is nothing that I can do without tools."}
-"""What a simulated model says to an agent that offers it no tools."""
+"""What a simulated model answers to an agent that offers it no tools."""
 
 
 TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
@@ -39,7 +39,7 @@ TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True)
 class _Answered:
-    """A call that was answered: in which life, and what was asked."""
+    """A call that was answered, with its life and its question."""
 
     life: int
     messages: tuple[Message, ...]
@@ -57,16 +57,16 @@ class AgentSession(EndpointSession):
         self.life = 1
 
     def crashed(self, event: int) -> None:
-        """The process has died, by this event. What it had asked in vain is forgotten with it."""
+        """Note that the process died at this event. Its failed requests are forgotten."""
         self.life += 1
         self._failed.clear()
         self._failure = None
         self._agent_causes.crashed(event)
 
     def output(self) -> Proposal | None:
-        """What the agent's calls came to: its last reply, and the calls that it stands on. Of an earlier life these are the
-        calls whose replies a call of the last one still carried among its messages: what it had kept. None where no call was
-        answered.
+        """Return the last reply with the calls that led to it, or None if no call was answered.
+
+        A call of an earlier life counts if a call of the last life still carried its reply among its messages.
         """
         if not self._answered_calls:
             return None
@@ -113,7 +113,6 @@ class AgentSession(EndpointSession):
 
 
 def session_of(trial: Trial) -> AgentSession:
-    """Make the session of the agent that works on this trial."""
     trial.add(AGENT, UNASKED)
     trial.injection.wordy.add(AGENT.name)
     causes = AgentCauses(trial.causes, trial.log)
@@ -121,12 +120,12 @@ def session_of(trial: Trial) -> AgentSession:
 
 
 def _said_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
-    """What the assistant has said in a conversation."""
+    """Return all that the assistant has said in a conversation."""
     return {_words_of(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
 
 
 def _words_of(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
-    """What tells one thing said from another, though a framework writes it anew: ids and the spacing of JSON do not."""
+    """Return what identifies a reply even if a framework rewrites it: ids and the spacing of JSON are left out."""
     return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
 
 

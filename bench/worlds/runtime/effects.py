@@ -1,7 +1,7 @@
 """What a fault can do in a world, as the runtime knows it. The effects themselves are parts: `bench.worlds.effects` has ours.
 
-At `tool` an effect stands around a call: it makes the call, or not, or twice, and says what the agent is told of it; None where
-the call could not carry it. At `event` it says when the agent is told of what happened, or in which manner a person answers. At
+An effect at `tool` wraps a call: it makes the call once, twice or not at all, and returns what the agent is told, or None if
+the call cannot carry it. An effect at `event` says when the agent is told of an event, or in which manner a person answers. At
 `process` the agent dies.
 """
 
@@ -20,12 +20,12 @@ from bench.worlds.environment.schedule import NoticeTime
 
 
 class StruckToolCall(Protocol):
-    """One call of a tool, as an effect has it in hand. `writes`: the tool changes the world."""
+    """One call of a tool, as an effect handles it. `writes`: the tool changes the world."""
 
     writes: bool
 
     def first(self) -> Acted:
-        """Make the call; however often it is asked for, once.
+        """Make the call once; a later call of this method returns the same result.
 
         Returns:
             What the tool did.
@@ -42,22 +42,22 @@ class StruckToolCall(Protocol):
         """Return what the call would have shown before the last change.
 
         Returns:
-            The older result; None where there was no change.
+            The older result; None if there was no change.
         """
 
     def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
-        """Return what the agent is told where no result comes.
+        """Return what the agent is told if no result comes.
 
         Args:
             reason: Why, in one line.
-            code: The same, for code to branch on.
+            code: The reason as a code.
 
         Returns:
             A failed call.
         """
 
     def turned_away(self, minutes: int) -> Acted:
-        """Return what the agent is told where the tool takes no call yet; nothing happened, and the agent knows it.
+        """Return what the agent is told if the tool takes no call yet. Nothing happened, and the agent knows this.
 
         Args:
             minutes: Minutes of world time after which a call is taken.
@@ -77,25 +77,25 @@ class StruckToolCall(Protocol):
         """Let somebody else save what the call is about, unnoticed.
 
         Returns:
-            False where it is about nothing that has a version.
+            False if it is about nothing that has a version.
         """
 
 
 ToolStrike = Callable[[StruckToolCall, int], Acted | None]
 NoticeStrike = Callable[[Moment, Moment | None, int], Sequence[NoticeTime] | None]
-"""(when an event happened, when the next does, minutes) -> when the agent is told; None where it cannot be carried."""
+"""(when an event happened, when the next does, minutes) -> when the agent is told; None if the event cannot carry it."""
 Death = Literal["before", "unacknowledged", "unrecorded", "recorded", "asked", "mid_reply"]
-"""At one of the four points of an effect, when a person was asked, or when half of a reply of the model is there."""
+"""At one of the four points of an effect, after a question to a person, or when half of a model's reply has arrived."""
 ClaimFate = Literal["", "dies", "is shared"]
-"""What befalls a claim: nothing; its worker dies behind it; a second worker has read that the step is free, and claims it."""
+"""What happens to a claim: nothing; its worker dies after it; a second worker has read that the step is free, and claims it."""
 
 
 @dataclass(frozen=True)
 class ToolEffect(Effect):
     """An effect on a call of a tool.
 
-    strike       (call, minutes) -> what the agent is told; None where the call cannot carry the effect
-    needs_past   the world must remember what was before its last change
+    strike       (call, minutes) -> what the agent is told; None if the call cannot carry the effect
+    needs_past   whether the world must remember its state before each last change
     """
 
     possible: ClassVar[tuple[Point, ...]] = ("tool",)
@@ -113,7 +113,7 @@ class ToolEffect(Effect):
 class NoticeEffect(Effect):
     """An effect on when the agent is told of an event.
 
-    strike   (when the event happened, when the next does, minutes) -> when the agent is told, each time; None where the event
+    strike   (when the event happened, when the next does, minutes) -> the times when the agent is told; None if the event
              cannot carry the effect
     """
 
@@ -129,7 +129,7 @@ class NoticeEffect(Effect):
 
 @dataclass(frozen=True)
 class AnswerEffect(Effect):
-    """An effect on a person who is asked: in which manner the question is answered."""
+    """An effect on the manner in which a person answers."""
 
     possible: ClassVar[tuple[Point, ...]] = ("event",)
     manner: Manner
@@ -139,9 +139,9 @@ class AnswerEffect(Effect):
 
 @dataclass(frozen=True)
 class ProcessEffect(Effect):
-    """The agent's death. `on` is "" where neither a call of a tool nor a question is struck.
+    """The agent's death. `on` is "" if it strikes neither a tool call nor a question.
 
-    dies   at which point of an effect, behind a question, or in which half of a reply
+    dies   the point of an effect, after a question, or in the middle of a reply
     """
 
     possible: ClassVar[tuple[Point, ...]] = ("process",)
@@ -151,7 +151,7 @@ class ProcessEffect(Effect):
 
 @dataclass(frozen=True)
 class ClaimEffect(Effect):
-    """An effect on a worker who claims a step of the procedure, where several take steps from a queue."""
+    """An effect on a worker who claims a step of the procedure, if several workers take steps from a queue."""
 
     possible: ClassVar[tuple[Point, ...]] = ("process",)
     befalls: ClaimFate

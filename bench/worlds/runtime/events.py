@@ -1,4 +1,4 @@
-"""What happens in a trial that has a world, one small type per kind of event; `bench.runtime.events` has all others."""
+"""The events of a trial that has a world, one small type for each kind. `bench.runtime.events` has all other events."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bench.runtime.events import EventPart
 class EventOrigin:
     """What an event came from.
 
-    request        the number of the last call of the model for the judgment of the step in hand; where it has none, for
-                   those of the steps before it. Of an agent in a process of its own: its last call. None: nothing was asked
-    plan_version   the version of the plan that was followed; 0 where no plan is kept
+    request        the number of the last model call for the judgment of the present step; if it has none, for the judgments of
+                   the steps before it; for an agent in a separate process, its last call. None: nothing was asked
+    plan_version   the version of the plan that was followed; 0 if no plan is kept
     """
 
     request: Count | None = None
@@ -25,25 +25,26 @@ class EventOrigin:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOrigin(EventOrigin):
-    """`step` is the step of the procedure that was in hand; "" between two steps, or without a procedure."""
+    """`step` is the present step of the procedure; "" between two steps, or without a procedure."""
 
     step: str = ""
 
 
 @dataclass(frozen=True)
 class ToolCalled(StepOrigin):
-    """A call of a world's tool, as the agent was told of it.
+    """A tool call, as the agent was told of it.
 
-    effect       the business key of what it means to do; `try_` counts the tries of that key, from 1
-    key          the idempotency key, where one was given
-    entry        the number of its entry in the world's journal; 0 where no call reached the tool, or no answer the agent
-    arguments, result   digests of their JSON; None where there is none
+    effect       the business key of the intended effect; `try_` counts the tries of that key, from 1
+    key          the idempotency key, or None
+    entry        its number in the world's journal; 0 if the call did not reach the tool, or no answer reached the agent
+    arguments, result   digests of their JSON; None if there is none
     outcome      done, replayed, refused or failed, and the `reason` of the last two
-    decision, rule, policy   the policy's verdict, and its version, where the tool writes
-    life         which process of the agent made it, from 1
-    day, minute  in the world's time; `started` is the trial's
-    before, after   digests of what the world's tables held
-    code         why it was refused or failed (`bench.worlds.environment.calling.Code`); `role`: in which it was called
+    decision, rule, policy   the policy's verdict, and its version, if the tool writes
+    life         the number of the agent's process, from 1
+    day, minute  world time; `started` is in the trial's seconds
+    before, after   digests of the world's tables
+    code         why it was refused or failed (`bench.worlds.environment.calling.RefusalCode`)
+    role         the role in which it was called
     """
 
     tool: str
@@ -72,7 +73,7 @@ class ToolCalled(StepOrigin):
 
 @dataclass(frozen=True)
 class Arrived:
-    """The agent was told of an event, or of a person's answer; `number` counts what it was told, and `payload` is a digest."""
+    """The agent was told of an event or of a person's answer. `number` counts the notices; `payload` is a digest."""
 
     number: Count
     event: str
@@ -86,8 +87,8 @@ class Arrived:
 
 @dataclass(frozen=True)
 class PersonAsked(StepOrigin):
-    """A person was asked. The answer comes as an arrival of kind `answer`. `shown` is what the person was shown of the effect
-    that is to be approved: the rows that it would change, and its risks; "" where the question is about none."""
+    """A person was asked. The answer comes as an arrival of kind `answer`. `shown` is the preview that the person saw of the
+    effect to approve: the rows that it would change, and its risks; "" if the question concerns no effect."""
 
     person: str
     about: str
@@ -101,7 +102,7 @@ class PersonAsked(StepOrigin):
 
 @dataclass(frozen=True)
 class PersonDecided(StepOrigin):
-    """Who asked has waited for a person: what was `said`, approved, denied, or late where nobody answered in time."""
+    """The wait for a person ended. `said` is approved, denied, or late if nobody answered in time."""
 
     person: str
     ticket: str
@@ -114,7 +115,7 @@ class PersonDecided(StepOrigin):
 
 @dataclass(frozen=True)
 class Stepped(EventOrigin):
-    """A step of the procedure `began`, once for each attempt, or `ended`; `why` it came to nothing, or ""."""
+    """A step of the procedure `began` (once for each attempt) or `ended`. `why` it failed, or ""."""
 
     step: str
     stage: Literal["began", "ended"]
@@ -127,7 +128,7 @@ class Stepped(EventOrigin):
 
 @dataclass(frozen=True)
 class Stored(StepOrigin):
-    """The agent wrote to its own store; `value` is a digest."""
+    """The agent wrote to its store. `value` is a digest."""
 
     name: str
     value: str
@@ -148,7 +149,7 @@ class ProcessDied(StepOrigin):
 
 @dataclass(frozen=True)
 class WorldBegan:
-    """`digest` names what its tables held, `policy` the version of its policy."""
+    """The world began. `digest` names the content of its tables, `policy` the version of its policy."""
 
     digest: str
     day: int
@@ -159,11 +160,11 @@ class WorldBegan:
 
 @dataclass(frozen=True)
 class WorldEnded:
-    """What became of the world: the digest of its tables, and of the whole as it is kept for its grader.
+    """How the world ended: `digest` of its tables, and of the text `kept` for its grader.
 
     damage    how often each kind happened, counted from the journal
-    recount   the same, counted from the tables alone; None where they do not tell
-    lives     how many processes of the agent there were
+    recount   the same, counted from the tables alone; None if they do not tell
+    lives     the number of the agent's processes
     """
 
     digest: str

@@ -1,4 +1,4 @@
-"""A trial in a world: the architecture works over all its lives, and then it is seen what became of the world."""
+"""A trial in a world: the architecture works over all its lives, then the world's end is recorded."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from bench.worlds.runtime.events import WorldEnded
 from bench.worlds.runtime.process import Crashed
 
 MOST_LIVES = 50
-"""Processes of one trial's agent, each but the first after a crash."""
+"""Most processes of one trial's agent. Each but the first follows a crash."""
 
 
 class InWorld(Surroundings):
-    """A world that a trial's architecture acts in; `world` is closed with the trial."""
+    """A world in which a trial's architecture acts. The trial closes `world`."""
 
     def __init__(self, world: World, trial: Trial, **acting: Any):
         self.world, self.acting = world, Acting(world, trial.schedule, trial.clock, trial.log, **acting)
         self.actions: WorldActions = WorldActions(self.acting, trial)
 
     def before_call(self) -> None:
-        """Raises Crashed where the agent's process is to die now."""
+        """Raise Crashed if the agent's process is to die now."""
         self.acting.process.step()
 
     def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
         return self.acting.mid_reply(reply, call)
 
     async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start the architecture, and again on the same world and the same store each time that it dies. Raises GaveUp where it
-        dies too often, and whatever ends a life that is no death."""
+        """Start the architecture, and start it again on the same world and store each time that it dies. Raise GaveUp if it
+        dies too often, and any other error that ends a life."""
         async with self.actions.lasting:
             for _ in range(MOST_LIVES):
                 failed: BaseException | None = None
@@ -54,7 +54,7 @@ class InWorld(Surroundings):
             raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
 
     def end(self, trial: Trial, stopped: bool) -> Any:
-        """Let the world come to its end, and return its content, as its grader is given it."""
+        """Let the world come to its end. Return its content for the grader, or None if the trial was stopped."""
         trial.decisions()
         self.acting.end()
         return None if stopped else self.world.snapshot().content
@@ -64,11 +64,10 @@ class InWorld(Surroundings):
 
 
 def kept(events: Iterable[object]) -> str:
-    """Return the digest of the text that the world was kept in; "" where it never ended."""
+    """Return the digest of the text that keeps the world, or "" if it never ended."""
     return next((event.kept for event in events if isinstance(event, WorldEnded)), "")
 
 
 def around(trial: Trial, environment: Any) -> InWorld:
-    """Make the world of a trial."""
     keeps_past = any(isinstance(effect, ToolEffect) and effect.needs_past for effect in trial.schedule.effects)
     return InWorld(World(environment, drawn_from=trial.key.drawn_from, keeps_past=keeps_past), trial)

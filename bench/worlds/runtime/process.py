@@ -1,7 +1,7 @@
 """The agent's process, which can die, and its store, which outlives it.
 
-A crash is no exception that an agent could handle: it passes every `except Exception`, and whatever code of the dead process
-still runs dies at its next step.
+An agent cannot handle a crash: it passes every `except Exception`, and any code of the dead process that still runs dies at its
+next step.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ When = Literal["unrecorded", "recorded"]
 
 
 class Crashed(BaseException):
-    """The agent's process has died."""
+    """Raised when the agent's process has died."""
 
 
 class AgentBody:
-    """What really runs of an agent: of one that is code in this process, nothing."""
+    """The running part of an agent. For an agent that is code in this process it does nothing."""
 
     def freeze(self) -> None:
-        """Let it do nothing more until it is killed."""
+        """Stop it until it is killed."""
 
     def kill(self) -> None:
-        """Let it be gone."""
+        """Kill it."""
 
 
 class Process:
-    """One process of the agent after the other. `died` is told how each ended."""
+    """The agent's processes, one after the other. `died` is called with the point of each death."""
 
     def __init__(self, died: Callable[[str], object]):
         self._died = died
@@ -44,40 +44,40 @@ class Process:
         self._dead_of: tuple[OpenReceipt, ...] = ()
 
     def step(self, effect: bool = False) -> None:
-        """The agent goes on; `effect`: to do something to the world. Raises Crashed where it is to die before that."""
+        """Go on; `effect`: to change the world. Raise Crashed if the process is to die before that."""
         self._die_if(lambda when: when == "unrecorded" or effect)
 
     def recorded(self) -> None:
-        """The agent has written to its store. Raises Crashed where it is to die after that."""
+        """Note that the agent has written to its store. Raise Crashed if it is to die after that."""
         self._die_if(lambda _: True)
 
     def ended(self) -> bool:
-        """The agent's code has ended, in whatever way; whether that was a death."""
+        """Note that the agent's code has ended in some way. Return whether it died."""
         with suppress(Crashed):
             self._die_if(lambda _: True)
         return self.is_dead
 
     def arm(self, when: When, receipt: OpenReceipt) -> None:
-        """Let it die once it has, or before it has, recorded what it was just told."""
+        """Let the process die before, or after, it records what it was just told."""
         self._armed.append((when, receipt))
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """While inside, an answer is sent to it. Raises Crashed at the end where it is to die before it records what that says:
-        so much as to read it, it is not let."""
+        """Freeze the process while an answer is sent to it, if it is to die before it records that answer. Raise Crashed at the
+        end then."""
         if any(when == "unrecorded" for when, _ in self._armed):
             self.body.freeze()
         yield
         self.step()
 
     def disarm(self, why: str) -> None:
-        """Note that the process ended by itself before it could die of what it was armed with."""
+        """Note that the process ended by itself before an armed death struck."""
         for _, receipt in self._armed:
             receipt.enter("not_applicable", why)
         self._armed = []
 
     def die(self, *receipts: OpenReceipt) -> NoReturn:
-        """Raises Crashed."""
+        """Kill the process and raise Crashed."""
         self.body.kill()
         for receipt in receipts:
             receipt.enter("delivered", receipt.due.key)
@@ -86,7 +86,7 @@ class Process:
         raise Crashed
 
     def restart(self) -> None:
-        """Whoever starts it again has noticed that it died."""
+        """Detect the deaths: whoever starts the process again has noticed them."""
         for receipt in self._dead_of:
             receipt.detect()
         self.is_dead, self._dead_of = False, ()
@@ -107,14 +107,14 @@ class DiesInMidReply(AskerDies):
         self._process, self._receipt = process, receipt
 
     def die(self) -> NoReturn:
-        """The half is there. Raises Crashed."""
+        """Die after the half arrived. Raise Crashed."""
         self._process.die(self._receipt)
 
 
 class Store:
     """What an architecture keeps over a crash: values by name, and logs to append to. Everything is JSON.
 
-    A write is whole or not at all. `on_write` is told of each.
+    A write is complete or does not happen. `on_write` is called for each.
     """
 
     def __init__(self, process: Process, on_write: Callable[[str, str], object]):
@@ -126,21 +126,20 @@ class Store:
         return json.loads(self._values[name]) if name in self._values else default
 
     def put(self, name: str, value: Json) -> None:
-        """Raises TypeError for what is no JSON."""
+        """Store a value. Raise TypeError if it is no JSON."""
         text = json.dumps(value)
         self._process.step()
         self._values[name] = text
         self._written(name, text)
 
     def append(self, log: str, value: Json) -> None:
-        """Raises TypeError for what is no JSON."""
+        """Append to a log. Raise TypeError if the value is no JSON."""
         text = json.dumps(value)
         self._process.step()
         self._logs.setdefault(log, []).append(text)
         self._written(log, text)
 
     def log(self, name: str) -> list[Json]:
-        """What was appended to this log, in order."""
         return [json.loads(text) for text in self._logs.get(name, ())]
 
     def names(self) -> list[str]:

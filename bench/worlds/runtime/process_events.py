@@ -1,4 +1,4 @@
-"""What happens to an agent that is a command: its processes, one small type per kind of event."""
+"""The events of an agent that is a command: its processes, one small type for each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.runtime.events import EventPart
 
 @dataclass(frozen=True)
 class ProcessStarted:
-    """The command was started, for the `life`-th time. `started` is the trial's second."""
+    """The command was started for the `life`-th time. `started` is in the trial's seconds."""
 
     life: Count
     started: Seconds
@@ -22,12 +22,12 @@ class ProcessStarted:
 class ProcessEnded:
     """A process ended, with an exit code or by a signal.
 
-    seconds     real ones, from its start
-    why         "" where it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is
-                broken, and nobody saw how it ended
-    requests    calls of tools that the world's door took from it
-    output      digest of the last that it wrote to stdout and stderr, one stream; `written` counts all bytes of it
-    own_log     digest of what stood in its own log, `log.jsonl` in its folder; None where there is none
+    seconds     real seconds from its start
+    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is broken,
+                and nobody saw how it ended
+    requests    tool calls that the world took from it
+    output      digest of the end of its stdout and stderr, one stream; `written` counts all its bytes
+    own_log     digest of the new content of its log, `log.jsonl` in its folder; None if there is none
     """
 
     life: Count

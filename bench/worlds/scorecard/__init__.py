@@ -1,4 +1,4 @@
-"""The recovery scorecard: what became of each system's work, and of its world, when it was killed and started again."""
+"""The recovery scorecard: what happened to each system's work and its world when the system was killed and started again."""
 
 from bench.worlds.scorecard.build import scorecard_of
 from bench.worlds.scorecard.card import ALL_CRASHES, VERSION, Scorecard, ScorecardRow, Struck, as_json, read_scorecard

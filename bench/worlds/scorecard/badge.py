@@ -1,4 +1,4 @@
-"""A badge of a scorecard for a README: the JSON that shields.io reads from an address. https://shields.io/badges/endpoint-badge"""
+"""A scorecard's badge for a README: the JSON that shields.io reads from an address. https://shields.io/badges/endpoint-badge"""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench.worlds.scorecard import ALL_CRASHES, Scorecard, ScorecardRow
 from bench.worlds.scorecard.cells import ANY
 
 OFTEN = 0.5
-"""Of the struck trials, those with damage: from here on red."""
+"""The share of struck trials with damage from which the badge is red."""
 
 
 def badge(card: Scorecard) -> str:
-    """Return the badge of one system; in several worlds, of its worst. Raises ResultsError where there are several systems."""
+    """Return the badge of one system, from its worst world. Raise ResultsError if the card has several systems."""
     systems = list(dict.fromkeys(row.system for row in card.rows))
     if len(systems) != 1:
         raise ResultsError(f"a badge is of one system, and here are {len(systems)}: name one with --system {systems[0]}")
@@ -26,7 +26,7 @@ def badge(card: Scorecard) -> str:
 
 
 def _badness(row: ScorecardRow) -> tuple[float, float]:
-    """What was not measured is the worst."""
+    """Return a sort key. A row that was not measured is the worst."""
     crashed = row.struck_by(ALL_CRASHES)
     if crashed is None or crashed.right.rate is None or crashed.any_harm.rate is None:
         return (2.0, 1.0)

@@ -1,4 +1,4 @@
-"""From the records of runs to a scorecard: a pure function of what was read."""
+"""Build a scorecard from the records of runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from bench.worlds.scorecard.cells import ANY, beyond_of, pass_hats, share_of, st
 from bench.worlds.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
 
 MOST_SHOWN = 240
-"""Characters of a reason."""
+"""Most characters of a reason."""
 
 
 def scorecard_of(runs: Sequence[Run]) -> Scorecard:
-    """One row for each system, world by world. Runs of one world stand together under what they share (`merge`).
+    """Return the scorecard of these runs, with one row for each system in each world. Runs of one world are merged (`merge`).
 
-    Raises ResultsError where a run has no world, no control or no fault plan beside it; where runs of one world met other
-    faults; and where the receipt of a fault does not add up.
+    Raises ResultsError if a run has no world, no control or no other fault plan, if runs of one world had different faults, or
+    if the receipts of a fault do not add up.
     """
     for run in runs:
         _require_measurable(run)
@@ -71,13 +71,13 @@ def _require_measurable(run: Run) -> None:
 
 
 def _worlds(run: Run) -> list[str]:
-    """The scenarios with a world, in the config's order."""
+    """Return the scenarios that have a world, in the config's order."""
     having = set(run.trials.loc[run.trials["lives"].notna(), "scenario"])
     return [name for name in run.names("scenario") if name in having]
 
 
 def _of_world(runs: Sequence[Run], world: str) -> Run:
-    """The runs that have this world as one, with that alone."""
+    """Merge the runs that have this world, restricted to it."""
     having = [run for run in runs if world in _worlds(run)]
     return merge(
         [_with_reasons(_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world]))) for run in having]
@@ -85,13 +85,13 @@ def _of_world(runs: Sequence[Run], world: str) -> Run:
 
 
 def _with_own_logs(run: Run) -> Run:
-    """Its trials with the column `own_log`: whether the system's own log is that of our account; missing where it kept none."""
+    """Add the column `own_log` to the trials: whether the system's log agrees with our account. Missing if it kept no log."""
     agree = {kept.trial: not kept.differences for kept in logs_of(run.folder)} if run.folder else {}
     return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
 
 
 def _with_reasons(run: Run) -> Run:
-    """Its trials with the column `why`: what one without faults that was not solved ended with; "" for the others."""
+    """Add the column `why` to the trials: the reason why a fault-free trial was not solved, "" for other trials."""
     unsolved = run.trials[(run.trials["plan"] == FAULT_FREE) & ~run.trials["outcome"].isin([*UNUSABLE, "solved"])]
     columns = unsolved[["trial", "reason", "note"]].itertuples(index=False, name=None)
     why = {trial: reason or note for trial, reason, note in columns}
@@ -165,7 +165,7 @@ def _row(
 
 
 def _reason(control: pd.DataFrame) -> str:
-    """What most trials without faults ended with, where none of them finished right."""
+    """Return why most fault-free trials failed. "" if any of them was solved."""
     reasons = Counter(why for why in control["why"].tolist() if why)
     if not reasons or control["outcome"].eq("solved").any():
         return ""

@@ -1,4 +1,4 @@
-"""What a scorecard is made of, and its file: JSON of the same fields. `null` stands where a thing was not measured, never 0."""
+"""The parts of a scorecard, and its JSON file, which has the same fields. `null` means not measured, never 0."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.files import content_of
 from bench.wording import first_violation
 
 VERSION: Literal[1] = 1
-"""Of the file. It changes where a field changes its meaning or goes; new fields may be added."""
+"""The version of the file. It changes when a field changes its meaning or is removed; new fields can be added."""
 Whose = Literal["simulated", "recorded", "live"]
 ALL_CRASHES = "process:*"
 CONTROL = "control"
@@ -29,10 +29,10 @@ def _is_empty(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RatePerFailure:
-    """So much for each failure, or a ratio, with its 95% interval.
+    """An amount for each failure, or a ratio, with its 95% interval.
 
-    n      how many trials it is of
-    units  of how many units the interval is: instances, or trials where there is one instance
+    n      the number of trials
+    units  the units of the interval: the number of instances, or of trials if there is one instance
     """
 
     value: float | None
@@ -44,12 +44,12 @@ class RatePerFailure:
 
 @dataclass(frozen=True)
 class HarmRates:
-    """One kind of damage, of the struck trials that have a control.
+    """One kind of damage, over the struck trials that have a control.
 
-    effects       how many effects more than their controls did, less how many fewer
-    more, fewer   these two apart
+    effects       damaged effects minus the control's
+    more, fewer   the sums of trials with more, and with fewer, than their control
     per_100       effects for 100 failures
-    after         the struck trials in which it happened more often than in their control
+    after         the share of struck trials with more of it than their control
     """
 
     effects: int
@@ -61,18 +61,22 @@ class HarmRates:
 
 @dataclass(frozen=True)
 class Struck:
-    """One system's trials that one kind of failure struck, and no other.
+    """One system's trials that were struck by one kind of failure only.
 
-    by          `process:POINT` for a crash at that point, `process:*` for crashes at any, `POINT:EFFECT` for other faults
-    failures    how many: crashes are counted by processes that died
-    trials      struck, errors left out; `instances`: how many different ones; `distinct`: how many are no copies, which went
-                the same course in the same task: the same outcome, tokens, calls and damage; None in earlier scorecards
-    right       of these, those that finished right; `pass_hat`: the chance that k of them all do
-    paired      how many of the trials have a control; of these are `any_harm`, the struck trials with damage of any kind beyond
-                it, and `harm` by kind
-    compared    how many of these have an answer in both; of these are `work` and `recovery`
-    work        what they took of tokens, calls (of the model), tool_calls, by what their controls took: 1 is no waste
-    recovery    what they took beyond their controls for each failure: tokens, calls, tool_calls, seconds
+    by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
+    failures    number of failures; for crashes, processes that died
+    trials      number of struck trials without errors
+    instances   number of different instances among them
+    right       the share of these trials that finished right
+    pass_hat    the chance that k of these trials all finish right
+    paired      number of these trials with a control
+    any_harm    the share of paired trials with more damage of any kind than their control
+    harm        the same by kind of damage
+    compared    number of pairs with an answer in both trials
+    work        tokens, calls (of the model) and tool_calls of compared trials, divided by their controls': 1 is no waste
+    recovery    tokens, calls, tool_calls and seconds beyond the controls, for each failure
+    distinct    number of trials without copies (trials of one task with equal outcome, tokens, calls, damage); None in earlier
+                scorecards
     """
 
     by: str
@@ -96,8 +100,6 @@ class Struck:
 
 @dataclass(frozen=True)
 class Receipts:
-    """What became of the planned faults of one kind."""
-
     by: str
     planned: int
     delivered: int
@@ -106,9 +108,9 @@ class Receipts:
 
 @dataclass(frozen=True)
 class ScoredTrial:
-    """A struck trial, or one without faults (`by` is then `control`), so that two scorecards can be compared pair by pair.
+    """A struck trial, or a fault-free trial (`by` is `control`), so that two scorecards can be compared pair by pair.
 
-    harm   effects damaged beyond the control, of all kinds, less those it damaged fewer; None without a control
+    harm   damaged effects of all kinds minus the control's; None without a control
     """
 
     instance: str
@@ -124,16 +126,15 @@ class ScoredTrial:
 class ScorecardRow:
     """One system in one world with one model.
 
-    whose          whose the replies are
-    control        of the trials without faults, those that finished right
-    not_struck     trials under a fault plan that no fault struck: they say nothing of recovery, and are in no other number
-    mixed          trials that failures of several kinds struck: under no kind
-    errors         trials that ended in an error of ours or the endpoint's, or were not graded: left out
-    two_counts_agree   the trials in which the damage counted from the journal is that counted from the world's tables alone
-    own_log        of the trials whose system kept its own log of requests, tokens, tool calls and effects, those in which it is
-                   that of our account; None where no system gave one
-    reason         why none of the trials without faults finished right, where none did: what most of them ended with, and how
-                   many of them; "" in earlier scorecards
+    whose          where the replies come from
+    control        the share of fault-free trials that finished right
+    not_struck     trials under a fault plan that no fault struck: they say nothing about recovery and are in no other number
+    mixed          trials struck by several kinds of failures: counted under no kind
+    errors         trials that ended in an error or were not graded: left out
+    two_counts_agree   the share of trials in which journal and world's tables give the same count of damage
+    own_log        of the trials whose system kept a log of requests, tokens, tool calls and effects, the share whose log agrees
+                   with our account; None if there is no log
+    reason         if no fault-free trial finished right, the most frequent reason and its count; "" in earlier scorecards
     """
 
     world: str
@@ -159,8 +160,8 @@ class ScorecardRow:
 
 @dataclass(frozen=True)
 class ScorecardWorld:
-    """`schedule`: the digest of the fault schedule: of the seed, the plans' texts, what the instances ask, and the repetitions.
-    Under the same digest two systems met the same faults at the same places."""
+    """`schedule` is a digest of the seed, the plans' texts, what the instances ask, and the repetitions. Two systems with the
+    same digest met the same faults at the same places."""
 
     name: str
     schedule: str
@@ -172,7 +173,7 @@ class ScorecardWorld:
 
 @dataclass(frozen=True)
 class SourceRun:
-    """A run that it was made from; `files`: the digests of its files, `code`: that of the code that ran it."""
+    """A source run. `files` is the digest of its files, `code` the digest of the code that ran it."""
 
     run: str
     files: str
@@ -193,12 +194,12 @@ SCORECARD: TypeAdapter[Scorecard] = TypeAdapter(Scorecard)
 
 
 def as_json(card: Scorecard) -> str:
-    """Write it in one line: nobody reads it, and blanks would be a third of it."""
+    """Return the card as one line of JSON. Nobody reads it, and spaces would be a third of it."""
     return json.dumps(SCORECARD.dump_python(card, mode="json"), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def read_scorecard(path: Path) -> Scorecard:
-    """Raises ResultsError, in one line, for what is no scorecard of this version."""
+    """Read a scorecard. Raise ResultsError, with one line, if the file is no scorecard of this version."""
     try:
         content = content_of(path, MOST_BYTES)
     except OSError as error:

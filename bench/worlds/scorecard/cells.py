@@ -1,4 +1,4 @@
-"""What one kind of failure did to one system: every number of a cell of the scorecard."""
+"""The numbers of one scorecard cell: what one kind of failure did to one system."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from bench.worlds.scorecard.card import HarmRates, RatePerFailure, Struck
 KS = (1, 2, 4, 8)
 WORK = ("tokens", "calls", "tool_calls")
 ANY = "any"
-"""All kinds of damage together. One effect may be damaged in several ways, and then counts under each."""
+"""All kinds of damage together. An effect that is damaged in several ways counts under each."""
 
 
 def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
-    """`trials`: those that this failure struck; `paired`: those of them with a control, as `beyond_control` gives them, with
-    their `failures`."""
+    """Return a cell. `trials` were struck by this failure; `paired` are those with a control, from `beyond_control`, with their
+    `failures`."""
     compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
     return Struck(
         by=by,
@@ -50,18 +50,18 @@ def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
 
 
 def _distinct(trials: pd.DataFrame) -> int:
-    """How many trials are no copies: after two kinds of failure a system may be told the same and do the same."""
+    """Count the trials without copies: after two kinds of failure a system can be told the same and do the same."""
     course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
     return len(trials.drop_duplicates(course))
 
 
 def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
-    """The exact share of these trials, by instance."""
+    """Return the exact share of these trials, clustered by instance."""
     return exact_share_by_instance(instances_of(trials), [bool(success) for success in held])
 
 
 def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
-    """Effects damaged beyond the control, trial by trial."""
+    """Return, for each trial, the damaged effects minus the control's."""
     if kind == ANY:
         return paired[[f"beyond_{kind}" for kind in DAMAGES]].sum(axis=1).astype("Int64")
     return paired[f"beyond_{kind}"]
@@ -78,7 +78,7 @@ def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
     beyond, paired = beyond[known].astype(int), paired[known]
     after = share_of(paired, beyond > 0)
     rate = _for_each_failure(paired, 100 * beyond) if (beyond < 0).any() else _amount(paired, 100 * beyond)
-    if len(beyond) and not beyond.any():  # what never came up has no spread, and yet an upper end
+    if len(beyond) and not beyond.any():  # zero in all trials has no spread, but has an upper bound
         rate = RatePerFailure(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
     return HarmRates(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
 
@@ -90,7 +90,7 @@ def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFa
 
 
 def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
-    """The same of what is nowhere below 0: neither is its interval."""
+    """Return the amount for each failure if no trial is below 0; its interval then is not below 0 either."""
     ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
     return _rate(ratio, len(paired))
 
@@ -106,7 +106,7 @@ def _rate(ratio: Ratio, n: int) -> RatePerFailure:
 
 
 def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
-    """Return the sum of each of several instances, or of one the value of each trial."""
+    """Return the sum of each instance; if there is one instance, the value of each trial."""
     instances = instances_of(trials)
     units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
     by_unit: dict[Hashable, list[float]] = {}

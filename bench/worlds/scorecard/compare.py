@@ -1,20 +1,20 @@
-"""Is a scorecard worse than another? For CI (`bench compare`).
+"""Say whether a scorecard is worse than another, for CI (`bench compare`).
 
-Row by row, in the control and for each kind of failure:
+Each row is compared in the control and for each kind of failure:
 
-    right    the share of trials that finished right
-    harm     effects damaged beyond the control, of all kinds, for 100 failures; where trials are no pairs in its place
-    harmed   the share of struck trials with any such damage
+right    the share of trials that finished right
+harm     damaged effects of all kinds beyond the control, for 100 failures; only if trials are paired
+harmed   the share of struck trials with any such damage; if trials are not paired
 
-Under the same fault schedule trials are paired by (instance, repetition, plan): `right` by McNemar's exact test, or by the
-sign-flip test where an instance has several pairs, `harm` by the sign-flip test. Under another one both shares are compared
-by Fisher's exact test. All p of a comparison are adjusted together, by Holm.
+Under the same fault schedule trials are paired by (instance, repetition, plan): `right` is tested by McNemar's exact test, or
+by the sign-flip test if an instance has several pairs, `harm` by the sign-flip test. Under different schedules both shares are
+compared by Fisher's exact test. All p of a comparison are adjusted together, by Holm.
 
-    not measured   neither has a trial
-    worse          adjusted p < 0.05, and worse
-    better         adjusted p < 0.05, and better
-    no worse       the 95% interval of the difference lies within the margin, or all pairs are equal
-    inconclusive   all else: also where only one of the two has trials
+not measured   neither has a trial
+worse          adjusted p < 0.05, and worse
+better         adjusted p < 0.05, and better
+no worse       the 95% interval of the difference lies within the margin, or all pairs are equal
+inconclusive   all else: also if only one of the two has trials
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from bench.worlds.scorecard.struck import belongs
 
 LEVEL = 0.05
 ALIKE = 6
-"""Pairs from which on the same difference in each is no chance (`bench.regression.compare`)."""
+"""From this many pairs, an equal difference in every pair is not chance (`bench.regression.compare`)."""
 CardMeasure = Literal["right", "harm", "harmed"]
 CardFinding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
 CardVerdict = Literal["worse", "inconclusive", "better", "no worse"]
@@ -52,9 +52,9 @@ NOTHING = exact_share(0, 0)
 
 @dataclass(frozen=True)
 class Contrast:
-    """What two rows say of one measure: rates, or effects for 100 failures, and the ends of their difference's interval.
+    """Two rows by one measure: rates, or effects for 100 failures, and the interval of their difference.
 
-    pairs   how many trials were paired; None where they are none
+    pairs   number of paired trials; None if trials are not paired
     p       of the test, two-sided
     """
 
@@ -68,9 +68,9 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Difference:
-    """One measure of one row, of the trials that were struck `by` this failure. `trials`: how many of them each has.
+    """One measure of one row, over trials struck `by` this failure. `trials` counts them in each scorecard.
 
-    adjusted   its p by Holm, over all of the comparison
+    adjusted   p after Holm's correction over the whole comparison
     """
 
     world: str
@@ -101,10 +101,9 @@ class CardComparison:
 
 
 def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole: bool = False) -> CardComparison:
-    """Is `second` no worse than `first`? `margin`: of rates in points, of harm in effects for one failure.
+    """Compare two scorecards. `margin`: in points for rates, in effects for one failure for harm.
 
-    Raises ResultsError where they have no row in common, and, if the `whole` of both is to be compared, where one has a row
-    that the other lacks.
+    Raises ResultsError if they have no row in common, or, with `whole`, if one has a row that the other lacks.
     """
     rows, left_out = _counterparts(first, second)
     if not rows:
@@ -125,7 +124,7 @@ def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole
 
 
 def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[ScorecardRow, ScorecardRow]], tuple[str, ...]]:
-    """Rows of the same world, system and model. Where each scorecard has one system, or one model, their names may differ."""
+    """Match rows by world, system and model. If each scorecard has one system, or one model, its name is ignored."""
     cards = (first, second)
     one_system, one_model = (
         all(len({getattr(row, name) for row in card.rows}) == 1 for card in cards) for name in ("system", "model")
@@ -141,7 +140,8 @@ def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Score
 
 
 def _of_row(before: ScorecardRow, after: ScorecardRow, same_faults: bool) -> Iterator[Difference]:
-    """A kind of failure that only the first has is inconclusive: the second was not tried there."""
+    """Yield the differences of a row. A kind of failure that only the first has is inconclusive: the second has no trials for
+    it."""
     measure = _paired if same_faults else _unpaired
     for by in (CONTROL, *(struck.by for struck in before.struck if not _is_repeated(struck.by, before))):
         trials = (_trials(before, by), _trials(after, by))
@@ -151,7 +151,7 @@ def _of_row(before: ScorecardRow, after: ScorecardRow, same_faults: bool) -> Ite
 
 
 def _is_repeated(by: str, row: ScorecardRow) -> bool:
-    """Whether all crashes are at one point: then what is said of that is said of all."""
+    """Return whether all crashes are at one point, so that "all points" would repeat it."""
     return by == ALL_CRASHES and sum(belongs(struck.by, by) for struck in row.struck) == 2
 
 
@@ -159,7 +159,7 @@ def _trials(row: ScorecardRow, by: str) -> int:
     return sum(belongs(result.by, by) for result in row.results)
 
 
-# Unpaired: under other faults
+# Unpaired: under different faults
 
 
 def _unpaired(before: ScorecardRow, after: ScorecardRow, by: str) -> Iterator[tuple[CardMeasure, Contrast]]:
@@ -217,7 +217,7 @@ def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> C
 def _in_common(
     before: ScorecardRow, after: ScorecardRow, by: str, read: Callable[[ScoredTrial], Value | None]
 ) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
-    """What both tell of a trial, by its instance and a number for (repetition, plan)."""
+    """Return the values of trials that both rows have, by instance and a number for (repetition, plan)."""
     first, other = (
         {
             (result.instance, result.repetition, result.plan): value

@@ -1,4 +1,4 @@
-"""Two scorecards compared: as a table, and as JSON for a program."""
+"""A comparison of scorecards as a table, and as JSON for a program."""
 
 from __future__ import annotations
 

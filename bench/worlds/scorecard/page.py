@@ -1,4 +1,4 @@
-"""The scorecard as a page, as Markdown."""
+"""The scorecard as an HTML page and as Markdown."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def title(card: Scorecard) -> str:
 
 
 def warnings(card: Scorecard) -> list[str]:
-    """What a reader must know before any number."""
+    """Return what a reader must know before any number."""
     return [SIMULATED] if any(row.whose == "simulated" for row in card.rows) else []
 
 
 def as_html(card: Scorecard) -> str:
-    """One page that needs nothing beside it."""
+    """Return one page that needs no other file."""
     with style():
         drawn = list(pictures(card))
     return rendered(

@@ -1,4 +1,4 @@
-"""The figure of a scorecard: who finishes right after a crash, and who damages what."""
+"""The figure of a scorecard: how often each system finishes right after a crash, and its damage and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ends = tuple[float, float | None, float | None]
 
 
 def pictures(card: Scorecard) -> Iterator[Picture]:
-    """One for each world and model in which something was killed."""
+    """Yield a figure for each world and model with crashed trials."""
     for world, name in dict.fromkeys((row.world, model(row)) for row in card.rows):
         rows = [row for row in card.rows if (row.world, model(row)) == (world, name)]
         if any(_crashed(row) for row in rows):

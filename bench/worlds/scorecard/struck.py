@@ -13,7 +13,7 @@ MIXED, NONE = "mixed", ""
 
 
 def kinds_of_failure(run: Run, plans: list[str]) -> list[str]:
-    """What these plans let happen, crashes first, in the order of an effect's life."""
+    """Return the kinds of failure of these plans: crashes first, in the order of an effect's life."""
     kinds = {f"{fault.point}:{fault.effect}" for plan in plans for fault in run.config.faults_of(plan)}
     kinds |= {f"{point}:{effect}" for point, effect in _pairs(run.faults[run.faults["plan"].isin(plans)])}
     if any(is_crash(kind) for kind in kinds):
@@ -27,13 +27,13 @@ def is_crash(by: str) -> bool:
 
 
 def belongs(by: str, kind: str) -> bool:
-    """Whether a trial that was struck `by` counts under this kind of failure."""
+    """Return whether a trial struck `by` this counts under this kind of failure."""
     return by == kind or (kind == ALL_CRASHES and is_crash(by))
 
 
 def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
-    """The trials with `by`, what struck them ("" for nothing, `mixed` for failures of several kinds, `process:*` for crashes at
-    several points), and `failures`: how many processes died, or how many faults were delivered."""
+    """Add two columns to the trials. `by` is what struck them ("" for nothing, `mixed` for several kinds, `process:*` for
+    crashes at several points). `failures` is the number of processes that died, or of faults that were delivered."""
     delivered = faults[faults["delivered"]]
     kinds: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
@@ -41,7 +41,7 @@ def with_strikes(trials: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
         kinds.setdefault(trial, set()).add(f"{point}:{effect}")
         counts[trial] = counts.get(trial, 0) + 1
     by = [_by(kinds.get(trial, set())) for trial in trials["trial"]]
-    died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # of its last death no agent may rise again
+    died = (trials["lives"].fillna(1).astype(int) - 1).clip(lower=1)  # after its last death no agent need have started again
     delivered_faults = [counts.get(trial, 0) for trial in trials["trial"]]
     failures = [deaths if is_crash(kind) else many for kind, deaths, many in zip(by, died, delivered_faults, strict=True)]
     return trials.assign(by=pd.array(by, dtype="str"), failures=failures)

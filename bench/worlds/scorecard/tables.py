@@ -40,7 +40,7 @@ ONE_KIND = "a trial stands here that failures of one kind alone struck; the rece
 
 
 class StruckRow(NamedTuple):
-    """A system, and its trials that one kind of failure struck."""
+    """A system, with its trials that one kind of failure struck."""
 
     row: ScorecardRow
     struck: Struck
@@ -63,7 +63,6 @@ def tables(card: Scorecard) -> tuple[Table, ...]:
 
 
 def glance(card: Scorecard) -> Table:
-    """One row a system."""
     k = max((hat.k for row in card.rows for hat in _crashed(row).pass_hat if hat.value is not None), default=1)
     columns = (
         *PLACE,
@@ -120,7 +119,6 @@ def by_failure(card: Scorecard) -> Table:
 
 
 def in_short(card: Scorecard) -> Table:
-    """By what happened, for a terminal."""
     columns = (
         *PLACE_OF_STRUCK,
         HAPPENED,
@@ -159,7 +157,7 @@ def costs(card: Scorecard) -> Table:
 
 
 class HatsRow(NamedTuple):
-    """The chances that k trials all finish right, of a system's trials `by` what struck them."""
+    """The chances that k trials all finish right, for a system's trials struck `by` this."""
 
     row: ScorecardRow
     by: str
@@ -167,7 +165,6 @@ class HatsRow(NamedTuple):
 
 
 def in_a_row(card: Scorecard) -> Table:
-    """pass^k."""
 
     def passed(k: int) -> TableColumn[HatsRow]:
         return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
@@ -191,7 +188,7 @@ def in_a_row(card: Scorecard) -> Table:
 
 
 class ReceiptsRow(NamedTuple):
-    """What became of a system's planned faults of one kind. What is told of all its trials stands beside the `first`."""
+    """The outcome of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
 
     row: ScorecardRow
     receipts: Receipts
@@ -199,7 +196,6 @@ class ReceiptsRow(NamedTuple):
 
 
 def receipts(card: Scorecard) -> Table:
-    """What was planned, and what came of it."""
 
     def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
         return TableColumn(title, lambda each: read(each.row) if each.first else "")
@@ -233,18 +229,18 @@ NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share
 
 
 def _crashed(row: ScorecardRow) -> Struck:
-    """All its crashes; none where the run has no plan with any."""
+    """Return all crashes of a row, or an empty cell if no plan has any."""
     return row.struck_by(ALL_CRASHES) or NEVER
 
 
 def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
-    """Its failures; where all crashes are at one point, these alone."""
+    """Yield the failures of a row. If all crashes are at one point, skip the cell for all points."""
     points = sum(struck.by.startswith("process:") for struck in row.struck)
     return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
 
 
 def _count(struck: Struck, count: int) -> Cell:
-    """How many, and how many of all are no copies."""
+    """Return a count, with the number of distinct trials if there are copies."""
     return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
 
 
@@ -253,7 +249,7 @@ def _on_copies(rows: Iterable[StruckRow]) -> Sequence[str]:
 
 
 def _failures(card: Scorecard) -> list[StruckRow]:
-    """Each system by each kind of failure; crashes at each point apart."""
+    """Return each system with each kind of failure; crashes at different points are separate."""
     return [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
 
 
@@ -274,7 +270,7 @@ def _work(struck: Struck, kind: str) -> Cell:
 
 
 def _named(struck: Struck) -> Cell:
-    """All damage with its interval, and of which kinds."""
+    """Return the total damage with its interval, and the kinds."""
     if not struck.paired:
         return UNMEASURED
     harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects}

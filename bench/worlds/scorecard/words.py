@@ -23,7 +23,7 @@ FAILURES: Mapping[str, tuple[str, str]] = {
     "process:mid_stream": ("killed in mid-stream", "in the middle of a model's reply"),
     "tool:lost_ack": ("answer lost", "the effect happened, and its answer never came"),
 }
-"""What is called so in a table, and what it means."""
+"""The name of a failure in a table, and its meaning."""
 KINDS: Mapping[str, str] = {
     "lost": "an effect that ought to stand, and does not",
     "doubled": "an effect that happened once too often",
@@ -40,18 +40,17 @@ SIMULATED = (
 
 
 def failure(by: str) -> str:
-    """What happened, as a table calls it; a fault without a name of its own as the config does."""
+    """Return a failure's name in a table. A fault without an entry keeps its name from the config."""
     return FAILURES[by][0] if by in FAILURES else by.replace(":", ": ").replace("_", " ")
 
 
 def legend(names: Iterable[str]) -> Iterator[str]:
-    """What these failures are."""
     known = set(names)
     yield from (f"{name}: {meaning}" for by, (name, meaning) in FAILURES.items() if by in known)
 
 
 def units(by: str) -> str:
-    """What effects are put by."""
+    """Return the unit in which effects are counted."""
     return "crashes" if by.startswith("process:") else "lost answers" if by == "tool:lost_ack" else "faults"
 
 
@@ -60,7 +59,7 @@ def model(row: ScorecardRow) -> str:
 
 
 def findings(card: Scorecard) -> Iterator[str]:
-    """A sentence or two on each row; rows of which the same is to be said stand together."""
+    """Yield a sentence or two for each row. Rows with the same text are joined."""
     many = {name: len({getattr(row, name) for row in card.rows}) > 1 for name in ("world", "model")}
     alike: dict[tuple[str, str], list[str]] = {}
     for row in card.rows:
@@ -94,7 +93,7 @@ def _of_failure(failures: Struck) -> str:
 
 
 SEEN = 0.05
-"""A ratio that differs from 1 by less is written as 1.0."""
+"""A ratio closer to 1 than this is written as 1.0."""
 
 
 def _of(k: int, n: int) -> str:
@@ -116,7 +115,7 @@ def _harm(struck: Struck) -> str:
 
 
 def notes(card: Scorecard) -> Iterator[str]:
-    """What a reader must know of how the numbers were made."""
+    """Yield what a reader must know about how the numbers were made."""
     yield from card.notes
     yield "damaged beyond the control: more often than by the same system, in the same task and repetition, without a failure"
     if any(struck.harm[ANY].fewer for row in card.rows for struck in row.struck):
@@ -124,7 +123,6 @@ def notes(card: Scorecard) -> Iterator[str]:
 
 
 def provenance(card: Scorecard) -> Iterator[tuple[str, str]]:
-    """What it was made from, line by line."""
     for world in card.worlds:
         size = f"tasks: {world.instances}; repetitions: {world.repetitions}"
         drawn_from = f"{size}; fault plans: {', '.join(world.plans)}; seed: {world.seed}"

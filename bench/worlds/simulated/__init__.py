@@ -1,1 +1,1 @@
-"""What a simulated model knows of worlds, and the courses that it takes in them."""
+"""What a simulated model knows about worlds, and the courses that it takes in them."""

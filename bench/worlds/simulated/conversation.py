@@ -1,4 +1,4 @@
-"""What an agent that knows nothing but its conversation knows of the calls that it made: each with what it was told."""
+"""The tool calls of a conversation with their answers: all that an agent without other memory knows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NOTHING_TOLD = "unanswered"
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What came of a call: `value` is the result, bare or as the world's door wraps it; `code` says why there is none, "" where
-    there is one."""
+    """The result of a call. `value` is the bare result or as the world's server wraps it. `code` says why there is none, or
+    ""."""
 
     value: Any = None
     code: str = ""
 
 
 class Conversation:
-    """Answers are given out in the order in which they came; `names` maps a world's tools to the names that they are offered
-    under."""
+    """Gives out answers in the order in which they came. `names` maps a world's tools to the names under which they are
+    offered."""
 
     def __init__(self, messages: Iterable[Message], names: Mapping[str, str]):
         self._answers: dict[str, deque[ToolResult]] = {}
@@ -40,14 +40,14 @@ class Conversation:
                 self._answers.setdefault(_key(call), deque()).append(told_in(message.content))
 
     def next_answer(self, call: Call) -> ToolResult | None:
-        """The next answer to this call; None where it was not made again."""
+        """Return the next answer to this call. None if the call was not made again."""
         answers = self._answers.get(_key(call))
         return answers.popleft() if answers else None
 
 
 def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[str, str]:
-    """Tool of a world -> the name that it is offered under: its own, or one that ends in it, as where a framework puts a
-    server's name before."""
+    """Return tool of a world -> the name under which it is offered. A framework can put a server's name before a tool's
+    name."""
     names = [tool["function"]["name"] for tool in tools]
     values = {}
     for tool in wanted:
@@ -58,7 +58,7 @@ def offered(tools: Sequence[Mapping[str, Any]], wanted: Iterable[str]) -> dict[s
 
 
 def told_in(content: str) -> ToolResult:
-    """What a tool's result says: JSON, Python's own way of writing it, or an error in whatever words."""
+    """Read a tool's result: JSON, a Python literal, or an error text."""
     value = _unpacked(_read(content))
     if value is _UNREADABLE:
         return ToolResult(code=NOTHING_TOLD)
@@ -69,7 +69,7 @@ def told_in(content: str) -> ToolResult:
 
 
 def result_of(value: Any) -> Any:
-    """Without what the world's door puts around it."""
+    """Return the result without what the world's server puts around it."""
     is_wrapped = isinstance(value, dict) and "result" in value and value.keys() <= {"result", "versions"}
     return value["result"] if is_wrapped else value
 
@@ -91,7 +91,7 @@ def _read(text: str) -> Any:
 
 
 def _unpacked(value: Any) -> Any:
-    """The text in a part, or in several, as MCP's results have them, read in its turn."""
+    """Read the text of one or several parts, as MCP's results have them."""
     parts = value if isinstance(value, list) and value else [value]
     if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in parts):
         return _read("".join(part["text"] for part in parts))

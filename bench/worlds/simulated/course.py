@@ -1,10 +1,10 @@
-"""The right course of a procedure: what somebody does who follows it step by step and knows the policy. A simulated model takes
-it, call by call, in the world that its conversation shows.
+"""The right course of a procedure: the calls of somebody who follows it step by step and knows the policy. A simulated model
+takes it, call by call, in the world that its conversation shows.
 
-Steps of a saga stand or fall together: where one comes to nothing, what they did is taken back in reverse.
+Steps of a saga stand or fall together: if one fails, their effects are taken back in reverse order.
 
-It looks for notices whenever time has passed, as an agent in this process does by `workbench.world.arrivals`. It knows of no
-restart, and reads nothing again for one: what a conversation lost is its system's.
+The course looks for notices whenever time has passed, as an agent in this process does by `workbench.world.arrivals`. It knows
+nothing of restarts: if its system loses the conversation, the knowledge is lost.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from bench.worlds.environment.procedure import AsFarAsKnown, NotKnown
 from bench.worlds.simulated.world import RememberedWorld
 
 Judge = Callable[[str, Mapping[str, str]], Json | str]
-"""(subtask, the documents that show the state of the world) -> its output, or a text that is none."""
+"""(subtask, documents that show the state of the world) -> the output, or a text that is no output."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """An effect that stands."""
-
     step: str
     call: Call
     effect: str
@@ -34,8 +32,8 @@ class _Done:
 
 @dataclass
 class ProcedureCourse:
-    """One who judges wrongly and does not know the policy acts on what it judged, whatever is denied; what needs a person is
-    asked of one by everybody, and nobody acts after the kill switch."""
+    """A course in progress. Without `knows_policy` it acts on its judgments even if the policy denies it. It always asks a
+    person if the policy wants one, and never acts after the kill switch."""
 
     task: Task
     environment: Environment
@@ -51,7 +49,7 @@ class ProcedureCourse:
     _looked: Moment = field(init=False)
 
     def take(self) -> None:
-        """Go through it to its end. Raises NotYet at the first call that was not made."""
+        """Take the course to its end. Raise NotYet at the first call that was not made."""
         self.world.learn_time()
         self._looked = self.world.now
         steps = self.environment.procedure
@@ -69,14 +67,14 @@ class ProcedureCourse:
                 return
 
     def _wait(self, until: Moment | None) -> Arrival | None:
-        """The next event, or this moment."""
+        """Wait for the next event, or until this moment."""
         event = self.world.next_event(self._last, until)
         if event is None or event.at >= self.world.now:
             self._looked = self.world.now
         return self._heard(event)
 
     def _look(self) -> None:
-        """All that came while time passed."""
+        """Read all that came while time passed."""
         while self._looked < self.world.now:
             if not self._heard(self.world.next_event(self._last, self.world.now)):
                 self._looked = self.world.now
@@ -93,7 +91,7 @@ class ProcedureCourse:
         return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
 
     def _attempt(self, step: ProcedureStep) -> str:
-        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
+        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
         try:
             return self._attempted(step)
         except NotKnown:
@@ -156,7 +154,7 @@ class ProcedureCourse:
         return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
 
     def _gate(self, step: ProcedureStep, call: Call) -> str:
-        """Why a call is not to be made, or ""."""
+        """Return why a call must not be made, or ""."""
         verdict = self.world.verdict(call.tool, call.arguments)
         if verdict.decision != "person":
             is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
@@ -174,7 +172,7 @@ class ProcedureCourse:
         for standing in reversed([done for done in self._standing if done.step in peers]):
             self._take_back(step, standing)
         for call in step.otherwise(self._facts, why):
-            if all(done.call != call for done in self._standing):  # two steps may fall back on the same
+            if all(done.call != call for done in self._standing):  # two steps can fall back on the same call
                 self._act(step, call)
 
     def _take_back(self, step: ProcedureStep, done: _Done) -> None:
@@ -188,5 +186,5 @@ class ProcedureCourse:
 
 
 def tools_of(environment: Environment) -> Sequence[str]:
-    """The tools that a course may use: the world's own, and those that every world has."""
+    """Return the tools that a course can use: the world's, and those that every world offers."""
     return (*environment.by_name, "wait", "next_event", *(["ask_person"] if environment.people else []))

@@ -1,8 +1,8 @@
-"""A proposer that calls tools: a pure function of a pack's world, of the messages, and of the tools that are offered.
+"""A proposer that calls tools: a pure function of a pack's world, the messages, and the tools that are offered.
 
-It takes the pack's procedure, or where it has none its reference course, as somebody does who knows nothing but this
-conversation: it looks up what was called and told already, and proposes the first calls that were not made. When nothing is
-left to be done, it says so.
+It takes the pack's procedure, or its reference course if it has none, and knows nothing but this conversation: it looks up
+which calls were made and answered, and proposes the first calls that were not made. When nothing is left, it says that it is
+done.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ STUCK = "I cannot go on: what I was told does not let me do what is left."
 
 @dataclass(frozen=True)
 class Proposed:
-    """Calls, by the names that the tools are offered under; or, without any, a last word. `names` are those of the tools that
-    are the world's."""
+    """Calls, with the names under which the tools are offered; or, without calls, a last text. `names` are the names of the
+    world's tools."""
 
     calls: tuple[Call, ...] = ()
     text: str = ""
@@ -41,8 +41,8 @@ def proposed(
     together: bool = True,
     judge: Judge | None = None,
 ) -> Proposed:
-    """What comes next. Several calls where they may be made `together`. `judge` makes a procedure's judgments in place of the
-    pack's own; it has to say the same whenever it is asked the same."""
+    """Return the next calls, several if they can be made `together`. `judge` makes the procedure's judgments instead of the
+    pack; it must answer the same question always the same way."""
     names = offered(tools, tools_of(environment))
     named = frozenset(names.values())
     with closing(RememberedWorld(environment, Conversation(messages, names))) as world:
@@ -59,7 +59,7 @@ def proposed(
 
 
 class _Lost(Exception):
-    """A reference course knows only how things go well."""
+    """A reference course went wrong: it knows only the case in which all goes well."""
 
 
 def _take_course(environment: Environment, task: Task, world: RememberedWorld, judge: Judge | None) -> None:

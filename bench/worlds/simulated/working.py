@@ -1,4 +1,4 @@
-"""A simulated model at work in a pack's world: its next calls of tools, and its judgments, drawn from a bank if it has one."""
+"""A simulated model at work in a pack's world: its next tool calls, and its judgments, drawn from a bank if it has one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def working(
     bank: Bank | None,
     forced: Callable[[Mapping[str, Any]], Call],
 ) -> Reply:
-    """Return the next calls of the work that the conversation is about; of one of them a required argument may be forgotten.
+    """Return the next calls of a conversation's work. A required argument of the first call can be forgotten.
 
     Args:
-        failure_rate: The chance with which an argument is forgotten.
-        forced: Makes a call of one of the tools in the options, which has to be called.
+        failure_rate: The chance that an argument is forgotten.
+        forced: Makes a call of one of the tools in the options, if a call is required.
     """
     environment = scenario.environment
     assert isinstance(environment, Environment)
@@ -39,7 +39,7 @@ def working(
     next_ = proposed(environment, scenario.task, request.messages, options["tools"], together, judge)
     if not next_.calls:
         others = [tool for tool in options["tools"] if tool["function"]["name"] not in next_.names]
-        if others and options.get("tool_choice") == "required":  # a framework's own, by which an agent says that it is done
+        if others and options.get("tool_choice") == "required":  # a framework's tool by which an agent says that it is done
             return calling([forced({**options, "tools": others})], request)
         return within(Reply(next_.text), options)
     calls = list(next_.calls)
@@ -50,7 +50,8 @@ def working(
 
 
 def _drawn_judgments(scenario: Scenario, environment: Environment, request: Request, bank: Bank) -> Judge:
-    """The bank's. A conversation is gone through anew for each reply: so a draw is the trial's, whatever call it is for."""
+    """Return a judge that draws from the bank. Each reply replays the conversation, so a draw depends on the trial, not on the
+    call."""
     right, context = environment.right, request.context
     assert right, "a bank is refused where a procedure or what is right is missing"
 

@@ -1,8 +1,8 @@
-"""A world as it looks from a conversation: whatever a course does in it is looked up among the calls that were made already,
-and the first call that was not made is what is to be proposed next.
+"""A world as a conversation shows it. Each call of a course is looked up among the calls that were made; the first call that
+was not made is proposed next.
 
-So a course is gone through anew for each request, from its beginning, as a workflow is replayed from its history. One whose
-conversation is lost begins again, one whose conversation was kept goes on: nothing else is known here of what happened.
+So each request replays a course from its beginning, as a workflow is replayed from its history. A course whose conversation was
+lost begins again; a course whose conversation was kept goes on. Nothing else is known here about what happened.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bench.worlds.environment.scene import ToolArguments
 from bench.worlds.simulated.conversation import Conversation, ToolResult, result_of
 
 TRIES = 5
-"""Of a call that fails, a minute apart."""
+"""Tries of a call that fails, a minute apart."""
 PASSING = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
 PersonAnswer = Literal["approved", "denied", "late"]
 
 
 class NotYet(Exception):
-    """These calls come next."""
+    """Raised with the calls that come next."""
 
     def __init__(self, *calls: Call):
         super().__init__(", ".join(call.tool for call in calls))
@@ -34,7 +34,7 @@ class NotYet(Exception):
 class RememberedWorld:
     """Has what a course uses of a `bench.worlds.environment.World`. Every method raises NotYet.
 
-    A world of its own, in which only what stands in the conversation was done, knows what the policy would say.
+    It holds a private world with only the effects that the conversation shows, and asks it for the policy's verdict.
     """
 
     def __init__(self, environment: Environment, conversation: Conversation):
@@ -46,13 +46,13 @@ class RememberedWorld:
         self._policy_world.close()
 
     def call(self, tool: str, arguments: ToolArguments, key: str | None = None, **_: Any) -> Acted:
-        """Keys are for whoever makes the call: a model proposes it alone."""
+        """Return the call's result. The key is ignored: the system that makes the call sets it, the model only proposes it."""
         del key
         [acted] = self.call_all([Call(tool, _plain(arguments))])
         return acted
 
     def call_all(self, calls: Sequence[Call]) -> list[Acted]:
-        """Calls that may be made together."""
+        """Return the results of calls that can be made together."""
         answers = [self._conversation.next_answer(call) for call in calls]
         if missing := [call for call, answer in zip(calls, answers, strict=True) if answer is None]:
             raise NotYet(*missing)
@@ -94,7 +94,7 @@ class RememberedWorld:
         return None
 
     def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
-        """Waits for the answer, too: the tool does."""
+        """Ask and wait for the answer, as the tool does."""
         del key
         self.decision(kind, about, question)
         return f"{kind}: {about}"
@@ -125,7 +125,7 @@ class RememberedWorld:
         return Acted(call.tool, effect, "done", result)
 
     def _told(self, call: Call) -> ToolResult:
-        """What came of a call of one of the tools that every world has."""
+        """Return the result of a call of a tool that every world offers."""
         answer = self._answer(call)
         for _ in range(TRIES - 1):
             if answer.code not in PASSING:
@@ -161,7 +161,6 @@ def _moment(content: Mapping[str, Any]) -> Moment:
 
 
 def _duration(minutes: int) -> tuple[int, int]:
-    """Days and minutes."""
     return divmod(minutes, 24 * 60)
 
 

@@ -1,4 +1,4 @@
-"""A world's door: its tools as an agent that is a process of its own finds them, over HTTP and as an MCP server.
+"""The server of a world's tools for an agent in a separate process: over HTTP, and as an MCP server.
 
-Nothing that comes through it tells a test from life.
+Nothing in its answers shows the agent that this is a test.
 """

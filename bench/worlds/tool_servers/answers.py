@@ -1,4 +1,4 @@
-"""What came of a call, as HTTP says it."""
+"""The result of a call as an HTTP answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ STATUS: Mapping[RefusalCode, int] = {
     **dict.fromkeys(("declined", "forbidden", "quota"), 403),
     "throttled": 429,
 }
-"""Of a call that was refused; whatever else went wrong is the tool's fault: UNAVAILABLE."""
+"""The status of a refused call. Any other failure is the tool's fault: UNAVAILABLE."""
 DONE, UNAVAILABLE = 200, 503
 
 
 @dataclass(frozen=True)
 class ToolResponse:
-    """`lost`: it is never sent, and the connection is closed."""
+    """`lost`: the answer is never sent, and the connection is closed."""
 
     status: int
     body: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""An ASGI application under aiohttp: one request, one whole answer."""
+"""An ASGI application under aiohttp: one request, one complete answer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ App = Callable[[AsgiMessage, Callable[[], Awaitable[AsgiMessage]], Callable[[Asg
 
 
 async def answer_by(app: App, request: web.Request) -> web.Response:
-    """What the application answers. Its body is read already."""
+    """Return what the application answers. The request's body is read completely first."""
     body, status, headers = await request.read(), 500, list[tuple[str, str]]()
     unread, parts = [{"type": "http.request", "body": body, "more_body": False}], list[bytes]()
 
     async def receive() -> AsgiMessage:
         if not unread:
-            await asyncio.Event().wait()  # a client that goes away cancels the whole
+            await asyncio.Event().wait()  # a client that goes away cancels this task
         return unread.pop()
 
     async def send(message: AsgiMessage) -> None:

@@ -1,4 +1,4 @@
-"""The tools that every world offers beside its own: time, notices, people."""
+"""The tools that every world offers beside the pack's tools: time, notices, people."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ class QuestionArguments(_Arguments):
 
 
 def common_tools(people: tuple[str, ...]) -> tuple[Common, ...]:
-    """Return the common tools of a world with these people."""
     tools = (
         Common("wait", "Let time pass: so many days and minutes. Gives the time then, and what came meanwhile.", Wait, wait),
         Common(
@@ -106,7 +105,7 @@ async def ask_person(world: WorldActions, asked: Any, key: str | None) -> Any:
 
 
 def shown(arrival: Arrival) -> dict[str, Any]:
-    """An event, as an agent is told of it."""
+    """Return an event as an agent is told of it."""
     return {
         "number": arrival.number,
         "day": arrival.at.day,

@@ -1,7 +1,7 @@
-"""The tools as an MCP server, by the official SDK. As a program of its own it serves those of a world's door over stdio.
+"""The tools as an MCP server, by the official SDK. Run as a program, it serves a world's tools over stdio.
 
-Imports nothing of this package: its file alone is put beside an agent, to be run there. A file beside it, of the same name and
-`.json`, has the door's `address` and `token`: clients start such programs without their own environment.
+It imports nothing of this package: only this file is copied beside an agent and run there. A `.json` file of the same name
+beside it holds the server's `address` and `token`, because clients start such programs without their own environment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcp.server.stdio import stdio_server
 KEY, EXPECTED = "idempotencyKey", "ifMatch"
 """Fields of a call's `_meta`: its idempotency key, and the versions that things must have."""
 Functions = list[dict[str, Any]]
-"""Tools, as a chat completion has them."""
+"""Tools, in the form of a chat completion."""
 CallTool = Callable[[str, Mapping[str, Any], str | None, Mapping[str, Any] | None], Awaitable[tuple[bool, Mapping[str, Any]]]]
 """(tool, arguments, key, expected versions) -> whether it was done, and the answer's body."""
 
@@ -47,7 +47,7 @@ def tool_server(listed: Callable[[], Awaitable[Functions]], call: CallTool) -> S
 
 
 class WorldClient:
-    """A world's door, over HTTP. No proxy stands between."""
+    """A client of a world's server, over HTTP without a proxy."""
 
     def __init__(self, address: str, token: str):
         self._address, self._token = address, token

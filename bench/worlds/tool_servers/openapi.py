@@ -1,4 +1,4 @@
-"""What a world's door serves, as OpenAPI 3.1 says it: one operation a tool."""
+"""A world's server as OpenAPI 3.1: one operation for each tool."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _operation(offer: Offer, schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(model: type[BaseModel], name: str, schemas: dict[str, Any]) -> dict[str, Any]:
-    """A reference to the model's schema, which is put among these with all that it refers to."""
+    """Add the model's schema, and all schemas that it refers to, to `schemas`. Return a reference to it."""
     schema = model.model_json_schema(ref_template=f"#/components/schemas/{name}.{{model}}")
     for inner, definition in schema.pop("$defs", {}).items():
         schemas[f"{name}.{inner}"] = definition

@@ -1,4 +1,4 @@
-"""Requests at a world's door, read."""
+"""Read requests to a world's server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_KEY = 200
 
 
 def arguments_of(body: bytes) -> Mapping[str, Any]:
-    """A call's arguments; no body is an empty object. Raises Problem where it is no JSON object that a database could hold."""
+    """Return a call's arguments. No body is an empty object. Raise Problem if it is no JSON object that a database can hold."""
     refuse_crowd(body)
     try:
         given = json.loads(body or b"{}", parse_int=_whole)
@@ -27,7 +27,7 @@ def arguments_of(body: bytes) -> Mapping[str, Any]:
 
 
 def key_of(given: object) -> str | None:
-    """An idempotency key; None where none is given."""
+    """Return an idempotency key, or None if none is given."""
     if given is None or given == "":
         return None
     if not isinstance(given, str) or len(given) > LONGEST_KEY or not given.isprintable():
@@ -36,7 +36,7 @@ def key_of(given: object) -> str | None:
 
 
 def versions_of(given: str | None) -> Mapping[str, int] | None:
-    """`thing=version, thing=version` of an If-Match; None where none is given."""
+    """Return the versions of an If-Match header, `thing=version, thing=version`, or None if none is given."""
     if given is None:
         return None
     pairs = [part.rpartition("=") for part in given.split(",")]
@@ -46,7 +46,7 @@ def versions_of(given: str | None) -> Mapping[str, int] | None:
 
 
 def expected_of(given: object) -> Mapping[str, int] | None:
-    """The versions that a call's `_meta` expects."""
+    """Return the versions that a call's `_meta` expects."""
     if given is None:
         return None
     if not isinstance(given, dict) or not all(type(version) is int for version in given.values()):
@@ -55,7 +55,7 @@ def expected_of(given: object) -> Mapping[str, int] | None:
 
 
 def _whole(digits: str) -> int:
-    """A whole number that a database can hold."""
+    """Return a whole number. Raise ValueError if a database cannot hold it."""
     if len(digits) > len(str(LARGEST)) + 1 or abs(int(digits)) > LARGEST:
         raise ValueError(f"{digits[:30]} is too large a number")
     return int(digits)

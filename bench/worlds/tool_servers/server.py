@@ -1,9 +1,9 @@
-"""What is served at a world's door.
+"""The server of a world's tools.
 
     GET  /openapi.json   all of it, as OpenAPI
-    GET  /tools          the tools, as a chat completion's `tools` have them
-    POST /tools/NAME     call one; `Idempotency-Key` and `If-Match` are taken
-    POST /mcp            the same tools, as an MCP server over streamable HTTP; without a stream of its own (GET: 405)
+    GET  /tools          the tools, in the form of a chat completion's `tools`
+    POST /tools/NAME     call one; takes `Idempotency-Key` and `If-Match`
+    POST /mcp            the same tools, as an MCP server over streamable HTTP without a separate stream (GET: 405)
 
 An answer that a fault loses is never sent: the connection closes. Calls are answered one after the other, as they come.
 """
@@ -29,8 +29,6 @@ from bench.worlds.tool_servers.tools import Tools
 
 
 class ToolServer:
-    """Serves the tools of one trial, over all lives of its agent."""
-
     def __init__(self, tools: Tools, acting: Acting):
         self._tools, self._acting = tools, acting
         self._turn = asyncio.Lock()
@@ -75,7 +73,7 @@ class ToolServer:
             return hung_up(request, web.Response()) if exchange.lost else await self._sent(request, response)
 
     async def _sent(self, request: web.Request, response: web.Response) -> web.StreamResponse:
-        """An answer whose bytes are on their way. Raises Crashed where the agent dies before it writes down what they say."""
+        """Send an answer. Raise Crashed if the agent dies before it writes down the content."""
         with self._acting.process.telling():
             await response.prepare(request)
             await response.write_eof()
@@ -83,7 +81,7 @@ class ToolServer:
 
 
 class _McpExchange:
-    """One request to the MCP server. What is raised in it is kept: the SDK would make an answer of it."""
+    """One request to the MCP server. It keeps an error that was raised: the SDK would turn it into an answer."""
 
     def __init__(self, tools: Tools):
         self._tools = tools

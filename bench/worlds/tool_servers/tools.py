@@ -1,4 +1,4 @@
-"""A world's tools, by name: its own and the common ones; what they are, and what comes of calling them."""
+"""A world's tools by name: the pack's tools and the common ones, their descriptions, and their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench.worlds.tool_servers.common import Common, common_tools
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool as it is offered. `result` is None where it has no one form."""
+    """A tool as it is offered. `result` is None if it has no single form."""
 
     name: str
     description: str
@@ -29,7 +29,7 @@ class Offer:
 
     @cached_property
     def function(self) -> dict[str, Any]:
-        """As a chat completion's `tools` have it."""
+        """Return the tool in the form of a chat completion's `tools`."""
         fields = {"name": self.name, "description": self.description, "parameters": self.arguments.model_json_schema()}
         return {"type": "function", "function": fields}
 
@@ -37,7 +37,7 @@ class Offer:
 class Tools:
     """The tools of one trial's world, over all lives of its agent.
 
-    taken   how many calls of the world's own tools were passed on to it
+    taken   number of calls of the world's own tools that were passed on to the world
     """
 
     def __init__(self, world: WorldActions):
@@ -53,13 +53,13 @@ class Tools:
     async def call(
         self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None
     ) -> ToolResponse:
-        """Raises Crashed where the agent dies of it, GaveUp where it has called too often."""
+        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
         if common := self._common.get(name):
             return await self._call_common(common, arguments, key)
         self.taken += not self._acting.process.is_dead
         try:
             return answer_of(await self._world.act(name, arguments, key, expect=expect))
-        except (asyncio.CancelledError, GaveUp):  # it left no trace
+        except (asyncio.CancelledError, GaveUp):  # the call left no trace
             self.taken -= 1
             raise
 

@@ -1,1 +1,1 @@
-"""The parts that all patterns share. A pattern is who does which step when, and what of it outlives a crash."""
+"""The parts that all patterns share. A pattern decides which step is done when, and what outlives a crash."""

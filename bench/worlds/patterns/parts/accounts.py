@@ -1,18 +1,18 @@
-"""What the log of events accounts for: which model decided each of them, and which of the world's changes a notice told of.
+"""What the log of events shows: which model made each decision, and which changes of the world the notices told of.
 
 Every thing of a world has a version, which each change raises. The watermark of a thing is the version up to which each change
-was told by a notice or is the agent's own. What was read beyond it has changed unheard of.
+was told by a notice or made by the agent. A version above it contains a change that the agent never heard of.
 
-Only what is irregular is written, to the log `irregular` in the store, once each:
+Only irregularities are written, once each, to the log `irregular` in the store:
 
-diverged       a decision is kept that another model made than the one that goes on
-doubled        a notice that was there before
-out of order   a notice of a change, behind that of a later change of the same thing
-late           a notice of a change that was read before it came
+diverged       a stored decision was made by another model than the present one
+doubled        a notice came before
+out of order   a notice of a change came after the notice of a later change of the same thing
+late           a notice came after its change was read
 unheard        a thing was read that had changed, and no notice had told of it
-missed         of such a change no notice came to the end
+missed         no notice of such a change came until the end
 
-None of it is guessed. A change that no version shows is not seen here, and neither is one that the agent may have made itself.
+Nothing here is guessed. A change that no version shows is not seen, nor is a change that the agent can have made itself.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Accounts:
         self._store = self._world.store
 
     def begun(self) -> None:
-        """A life begins, on what earlier ones have decided. Their decisions stand, whoever made them."""
+        """Note at a life's beginning which decisions another model made. They stand all the same."""
         for step, work in self._memory.works().items():
             if work.judged and work.by != self._workbench.model:
                 self._note("diverged", step=step, by=work.by, now=self._workbench.model)
 
     def consumed(self, event: Arrival) -> None:
-        """A notice is read. Whatever it is, it begins the steps that wait for it, if nothing has begun them."""
+        """Note what is irregular about a notice that was read."""
         earlier = [arrival for arrival in self._world.arrivals() if arrival.number < event.number]
         if any((arrival.kind, arrival.name, arrival.payload) == (event.kind, event.name, event.payload) for arrival in earlier):
             self._note("doubled", event=event.name, number=event.number)
@@ -56,18 +56,18 @@ class Accounts:
                 self._note("late", event=event.name, thing=thing, version=version)
 
     def worked(self) -> None:
-        """A step was worked on: what it read may have changed unheard of."""
+        """Note the changes without a notice that a step has read."""
         for thing, version, changes in self._unheard():
             if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._noted("unheard")):
                 self._note("unheard", thing=thing, version=version, changes=changes)
 
     def ended(self) -> None:
-        """Nothing can come any more."""
+        """Note the changes whose notice can no longer come."""
         for thing, version, changes in self._unheard():
             self._note("missed", thing=thing, version=version, changes=changes)
 
     def _unheard(self) -> Iterator[tuple[str, int, int]]:
-        """Each thing that is known in a version above its watermark, that version, and how many changes of others it holds."""
+        """Yield each thing known in a version above its watermark, that version, and the number of its changes by others."""
         arrivals = self._world.arrivals()
         known: dict[str, int] = {}
         for work in self._memory.works().values():
@@ -84,7 +84,7 @@ class Accounts:
                 yield thing, version, changes
 
     def _changes(self, effect: StepEffect, thing: str) -> int:
-        """How often this effect of the agent may have changed a thing: done, and perhaps taken back."""
+        """Return how often this effect of the agent can have changed a thing: done, and perhaps undone."""
         if effect.state == "refused" or thing not in self._about(effect.tool, effect.arguments):
             return 0
         return 2 if effect.state == "undone" else 1

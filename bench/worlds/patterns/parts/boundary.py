@@ -1,6 +1,6 @@
-"""The boundary between what is proposed and what is done, in three parts: a verifier, a signal and a commit.
+"""The boundary between a proposal and its effects, in three parts: verifier, signal and commit.
 
-A pattern works through all three, and a runner may exchange each of them (`WorldActions.exchanged`).
+A pattern works through all three, and a runner can exchange each of them (`WorldActions.exchanged`).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from bench.worlds.patterns.parts.memory import StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
 CONTENT = ("check", "insufficient", "found_wrong")
-"""Rejections that are no schema's."""
+"""Reasons of rejection other than the schema."""
 
 
 class ProposalVerifier:
-    """Holds a proposal against the boundary, as strong as its form says, and writes what passes to the state."""
+    """Verifies a proposal as strictly as the form says, and writes it to the state if it passes."""
 
     def __init__(self, workbench: Workbench, form: Form):
         self._workbench, self._form = workbench, form
         self._world: WorldActions = workbench.world
 
     def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
-        """Return why a proposal of one subtask may not pass; None where it has passed, and is written.
+        """Return why a proposal of one subtask is rejected. None if it has passed and is written.
 
         Args:
-            value: Its output as JSON; None where there is none.
-            effects: Makes the calls that it would have for effects.
+            value: Its output as JSON, or None if it has none.
+            effects: Returns the calls that the output would cause.
         """
         [name] = proposal.names
         rejected = self._workbench.verify(proposal)
@@ -50,7 +50,7 @@ class ProposalVerifier:
         return None
 
     def _against_policy(self, effects: Callable[[], Iterable[Call]]) -> str:
-        """What the policy denies of these effects, or ""."""
+        """Return why the policy denies one of these effects, or ""."""
         for call in effects():
             if call.tool not in self._world.tools:
                 continue  # the world will refuse it
@@ -67,25 +67,25 @@ class RejectSignal:
         self._tells = form.tells
 
     def heard(self, rejected: Rejected) -> Rejected | None:
-        """What the proposer hears of a rejection; None where it reads as success, and nothing is asked again."""
+        """Return the rejection as the proposer hears it. None if rejections read as success; nothing is asked again then."""
         if self._tells == "as_success":
             return None
         return rejected if self._tells == "typed" else replace(rejected, detail=NOT_ACCEPTED)
 
     def told(self, why: str) -> str:
-        """Why a step came to nothing, as it is told. Where rejections are reported as success, nobody learns of one."""
+        """Return why a step failed, as it is reported: "" if rejections are reported as success."""
         return "" if self._tells == "as_success" else why
 
 
 class EffectCommit:
-    """Says under which key, and on which versions, an effect is made."""
+    """Decides under which key, and on which versions, an effect is made."""
 
     def __init__(self, form: Form):
         self._form = form
 
     @property
     def remembers(self) -> bool:
-        """Whether a step looks up what it has meant and done, before it does it."""
+        """Return whether a step looks up its intended and done effects before it acts."""
         return self._form.keys
 
     def key(self, effect: StepEffect) -> str | None:

@@ -1,5 +1,5 @@
-"""Making calls: of what fails another try, under a key and on a version where the form says so, with what is meant and what was
-done written down before and after."""
+"""Makes calls. A failed call is retried, with a key and expected versions if the form says so. Intended and done effects are
+written down."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bench.worlds.patterns.parts.memory import Memory, StepEffect
 from bench.worlds.runtime.actions import WorldActions
 
 TRIES = 3
-"""Of a call that fails, bare: at once, as a client of HTTP does it."""
+"""Tries of a call that fails, bare."""
 LASTING_TRIES = 8
-"""With remedies: with a wait before each that doubles from a minute on."""
+"""Tries with remedies. The wait before each doubles, from one minute."""
 
 
 class Calling:
@@ -30,8 +30,8 @@ class Calling:
         return await self._until_answered(call, None, None, step.role)
 
     async def effect(self, step: ProcedureStep, call: Call) -> Acted:
-        """Make an effect of a step. One that this step is known to have done is not made again; one of which it is known only
-        that it was meant is made under the key that it had."""
+        """Make an effect of a step. An effect that the step is known to have done is not made again. An effect that it only
+        intended is made under its earlier key."""
         meant = self.meant(step.name, call)
         if meant and meant.state == "done":
             tool = self._world.tools[call.tool]
@@ -44,7 +44,8 @@ class Calling:
         return acted
 
     def meant(self, step: str, call: Call) -> StepEffect | None:
-        """The effect as this step has written it down, done or only intended; without keys nobody looks."""
+        """Return the effect as this step wrote it down, intended or done. None without keys: a form without keys does not
+        look."""
         if not self._commit.remembers:
             return None
         of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))
@@ -54,7 +55,7 @@ class Calling:
 
     def _note(self, meant: StepEffect, acted: Acted) -> None:
         if acted.outcome == "failed":
-            return  # it may have happened: it stays what is meant
+            return  # it can have happened, so it stays intended
         if not acted.ok:
             self._memory.note(replace(meant, state="refused"))
             return
@@ -65,20 +66,20 @@ class Calling:
         self._memory.keep(meant.step, versions={**work.versions, **moved})
 
     def _expected(self, step: str, call: Call) -> Mapping[str, int]:
-        """The versions of what this call is about, as the step has read them."""
+        """Return the versions of the things that this call is about, as the step has read them."""
         seen = self._memory.of(step).versions
         try:
             tool = self._world.tools[call.tool]
             things = tool.about(tool.arguments.model_validate(call.arguments))
-        except (KeyError, ValidationError):  # the world says it better
+        except (KeyError, ValidationError):  # the world reports it better
             return {}
         return {thing: seen[thing] for thing in things if thing in seen}
 
     async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
-        """`failed` where no answer comes however often it is tried. With remedies what was throttled is tried again when the
-        world says that it is taken."""
+        """Call until an answer comes. Return a `failed` call if none comes after all tries. With remedies, a throttled call is
+        tried again when the world says that it is taken."""
         tool = self._world.tools.get(call.tool)
-        deadline = None if tool is None or tool.writes else self._form.deadline  # a write that is given up may happen later
+        deadline = None if tool is None or tool.writes else self._form.deadline  # a write that is given up can happen later
         for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
             acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
             if acted.outcome != "failed" and acted.code != "throttled":
@@ -95,7 +96,8 @@ class Calling:
             await self._world.wait(minutes=2 ** (attempt - 1))
 
     async def undo(self, effect: StepEffect) -> bool:
-        """Take an effect back; whether it no longer stands. What is refused does not stand."""
+        """Take an effect back, and return whether it no longer stands. A refused undo counts as True: its effect does not
+        stand."""
         tool = self._world.tools[effect.tool]
         arguments: Mapping[str, Any] = effect.arguments
         if tool.undoing:

@@ -1,4 +1,4 @@
-"""Compensation: what a saga's steps did is taken back in reverse order, as far as it can be; what cannot is for a person."""
+"""Compensation: the effects of a saga's steps are taken back in reverse order. Effects that cannot be are left for a person."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ FOR_A_PERSON = "for a person"
 
 
 async def take_back(steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions) -> None:
-    """An effect of which it is known only that it was meant may have happened, and is taken back as well."""
+    """Take back the effects of these steps. An effect that is only known to be intended can have happened, so it is taken back
+    too."""
     for effect in reversed(memory.effects()):
         if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
             continue

@@ -1,5 +1,5 @@
-"""The gate before an effect: the policy is asked, its word is written down with its version, and a person is asked where the
-policy says so. The person is shown what the effect would change, and what speaks against it."""
+"""The gate before an effect. It asks the policy, audits the verdict with the policy's version, and asks a person if the policy
+says so. The person sees what the effect would change, and its risks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bench.worlds.environment.people import REVIEWER
 from bench.worlds.runtime.actions import WorldActions
 
 GateRule = Literal["open", "stamps", "asks", "keeps_asking", "asks_of_all"]
-"""open           there is none
-stamps         a denial holds; where a person is needed, it lets pass
-asks           a person is asked anew after each crash, and who does not answer in time has agreed
-keeps_asking   a person is asked once, whatever dies; who does not answer in time has not agreed; and what was allowed is looked
-               at again before it is done
-asks_of_all    the same, and of an effect that the policy allows the reviewer of the house is asked"""
+"""open           there is no gate
+stamps         a denial holds; if a person is needed, the effect passes
+asks           a person is asked anew after each crash; no answer in time is consent
+keeps_asking   a person is asked once, over all crashes; no answer in time is no consent; an approved effect is checked again
+               before it is made
+asks_of_all    like keeps_asking, and the built-in reviewer is asked about effects that the policy allows"""
 KEEPING: tuple[GateRule, ...] = ("keeps_asking", "asks_of_all")
-"""Those whose questions outlive a crash."""
+"""The rules under which questions outlive a crash."""
 DAYS = 3
-"""For which a person's answer is waited for."""
+"""Days to wait for a person's answer."""
 Why = Literal["", "denied", "late"]
 
 
@@ -34,9 +34,11 @@ async def passes(
     *,
     meant: bool = False,
 ) -> Why:
-    """Why an effect is not to be made, or "". `question` is what a person is asked. What is already `meant` was let pass once
-    and may have happened: only the kill switch keeps it from being made certain. A call of a tool that does not exist passes:
-    the world refuses it."""
+    """Return why an effect must not be made, or "".
+
+    `question` makes the question to a person. An effect that is already `meant` has passed once and can have happened: only the
+    kill switch stops it from being completed. A call of an unknown tool passes: the world refuses it.
+    """
     tool = world.tools.get(call.tool)
     if gate == "open" or tool is None or not tool.writes:
         return ""
@@ -62,7 +64,7 @@ async def passes(
 
 
 def _to_the_house(call: Call, world: WorldActions) -> Question:
-    """What the reviewer of the house is asked: other arguments are another question."""
+    """Return the question to the built-in reviewer. Its subject includes the arguments."""
     arguments = dict(call.arguments)
     about = f"{world.effect_of(call.tool, arguments)} by {call.tool} {dump(arguments)}"
     return Question(REVIEWER, about, {"tool": call.tool, "arguments": arguments})

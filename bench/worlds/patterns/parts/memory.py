@@ -1,4 +1,4 @@
-"""What a pattern remembers: of each step what it read and decided, and of each effect whether it was meant, done or undone."""
+"""What a pattern remembers: what each step read and decided, and whether each effect was intended, done or undone."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bench.worlds.environment.procedure import AsFarAsKnown
 from bench.worlds.runtime.process import Store
 
 Keeps = Literal["nothing", "steps", "work"]
-"""What outlives a crash: nothing; what came of each step that is done; that, and each step's work as it goes on."""
+"""What outlives a crash: nothing; the result of each step that is done; or each step's work as it goes on."""
 EffectState = Literal["intended", "done", "undone", "refused"]
 
 
 @dataclass(frozen=True)
 class StepMemory:
-    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and why it came to nothing. When
-    it was `begun`, in minutes of world time, is kept where its time is boxed. `by` which model it was decided belongs to the
-    decision: both are one write."""
+    """One step: what it `read`, at which `versions`, what it `decided`, whether it is `done`, and `why` it failed. `begun`,
+    in minutes of world time, is kept if the step has a time box. `by` names the deciding model and is written with the
+    decision."""
 
     read: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class StepMemory:
 
 @dataclass(frozen=True)
 class StepEffect:
-    """One effect that a step means to have. `number` counts them; `versions` are those that it expects."""
+    """One effect that a step intends. `number` counts the effects; `versions` are the versions that it expects."""
 
     number: int
     step: str
@@ -48,13 +48,13 @@ class StepEffect:
 
 NOTHING = StepMemory()
 STEP, EFFECTS = "step ", "effects"
-"""What they are called in the store."""
+"""Their names in the store."""
 
 
 class Memory:
-    """Begins with what the store holds. What it keeps there is written before and after each effect, or at a step's end.
+    """Starts from what the store holds. It writes before and after each effect, or at a step's end.
 
-    undoes   undo -> the tool whose effect it takes back
+    undoes   undo tool -> the tool whose effect it takes back
     """
 
     def __init__(self, store: Store, keeps: Keeps, undoes: Mapping[str, str]):
@@ -74,11 +74,9 @@ class Memory:
         return self._works.get(step, NOTHING)
 
     def works(self) -> Mapping[str, StepMemory]:
-        """Step -> what is known of it."""
         return self._works
 
     def keep(self, step: str, **change: Any) -> StepMemory:
-        """Change what is known of a step."""
         work = self._works[step] = replace(self.of(step), **change)
         if self._keeps == "work" or (self._keeps == "steps" and work.done):
             effects = [] if self._keeps == "work" else [vars(effect) for effect in self.effects(step)]
@@ -95,15 +93,15 @@ class Memory:
     def intend(
         self, step: str, tool: str, arguments: Mapping[str, Any], effect: str, versions: Mapping[str, int]
     ) -> StepEffect:
-        """What is about to be done. Its key is made of its business key: the same effect has the same key, unless it was undone
-        before."""
+        """Note an intended effect and return it. Its key is made from its business key: the same effect has the same key unless
+        it was undone before."""
         before = sum((other.tool, other.effect, other.state) == (tool, effect, "undone") for other in self._effects.values())
         key = f"{tool}: {effect}" + (f" ({before + 1})" if before else "")
         number = len(self._effects) + 1
         return self.note(StepEffect(number, step, tool, dict(arguments), effect, key, dict(versions)))
 
     def note(self, effect: StepEffect) -> StepEffect:
-        """What has become of an effect: one write, by which those that it took back are known to be undone as well."""
+        """Note an effect's new state in one write. If it undoes another effect, that effect counts as undone."""
         self._place(effect)
         if self._keeps == "work":
             self._store.append(EFFECTS, vars(effect))
@@ -121,8 +119,10 @@ class Memory:
         return [effect for effect in self._effects.values() if step in ("", effect.step)]
 
     def facts(self, step: str, arrivals: Iterable[Arrival]) -> Facts:
-        """What is known when this step is at work: all that is done, and its own. Of what is not known since a step came to
-        nothing NotKnown is raised; of anything else that a pack's function asks for in vain, a KeyError like any bug."""
+        """Return what is known while this step runs: the facts of all done steps and its own.
+
+        If a fact is missing because a step failed, its lookup raises NotKnown, otherwise KeyError, like any bug.
+        """
         known = {name: work for name, work in self._works.items() if work.done or name == step}
         read = {name: value for work in known.values() for name, value in work.read.items()} | dict(self.of(step).read)
         events: dict[str, Any] = {}
@@ -140,7 +140,7 @@ class Memory:
 
 
 def dependents(steps: Iterable[ProcedureStep], of: str) -> list[str]:
-    """This step, and all that come after it, however far."""
+    """Return this step, and all that come after it, directly or indirectly."""
     ids = [of]
     for step in steps:
         if set(step.after) & set(ids) and step.name not in ids:

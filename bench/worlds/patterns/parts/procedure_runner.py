@@ -1,5 +1,4 @@
-"""An office: it works through a procedure's steps, as the form says, and remembers what the pattern says. Who does which step
-when is the pattern's."""
+"""Works through a procedure's steps, as the form and the pattern say. The pattern decides which step is done when."""
 
 from __future__ import annotations
 
@@ -21,12 +20,12 @@ from bench.worlds.patterns.parts.memory import Keeps, Memory, dependents
 from bench.worlds.runtime.actions import WorldActions
 
 MOST_READS = 5
-"""How often a step is read anew because the world had moved."""
+"""How often a step is decided at most because the world had moved."""
 
 
 class ProcedureRunner:
-    """keeps, gate, compensates: what the pattern has of itself, bare. With remedies each of them remembers its work, has a gate
-    that keeps asking, and takes back in reverse what a step did in vain."""
+    """keeps, gate, compensates: the pattern's bare behaviour. With remedies every pattern remembers its work, has a gate that
+    keeps asking, and takes a failed step's effects back in reverse order."""
 
     def __init__(
         self,
@@ -57,12 +56,12 @@ class ProcedureRunner:
     # What can be done now.
 
     def ready(self) -> list[ProcedureStep]:
-        """The steps that can begin now, in the procedure's order."""
+        """Return the steps that can begin now, in the procedure's order."""
         come = {arrival.kind for arrival in self._world.arrivals()}
         return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
 
     def next_start(self) -> Moment | None:
-        """When the next step begins of those that wait for a moment and for nothing else."""
+        """Return when the next step can begin that waits only for a moment. None if no step does."""
         come = {arrival.kind for arrival in self._world.arrivals()}
         waiting = [step.starts for step in self._possible(come) if step.starts is not None]
         return min((moment for moment in waiting if moment > self._world.now), default=None)
@@ -76,7 +75,7 @@ class ProcedureRunner:
         ]
 
     async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
-        """What is ready, again and again, waiting for the world in between, until nothing can come any more."""
+        """Yield the ready steps again and again, waiting for the world in between, until nothing more can come."""
         while not all(self.memory.done(step.name) for step in self.steps):
             await self.catch_up()
             if ready := self.ready():
@@ -85,11 +84,11 @@ class ProcedureRunner:
                 return
 
     async def catch_up(self) -> bool:
-        """Ask for what was never told, where the form says so; whether anything was."""
+        """Ask for notices that never came, if the form says so. Return whether there were any."""
         return self._form.catches_up and bool(await self._world.catch_up())
 
     async def wait(self, until: Moment | None = None) -> bool:
-        """Wait for the next notice, for the next step's moment, or until this one; whether there is any of them."""
+        """Wait for the next notice, for the next step's moment, or until `until`. Return False if there is none of these."""
         start = min((moment for moment in (self.next_start(), until) if moment is not None), default=None)
         event = await self._world.next_event(self._heard, start)
         self._heard = event.number if event else self._heard
@@ -98,11 +97,10 @@ class ProcedureRunner:
     # One step.
 
     async def work(self, step: ProcedureStep) -> None:
-        """Do a step, whatever comes of it."""
         await self.settle(step, await self.attempt(step))
 
     async def attempt(self, step: ProcedureStep) -> str:
-        """Read, judge, act; why it came to nothing, or "". What needs what a failed step never found out fails in its turn."""
+        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
         try:
             return await self._attempted(step)
         except NotKnown:
@@ -126,7 +124,7 @@ class ProcedureRunner:
         return "failed"
 
     async def settle(self, step: ProcedureStep, why: str) -> None:
-        """Step is done: where it came to nothing, what it did is taken back, and what the pack says for that is done."""
+        """Note that a step is done. If it failed, take back its saga's effects and do the pack's `otherwise` calls."""
         if why and self._compensates:
             self.memory.keep(step.name, why=why)
             await take_back(self._peers(step), self._calling, self.memory, self._world)
@@ -147,15 +145,15 @@ class ProcedureRunner:
         return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
 
     def _peers(self, step: ProcedureStep) -> list[str]:
-        """The steps of its saga, and it."""
+        """Return the steps of its saga, including it."""
         return [other.name for other in self.steps if other is step or (step.saga and other.saga == step.saga)]
 
     def wanting(self, step: ProcedureStep) -> bool:
-        """Whether an effect that the step meant to have is not known to have happened."""
+        """Return whether an effect that the step intended is not known to have happened."""
         return any(effect.state == "intended" for effect in self.memory.effects(step.name))
 
     def reopen(self, step: str) -> None:
-        """Let this step, and all that comes after it, be done anew."""
+        """Let this step, and all that come after it, be done anew."""
         for name in dependents(self.steps, step):
             self.memory.forget(name)
 
@@ -179,7 +177,7 @@ class ProcedureRunner:
         return ""
 
     def _is_over(self, step: ProcedureStep) -> bool:
-        """Whether the step has taken longer than its box allows."""
+        """Return whether the step has taken longer than its box allows."""
         begun = self.memory.of(step.name).begun
         return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
 
@@ -197,7 +195,7 @@ class ProcedureRunner:
         return "stale" if acted.code == "stale" else "failed"
 
     async def _drop(self, step: ProcedureStep, calls: Sequence[Call]) -> None:
-        """Take back what an earlier decision of this step had done and this one does not want."""
+        """Take back effects of an earlier decision of this step that the present decision does not want."""
         wanted = [(call.tool, dict(call.arguments)) for call in calls]
         for effect in reversed(self.memory.effects(step.name)):
             is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted

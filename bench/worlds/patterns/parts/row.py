@@ -1,4 +1,4 @@
-"""A durable row with a version: each step's state, changed by compare-and-swap alone."""
+"""A durable, versioned row: each step's state, changed only by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ class DurableRow:
         return int(self._read()["version"])
 
     def state(self, step: str) -> str:
-        """ "open" where no transition of it was written."""
+        """Return the step's state, "open" if it had no transition."""
         return str(self._read()["states"].get(step, "open"))
 
     def swap(self, step: str, state: str, seen: int) -> bool:
-        """Write a transition that was decided on the row's version `seen`; False where the row has moved since, and nothing is
-        written."""
+        """Write a transition decided on version `seen`. Return False, and write nothing, if the row has changed since."""
         row = self._read()
         if row["version"] != seen:
             return False

@@ -1,4 +1,4 @@
-"""Working at the same time. Where one fails, or the process dies, all of them end before anything goes on."""
+"""Run works at the same time. If one fails, or the process dies, all end before anything goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def together(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Raises ExceptionGroup, or BaseExceptionGroup where one of them died."""
+    """Run all works. Raise ExceptionGroup, or BaseExceptionGroup if a process died."""
     async with asyncio.TaskGroup() as group:
         for work in works:
             group.create_task(work)

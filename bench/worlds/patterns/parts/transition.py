@@ -12,8 +12,8 @@ Attempt = Callable[[ProcedureStep], Awaitable[str]]
 
 
 async def advance(office: ProcedureRunner, row: DurableRow, step: ProcedureStep, attempt: Attempt, *, claims: bool) -> None:
-    """Do a step by this attempt at it, and write its transition. Where it `claims`, the step is claimed before its effects, and
-    whoever finds that the row has moved leaves the step to a worker that reads it again."""
+    """Do a step by this attempt, and write its transition. With `claims`, the step is claimed before its effects; a worker that
+    finds the row changed leaves the step to another worker."""
     if claims and not row.swap(step.name, "claimed", row.version):
         return
     why = await attempt(step)
