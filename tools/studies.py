@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 CONFIGS = (
     *("boundary", "momentum", "momentum_escape", "pattern_failure", "pattern_failure_further", "pattern_failure_children"),
-    *("log_or_row", "approval", "replay_divergence", "replay_divergence_running", "paraphrase"),
+    *("log_or_row", "model_exchange", "approval", "replay_divergence", "replay_divergence_running", "paraphrase"),
 )
 RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}
 """Config -> its model, and the committed run whose recorded replies it is given."""

@@ -14,7 +14,7 @@ Signal = Literal["typed", "untyped", "as_success"]
 """What the proposer hears of a rejection: why; that; or that all went well."""
 Approval = Literal["never", "risky", "always"]
 """Before which effects a person is asked: none; those for which the policy wants one; all. A denial by the policy holds."""
-LATER = ("approval", "deadline", "catches_up", "children")
+LATER = ("approval", "deadline", "catches_up", "children", "pins")
 """Settings that came when trials had been run without them."""
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
@@ -24,7 +24,8 @@ class Form:
     """`remedies` are the author's. The boundary's three settings and `approval` are theirs, unless they are set apart. Two
     remedies are set for themselves, since the others were measured without them: `deadline`, the minutes of world time after
     which a read is given up and made again, and `catches_up`, by which the agent asks for the events that it was never told.
-    `children` make each judgment."""
+    `children` make each judgment. `pins` is a remedy that those of the author hold, and can be set alone: what was decided of a
+    state stands, with the version of the model that decided it, and no other version is asked of the same state."""
 
     remedies: bool = False
     strength: Strength | None = None
@@ -34,6 +35,7 @@ class Form:
     deadline: int | None = None
     catches_up: bool = False
     children: int | None = None
+    pins: bool = False
 
     def holds(self, strength: Strength) -> bool:
         """Whether the boundary is at least so strong."""

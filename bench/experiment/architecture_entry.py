@@ -78,6 +78,10 @@ class ArchitectureEntry(ConfigEntry):
     """In a world: how many children make each judgment of a pattern. Where they disagree, the last word holds, and with
     remedies that of the first, who has priority. One makes it, if not given."""
 
+    pins: bool = Field(False, exclude_if=lambda pins: not pins)
+    """In a world: whether a pattern keeps each decision with the version of the model that made it. Then no model is asked
+    again in the same state, whichever goes on after a crash. With remedies it keeps those of the steps that it has begun."""
+
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
         given = {name for name in self.model_fields_set if getattr(self, name)}
@@ -94,5 +98,5 @@ class ArchitectureEntry(ConfigEntry):
     def form(self) -> Form | None:
         """The form that it asks for; None where it asks for none."""
         boundary = (self.strength, self.commit, self.signal)
-        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up, self.children)
+        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up, self.children, self.pins)
         return None if form == BARE else form

@@ -54,6 +54,8 @@ class ModelParameters(ManifestPart):
     """Of a routed model: the model that a request goes to if no subtask says otherwise."""
     subtasks: BoundedTable[str, str] = Field(default_factory=dict)
     """Of a routed model: subtask -> model."""
+    after_crash: str = ""
+    """Of a routed model: the model that a request goes to once the agent's process has died."""
     models: BoundedTable[str, ModelParameters] = Field(default_factory=dict)
     """Of a routed model: the models that it passes requests on to."""
     cache_from: Many[EarlierRun] = ()

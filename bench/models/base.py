@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -112,6 +112,7 @@ class RequestContext:
     state           the state of the world that is judged; "" where there is no world
     drawn_from      what each draw of the trial begins with, for what is to be the same at all of its calls
     references      the outputs with which a simulated model answers what an architecture added at run time
+    life            which process of the agent asks, from 1: it has another after each death in a world
     """
 
     scenario: str
@@ -127,6 +128,7 @@ class RequestContext:
     state: str = ""
     drawn_from: tuple[object, ...] = ()
     references: Mapping[str, Json] = field(default_factory=dict)
+    life: int = 1
 
 
 @dataclass(frozen=True)
@@ -268,3 +270,19 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Give up what it holds. Nothing is asked of it afterwards."""
+
+
+@runtime_checkable
+class ExchangedModel(Protocol):
+    """A model that may be another one in each process of the agent."""
+
+    def in_life(self, life: int) -> Model:
+        """Return the model that answers this process.
+
+        Args:
+            life: The process's number, from 1.
+
+        Returns:
+            Another model, or this one where that does not depend on the process.
+        """
+        ...

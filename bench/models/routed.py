@@ -1,6 +1,8 @@
-"""A model that passes each request on to another one of the config, by the subtasks that the request is for.
+"""A model that passes each request on to another one of the config, by the subtasks that the request is for, or by the process
+of the agent that asks.
 
-So it can be measured what giving only some subtasks to a larger model buys.
+So it can be measured what giving only some subtasks to a larger model buys, and what changes where a new version of a model
+comes while an agent is at work.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bench.bounds import Lookup
 from bench.errors import CallFailed, ConfigError
@@ -17,7 +19,8 @@ from bench.models.making import Making
 
 
 class RoutedSettings(BaseModel):
-    """A model that passes each request on to another model of the config, by the subtasks that the request is for.
+    """A model that passes each request on to another model of the config, by the subtasks that the request is for, or by the
+    process of the agent that asks.
 
     A request for several subtasks at once, such as a monolithic architecture's, goes to the default unless all of them are
     routed to one and the same model: one reply cannot be shared out.
@@ -27,17 +30,27 @@ class RoutedSettings(BaseModel):
 
     default: str
     """The model that does all subtasks that `subtasks` does not name."""
-    subtasks: Lookup[str, str] = Field(min_length=1)
+    subtasks: Lookup[str, str] = Field(default_factory=dict)
     """Subtask -> the name of the model that does it."""
+    after_crash: str | None = Field(None, exclude_if=lambda model: model is None)
+    """In a world: the model that does all subtasks once the agent's process has died, in place of `default`. So a fault plan
+    says at which step the model is exchanged."""
+
+    @model_validator(mode="after")
+    def _passes_something_on(self) -> RoutedSettings:
+        if bool(self.subtasks) == bool(self.after_crash):
+            raise ValueError("name the subtasks that another model does, or the model after_crash; one of the two")
+        return self
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The names of all models that it may pass a request on to, each once."""
-        return tuple(dict.fromkeys((self.default, *self.subtasks.values())))
+        return tuple(dict.fromkeys((self.default, *self.subtasks.values(), *filter(None, [self.after_crash]))))
 
-    def target(self, subtasks: Sequence[str]) -> str:
-        """Who answers a request for these subtasks."""
-        return target_of(self.default, self.subtasks, subtasks)
+    def target(self, subtasks: Sequence[str], life: int = 1) -> str:
+        """Who answers a request for these subtasks, by this process of the agent."""
+        default = self.after_crash if self.after_crash and life > 1 else self.default
+        return target_of(default, self.subtasks, subtasks)
 
 
 def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
@@ -73,7 +86,11 @@ class RoutedModel:
         return tuple(self._models.values())
 
     def answering(self, request: Request) -> Model:
-        return self._models[self._settings.target(request.context.subtasks)]
+        return self._models[self._settings.target(request.context.subtasks, request.context.life)]
+
+    def in_life(self, life: int) -> Model:
+        """The model that answers all requests of this process of the agent; itself where that depends on the subtasks."""
+        return self if self._settings.subtasks else self._models[self._settings.target((), life)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
         model = self.answering(request)

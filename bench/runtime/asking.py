@@ -72,7 +72,8 @@ class Asking:
     @property
     def model(self) -> str:
         """Return which model answers: its name, and a digest of all that it is asked with, which tells its versions apart."""
-        return f"{self._trial.caller.model} {digest_of(json.dumps(self._trial.caller.parameters, sort_keys=True, default=str))}"
+        model = self._trial.caller.model_in(self._trial.cases.life)
+        return f"{model.name} {digest_of(json.dumps(model.parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:

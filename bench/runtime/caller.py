@@ -16,7 +16,7 @@ from typing import Literal
 
 from bench.answers.places import Schema
 from bench.errors import BrokenConnection, CallFailed, GaveUp, whole_text
-from bench.models.base import Message, Model, Reply, Request, RequestContent, Response, stored
+from bench.models.base import ExchangedModel, Message, Model, Reply, Request, RequestContent, Response, stored
 from bench.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
 from bench.models.tool_calls import text_of
 from bench.runtime.call import BackOff, CallAttempt, Lost, Received, after, flown
@@ -73,14 +73,13 @@ class Caller:
         self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
 
     @property
-    def model(self) -> str:
-        """Its name."""
-        return self._model.name
-
-    @property
     def parameters(self) -> Mapping[str, object]:
         """The model's: what it is asked with, whoever asks."""
         return self._model.parameters
+
+    def model_in(self, life: int) -> Model:
+        """The model of this process of the agent: another one where a routed model is exchanged at a crash."""
+        return self._model.in_life(life) if isinstance(self._model, ExchangedModel) else self._model
 
     async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
         """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.

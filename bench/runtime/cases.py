@@ -14,14 +14,17 @@ class Cases:
     def __init__(self, make: Callable[[], Causes]):
         self._make = make
         self._of = {"": make()}
+        self.life = 1
 
     def of(self, case: str) -> Causes:
         if case not in self._of:
             self._of[case] = self._make()
             self._of[case].state = case
+            self._of[case].life = self.life
         return self._of[case]
 
     def crashed(self, event: int) -> None:
         """All that was asked before is lost with the process, by this event."""
+        self.life += 1
         for causes in self._of.values():
             causes.crashed(event)

@@ -68,7 +68,8 @@ def _seed_of(*parts: object) -> int:
 class Causes:
     """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format.
 
-    `references` are those of the subtasks that were added at run time, `state` the state of the world that is judged.
+    `references` are those of the subtasks that were added at run time, `state` is the state of the world that is judged, and
+    `life` the number of the process that asks.
     """
 
     def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
@@ -77,7 +78,7 @@ class Causes:
         self._last: dict[str, _Attempt] = {}
         self._failures: list[tuple[int, frozenset[str]]] = []
         self.references: dict[str, Json] = {}
-        self.state = ""
+        self.state, self.life = "", 1
 
     def failed(self, names: Sequence[str], event: int) -> None:
         """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
@@ -87,6 +88,7 @@ class Causes:
         """The process died. What is asked again for that is no attempt of the architecture's: it has one more."""
         self._failures.append((event, frozenset()))
         self._max_attempts += 1
+        self.life += 1
 
     def recovered(self, event: int) -> None:
         """The reply whose loss this event was has come after all: nothing more is owed to it."""
@@ -222,6 +224,7 @@ class Causes:
             state=self.state,
             drawn_from=drawn_from,
             references={name: self.references[name] for name in names if name in self.references},
+            life=self.life,
         )
         return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 

@@ -24,6 +24,7 @@ STUDIES = tuple(
         "pattern_failure",
         "replay_divergence",
         "log_or_row",
+        "model_exchange",
         "approval",
         "learning",
         "answer_format",

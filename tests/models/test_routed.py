@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,19 @@ def values_of(**models: dict[str, Any]) -> dict[str, Any]:
 )
 def test_a_request_goes_where_all_its_subtasks_are_routed_else_to_the_default(subtasks: tuple[str, ...], answers: str) -> None:
     assert ROUTES.target(subtasks) == answers
+
+
+def test_after_a_crash_the_newer_model_answers_and_is_the_version_that_decisions_name() -> None:
+    small, big = scripted("small"), scripted("big")
+    model = RoutedModel("upgraded", RoutedSettings(default="small", after_crash="big"), {"small": small, "big": big})
+    before, after = (replace(request("total"), context=replace(request("total").context, life=life)) for life in (1, 2))
+    assert (answering(model, before), answering(model, after)) == (small, big)
+    assert (model.in_life(1), model.in_life(2), model.in_life(3)) == (small, big, big)
+    assert answerers(model) == (small, big)
+
+
+def test_a_model_that_no_crash_exchanges_has_the_parameters_that_it_always_had() -> None:
+    assert "after_crash" not in routed()[0].parameters
 
 
 def test_the_reply_comes_from_the_routed_model_and_names_it() -> None:
@@ -126,7 +140,18 @@ def test_it_is_known_who_answers_a_request() -> None:
         ({**MIXED, "default": "other"}, "model 'mixed' routes to 'other', which is routed itself; name a model that answers"),
         ({**MIXED, "subtasks": {"totl": "big"}}, "model 'mixed': no scenario has a subtask 'totl'; did you mean 'total'?"),
         ({**MIXED, "defaults": "small"}, "unknown key 'model.mixed.defaults'; did you mean 'default'?"),
-        ({"kind": "routed", "default": "small", "subtasks": {}}, "model.mixed.subtasks: "),
+        (
+            {"kind": "routed", "default": "small", "subtasks": {}},
+            "name the subtasks that another model does, or the model after_",
+        ),
+        (
+            {**MIXED, "after_crash": "big"},
+            "name the subtasks that another model does, or the model after_crash; one of the two",
+        ),
+        (
+            {"kind": "routed", "default": "small", "after_crash": "bigg"},
+            "routes to an unknown model 'bigg'; did you mean 'big'?",
+        ),
     ],
 )
 def test_a_route_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path, mixed: dict[str, Any], words: str) -> None:

@@ -27,8 +27,11 @@ from bench.worlds.runtime.events import Stored
 
 def irregular(result: TrialResult) -> list[dict[str, Any]]:
     """What was noted, in order."""
-    stored = (event for event in result.record.events if isinstance(event, Stored) and event.name == IRREGULAR)
-    return [json.loads(result.texts[event.value]) for event in stored]
+    return [json.loads(result.texts[event.value]) for event in stored(result, IRREGULAR)]
+
+
+def stored(result: TrialResult, name: str) -> list[Stored]:
+    return [event for event in result.record.events if isinstance(event, Stored) and event.name == name]
 
 
 def kinds(result: TrialResult) -> list[str]:
@@ -53,8 +56,8 @@ class Exchanged(ScriptedModel):
         return Reply(json.dumps({"book": True, "amount": 300 if self.name == "old" else 200}))
 
 
-def lived_by(model: Exchanged, form: Form, fault: Fault) -> TrialResult:
-    whole = load_architecture(ARCHITECTURES["event_driven"], form=form)
+def lived_by(model: Exchanged, form: Form, fault: Fault, pattern: str = "event_driven") -> TrialResult:
+    whole = load_architecture(ARCHITECTURES[pattern], form=form)
 
     async def architecture(task: Task, workbench: Workbench) -> None:
         model.live(workbench.world.life)
@@ -85,6 +88,16 @@ def test_with_remedies_a_decision_of_another_model_stands_and_the_divergence_is_
         "old",
         "new",
     )
+
+
+@pytest.mark.parametrize("pattern", ["event_driven", "state_machine"])
+def test_a_pinned_decision_of_another_model_stands_in_a_pattern_that_is_bare_but_for_that(pattern: str) -> None:
+    model = Exchanged(["old", "new"])
+    result = lived_by(model, Form(pins=True), DIES, pattern)
+    assert model.asked == ["old"]
+    assert harm(result)["doubled"] > 0, "nothing but the decision is kept"
+    [pin] = [json.loads(result.texts[each.value]) for each in stored(result, "pinned choose 1")]
+    assert pin["by"].split()[0] == "old" and pin["decided"]["amount"] == 300
 
 
 def test_a_divergence_is_noted_once_however_often_the_agent_dies_and_none_where_the_model_is_the_same() -> None:

@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bench.architectures.form import Form
+from bench.digests import digest_of
 from bench.errors import GaveUp
 from bench.runtime.proposal import Proposal
 from bench.runtime.verification import Rejected
 from bench.runtime.workbench import Workbench
 from bench.scenario import Subtask, Task
 from bench.worlds.environment import Call, Facts, ProcedureStep
+from bench.worlds.environment.database import dump
 from bench.worlds.environment.procedure import NotKnown
 from bench.worlds.patterns.parts.boundary import Boundary
 from bench.worlds.patterns.parts.calling import Calling
@@ -21,6 +23,8 @@ from bench.worlds.patterns.parts.memory import Memory
 from bench.worlds.runtime.actions import WorldActions
 
 T = TypeVar("T")
+PINNED = "pinned "
+"""What the decision of a step is called in the store, where decisions are pinned."""
 
 
 class Judging:
@@ -65,8 +69,11 @@ class Judging:
         return ""
 
     async def decide(self, step: ProcedureStep) -> str:
-        """Ask the judgment of a step until something of it is accepted; why nothing is, or ""."""
+        """Ask the judgment of a step until something of it is accepted; why nothing is, or "". What is pinned is not asked."""
         subtask = self._task.subtask(step.judgment)
+        if self._form.pins and (pin := self._pin_of(step, subtask)):
+            self._memory.keep(step.name, judged=True, decided=pin["decided"], by=pin["by"])
+            return ""
         repair: Rejected | None = None
         while True:
             try:
@@ -78,14 +85,24 @@ class Judging:
             value = self._value(proposal, subtask)
             rejected = self._boundary.verifier.admit(proposal, value, partial(self._would_do, step, value))
             if rejected is None:
-                self._memory.keep(
-                    step.name, judged=True, decided=value, by=self._workbench.model if self._form.remedies else ""
-                )
+                by = self._workbench.model if self._form.remedies or self._form.pins else ""
+                if self._form.pins:
+                    of = self._state_of(step, subtask)
+                    self._world.store.put(PINNED + step.name, {"of": of, "decided": value, "by": by})
+                self._memory.keep(step.name, judged=True, decided=value, by=by)
                 return ""
             repair = self._boundary.signal.heard(rejected)
             if repair is None:
                 self._memory.keep(step.name, judged=value is not None, decided=value)
                 return "taken as success"
+
+    def _pin_of(self, step: ProcedureStep, subtask: Subtask) -> Any:
+        """What was decided of the state that is at hand, and by which version of the model; None where nothing was."""
+        pin: Any = self._world.store.get(PINNED + step.name)
+        return pin if pin and pin["of"] == self._state_of(step, subtask) else None
+
+    def _state_of(self, step: ProcedureStep, subtask: Subtask) -> str:
+        return digest_of(dump(dict(self._documents(step, subtask))))
 
     async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
         """What is proposed; of several children the last one's word, or with remedies that of the first, who has priority."""
