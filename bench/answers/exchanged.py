@@ -1,4 +1,4 @@
-"""A wrong answer whose form tells nothing: one value is exchanged for another that the schema allows."""
+"""A wrong answer whose form is right: one value is exchanged for another that the schema allows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.answers.places import FieldPath
 from bench.scenario import Json, Output, schema_of
 
 MOST_LEAVES = 2**16
-"""Leaves of all values that are held against a schema, to find one that fits."""
+"""The most leaves that are checked against a schema, over all tries."""
 LARGEST = 2**53
-"""A number beyond which one more is no other, as a float has it."""
+"""The float limit beyond which adding one may give the same number."""
 
 
 def exchanged(value: Json, schema: type[Output] | None, draw: Random) -> Json:
-    """Return the value with one leaf exchanged for another that its schema allows; None where no such leaf is among those
-    that can be tried in good time."""
+    """Return the value with one leaf exchanged for another that its schema allows; None if none is found within the limit on
+    tries."""
     paths = [path for path in _leaves(value) if path]
     draw.shuffle(paths)
     changed, tries = copy.deepcopy(value), MOST_LEAVES // max(len(paths), 1)
@@ -63,7 +63,7 @@ def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
 
 
 def _enum_members(schema: type[Output] | None) -> list[str]:
-    """Every text that stands in an enumeration of the schema; whether one fits at a place is for the schema to say."""
+    """Return every text in an enumeration of the schema; the schema decides later whether one fits at a place."""
     values: list[str] = []
     stack: list[Any] = [schema_of(schema)] if schema else []
     while stack:

@@ -1,4 +1,4 @@
-"""The answer format `fenced`: the JSON without its code, then one code block for each place where code stands.
+"""The answer format `fenced`: the JSON without its code, then one code block for each place of code.
 
     {"edits": [{"file": "main.py"}]}
 
@@ -7,10 +7,10 @@
     total = total + 1
     ```
 
-A block begins with a line of three backticks or more, then perhaps a language, and ends with a line of at least as many. The
-line before it names its place. Blocks without a known name belong, in order, to the places without one, where they are just as
-many; where every place has a block they are passed over. A block takes the place of what the JSON has there; code that stands
-in the JSON itself is read as well.
+A block begins with a line of three or more backticks, then perhaps a language, and ends with a line of at least as many. The
+line before it names its place. Blocks without a known name belong, in order, to the places without a block, if the numbers are
+equal; they are ignored if every place has a block. A block replaces what the JSON has at its place; code in the JSON itself is
+read as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.scenario import Json
 
 SHORTEST_FENCE = 3
 DECORATION = " \t\r#*`:>\"'"
-"""What may stand around a name on its line."""
+"""Characters that can surround a name on its line."""
 MOST_NAMED = 3
 _opening = re.compile(r"^[ \t]*(`{3,})([^`\n]*)$", re.MULTILINE)
 _closing = re.compile(r"^[ \t]*(`{3,})[ \t\r]*$", re.MULTILINE)
@@ -37,7 +37,7 @@ _blanks = re.compile(r"\s*")
 
 @dataclass(frozen=True)
 class Block:
-    """A code block; `label` is the name that the line before it may be. `end` is where it ends in the text."""
+    """A code block. `label` is the line before it, which can be its name. `end` is where it ends in the text."""
 
     label: str
     code: str
@@ -46,24 +46,24 @@ class Block:
 
 @dataclass(frozen=True)
 class Unended:
-    """A code block without an end: all that follows its opening line is in it."""
+    """A code block without an end: it holds all that follows its opening line."""
 
     label: str
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """Why blocks cannot be told apart, in one line."""
+    """Why blocks cannot be assigned to places, in one line."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Before:
-    """What may stand before the JSON.
+    """What can stand before the JSON.
 
     code    blocks in which no JSON is looked for, text[start:end] each
-    fence   where the block begins that the JSON stands in by itself, and where that JSON does; None where it stands in none
+    fence   the start of the block that holds only the JSON, and of that JSON; None if no block holds it
     """
 
     code: tuple[tuple[int, int], ...]
@@ -71,7 +71,7 @@ class Before:
 
 
 def blocks_of(text: str, start: int) -> list[Block] | Unended:
-    """The code blocks from `start` on. One without an end is the last, and says so alone."""
+    """Return the code blocks from `start` on, or an Unended if the last block has no end."""
     blocks = list[Block]()
     end = start
     for opening, closing in _fences(text, start):
@@ -87,14 +87,14 @@ def blocks_of(text: str, start: int) -> list[Block] | Unended:
 
 
 class FenceLines:
-    """The lines of a text that open or close code blocks, gone through once from its beginning to its end."""
+    """The lines of a text that open or close code blocks, read once from beginning to end."""
 
     def __init__(self, text: str):
         self._lines = [(line.start(), len(line[1]), not line[2].strip()) for line in _opening.finditer(text)]
         self._next = self._open = self._long = 0
 
     def hold(self, at: int) -> bool:
-        """Whether a block holds this place: it is opened before, and the next line that is long enough closes it."""
+        """Return whether this place is in a block: it opened before, and the next fence that is long enough closes it."""
         while self._next < len(self._lines) and self._lines[self._next][0] < at:
             _, length, is_bare = self._lines[self._next]
             self._next += 1
@@ -110,12 +110,12 @@ class FenceLines:
         return self._long < len(self._lines) and self._lines[self._long][2]
 
     def close(self) -> None:
-        """What was opened before this place is not open any more."""
+        """Count every block opened before this place as closed."""
         self._open = 0
 
 
 def before_json(text: str, start: int = 0) -> Before:
-    """A block that begins with a brace is the JSON's own; of those before it none is."""
+    """Return the blocks before the JSON. The first block that begins with a brace is the JSON's own."""
     code = list[tuple[int, int]]()
     for opening, closing in _fences(text, start):
         first = _first_of(text, opening.end())
@@ -126,19 +126,19 @@ def before_json(text: str, start: int = 0) -> Before:
 
 
 def _first_of(text: str, start: int) -> int:
-    """Where the first character stands that is no blank."""
+    """Return the place of the first character that is not blank."""
     blank = _blanks.match(text, start)
     return blank.end() if blank else start
 
 
 def behind_json(text: str, end: int, is_fenced: bool) -> int:
-    """Where blocks are looked for: behind the JSON that ends at `end`, and behind the end of its own block."""
+    """Return where the search for blocks starts: after the JSON, which ends at `end`, and after the end of its own block."""
     closing = _fence_end.match(text, end) if is_fenced else None
     return closing.end() if closing else end
 
 
 def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    """The lines that open and close each block, in time that grows as the text does; None where nothing closes the last."""
+    """Yield the lines that open and close each block, in linear time; None if no line closes the last."""
     closings = _closing.finditer(text, start)
     end = start
     while opening := _opening.search(text, end):
@@ -150,7 +150,7 @@ def _fences(text: str, start: int) -> Iterator[tuple[re.Match[str], re.Match[str
 
 
 def assemble(value: dict[str, Json], blocks: list[Block], schema: Schema) -> dict[str, Json] | Unplaced:
-    """The JSON with the code of these blocks in its places. The JSON itself is left as it is."""
+    """Return the JSON with the blocks' code in its places. `value` is not changed."""
     known = places(schema, value)
     given, nameless = dict[FieldPath, str](), list[str]()
     for block in blocks:
@@ -185,7 +185,7 @@ def _filled(value: dict[str, Json], given: Mapping[FieldPath, str]) -> dict[str,
 
 
 def _without_name(code: str, name: str) -> str:
-    """Code without its place's name in its first line. A key of YAML is none: what belongs to it is indented."""
+    """Return code without its place's name in the first line. A YAML key stays: indented lines follow it."""
     first, _, rest = code.partition("\n")
     return rest if first.strip() == f"{name}:" and not rest.startswith((" ", "\t")) else code
 
@@ -193,14 +193,14 @@ def _without_name(code: str, name: str) -> str:
 def _put(value: Json, path: FieldPath, code: str) -> None:
     for step, following in pairwise(path):
         if isinstance(value, dict) and isinstance(following, str) and not isinstance(value.get(step), dict):
-            value[step] = {}  # a table of code that its JSON leaves out, or has as something else
+            value[step] = {}  # the JSON has no table of code here, or another value
         value = value[step]
     value[path[-1]] = code
 
 
 @dataclass(frozen=True)
 class Written:
-    """An answer in this format: its JSON, and its blocks as they follow it. `text` is both."""
+    """An answer in this format: its JSON, and the blocks that follow. `text` is both."""
 
     value: dict[str, Json]
     blocks: Mapping[str, str]
@@ -211,7 +211,8 @@ class Written:
 
 
 def written(value: dict[str, Json], schema: Schema) -> Written:
-    """An answer as this format has it; read again it is the same. Code that could not be told apart stays in the JSON."""
+    """Return an answer in this format; reading it gives the same value. Code that blocks cannot carry safely stays in the
+    JSON."""
     known = places(schema, value)
     code = {path: text for path in known.fields if isinstance(text := at(value, path), str)}
     bare = _without(value, list(code), known.tables)
@@ -224,7 +225,7 @@ def written(value: dict[str, Json], schema: Schema) -> Written:
 
 
 def _without(value: dict[str, Json], paths: list[FieldPath], tables: Mapping[FieldPath, str]) -> dict[str, Json]:
-    """The JSON without the code at these places, and without the tables that this leaves empty."""
+    """Return the JSON without the code at these places, and without tables that become empty."""
     bare: dict[str, Json] = copy.deepcopy(value)
     for path in paths:
         *parents, last = path
@@ -243,7 +244,7 @@ def _block(name: str, language: str, code: str) -> str:
 
 
 def form(schema: Schema) -> str:
-    """How the blocks are asked for: item 0 stands for all items of a list, NAME for all entries of a table."""
+    """Return how the prompt shows the blocks: item 0 stands for all items of a list, NAME for all entries of a table."""
     asked = list(declared(schema))
     shown = [_block(name_of(path), language, code or "...").strip() for path, language, code in asked]
     items = [name_of(path).replace("[0]", "[1]") for path, _, _ in asked if 0 in path]

@@ -1,4 +1,4 @@
-"""In which form an answer is asked for, and read."""
+"""The forms in which an answer is asked for, and read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Literal, get_args
 AnswerFormat = Literal["json", "schema", "fenced"]
 """json     one JSON object, asked for in words
 schema   the same words, and the endpoint holds the model to the JSON schema
-fenced   code stands in code blocks behind the JSON, so that it need not be escaped
-"""
+fenced   the code is in code blocks after the JSON, so that it need not be escaped"""
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
 DEFAULT: AnswerFormat = "json"

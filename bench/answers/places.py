@@ -1,7 +1,7 @@
-"""Where code stands in an answer: what its JSON schema declares as code (`bench.scenario.Code`), by path and by name.
+"""The places of code in an answer: what its JSON schema declares as code (`bench.scenario.Code`), by path and by name.
 
 A field that is code is a place, at any depth: `code`, `edits[0].replace`; so is each entry of a table of files,
-`files.main.py`. A list of nothing but code texts is none: its JSON would not say how many there are.
+`files.main.py`. A list of only code texts is no place: the JSON would not say how many there are.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ANY = "NAME"
 
 @dataclass(frozen=True)
 class Places:
-    """Where code stands in one answer. Lists, and objects that are not the answer itself, are as its JSON has them.
+    """The places of code in one answer. Its lists, and its inner objects, are as in its JSON.
 
     fields   places whose names the schema and the JSON give
-    tables   tables of code, whose entries may have any name
+    tables   tables of code, whose entries can have any name
     """
 
     fields: Mapping[FieldPath, str]
     tables: Mapping[FieldPath, str]
 
     def named(self, name: str) -> FieldPath | None:
-        """The place of this name, which may be a new entry of a table; None where there is none."""
+        """Return the place of this name, which can be a new entry of a table; None if there is none."""
         if name in self._by_name:
             return self._by_name[name]
         for path in self.tables:
@@ -57,7 +57,7 @@ def places(schema: Schema, value: Json) -> Places:
 
 
 def _walked(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Iterator[tuple[FieldPath, Schema, bool]]:
-    """(path, schema of the code, whether it is a table of such)."""
+    """Yield (path, schema of the code, whether it is a table of code)."""
     schema, defs = resolved(schema, defs)
     if code_of(schema) is not None:
         yield path, schema, False
@@ -69,8 +69,8 @@ def _walked(schema: Schema, defs: Schema, value: Json, path: FieldPath) -> Itera
 
 
 def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterator[tuple[Schema, Json, FieldPath]]:
-    """(schema, value, step to it) of what a value holds; of the answer itself also what it lacks. A required object of nothing
-    but code is asked for in no JSON, and so may be left out."""
+    """Yield (schema, value, step to it) for what a value holds, and for what the answer itself lacks. A required object of only
+    code can be missing, since no JSON is asked for it."""
     for option in schema.get("anyOf", ()):
         yield option, value, ()
     fields, required = schema.get("properties", {}), schema.get("required", ())
@@ -88,14 +88,14 @@ def _held(schema: Schema, defs: Schema, value: Json, is_answer: bool) -> Iterato
 
 
 def _table_of(schema: Schema, defs: Schema) -> Schema | None:
-    """The schema of each entry of a table of code; None where this is no such table."""
+    """Return the schema of the entries of a table of code; None if this is no such table."""
     entry = schema.get("additionalProperties")
     entry = resolved(entry, defs)[0] if isinstance(entry, Mapping) else {}
     return entry if code_of(entry) is not None else None
 
 
 def resolved(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
-    """What a schema refers to, and the definitions that hold within it."""
+    """Return the schema that a schema refers to, and the definitions within it."""
     defs = {**defs, **schema["$defs"]} if "$defs" in schema else defs
     while "$ref" in schema:
         schema = {**defs[schema["$ref"].rsplit("/", 1)[-1]], **{key: schema[key] for key in schema if key != "$ref"}}
@@ -103,14 +103,14 @@ def resolved(schema: Schema, defs: Schema) -> tuple[Schema, Schema]:
 
 
 def code_of(schema: Schema) -> str | None:
-    """The language of what this schema declares as code, in itself or as one of several choices; None where it does not."""
+    """Return the language of what this schema, or a choice in it, declares as code; None for no code."""
     if CODE in schema:
         return str(schema[CODE])
     return next((str(option[CODE]) for option in schema.get("anyOf", ()) if CODE in option), None)
 
 
 def declared(schema: Schema) -> Iterator[tuple[FieldPath, str, str]]:
-    """(path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
+    """Yield (path, language, description) of each place that an answer can have: item 0 of a list, entry ANY of a table."""
     return _declared(schema, {}, (), frozenset())
 
 
@@ -139,7 +139,7 @@ def holds_code(schema: Schema) -> bool:
 
 
 def without_code(schema: Schema) -> Schema:
-    """The schema of what is left of an answer for its JSON."""
+    """Return the schema of an answer's JSON without its code."""
     return _bare(schema, schema.get("$defs", {}))
 
 
@@ -162,30 +162,30 @@ def _bare(schema: Schema, defs: Schema) -> Schema:
 
 
 def _is_code(schema: Schema, defs: Schema) -> bool:
-    """Whether this is code, or a table of such."""
+    """Return whether this is code, or a table of code."""
     whole = resolved(schema, defs)[0]
     return code_of(whole) is not None or _table_of(whole, defs) is not None
 
 
 def _has_only_code(schema: Schema, defs: Schema) -> bool:
-    """Whether this is an object each field of which is code, or a table of such."""
+    """Return whether this is an object whose fields are all code, or tables of code."""
     whole, defs = resolved(schema, defs)
     fields = whole.get("properties", {})
     return bool(fields) and all(_is_code(field, defs) for field in fields.values())
 
 
 def is_all_code(schema: Schema) -> bool:
-    """Whether the answer has nothing but code, so that its JSON would be empty."""
+    """Return whether the answer is all code, so that its JSON would be empty."""
     return holds_code(schema) and not resolved(without_code(schema), {})[0].get("properties")
 
 
 def name_of(path: FieldPath) -> str:
-    """`edits[0].replace`, as the details of rejections and a programmer would write it."""
+    """Return a path as `edits[0].replace`, the form in rejections and in programs."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 def at(value: Json, path: FieldPath) -> Json:
-    """What stands there; None where nothing does."""
+    """Return the value at a path; None if there is none."""
     for step in path:
         there = isinstance(value, dict) and step in value
         there = there or (isinstance(value, list) and isinstance(step, int) and step < len(value))

@@ -1,7 +1,7 @@
-"""How a model is told what became of its last answer."""
+"""How a model is told what happened to its last answer."""
 
 REJECTED = "# Your last answer was rejected"
 NOT_ACCEPTED = "it was not accepted"
-"""The reason that gives none."""
+"""The reason of a rejection without a reason."""
 COMPLETED = "# Your last answer\nStatus: completed"
-"""A rejection that is reported as success, as an SDK reported rejected calls of tools."""
+"""A rejection reported as success, as an SDK reported rejected tool calls."""

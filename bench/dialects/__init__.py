@@ -1,4 +1,4 @@
-"""The wing of dialects: the APIs, beside chat completions, in which a client asks the measuring endpoint."""
+"""The wing of dialects: the APIs, beside chat completions, that the measuring endpoint serves."""
 
 ENTRIES = {"dialects": ("bench.dialects.entries:DIALECTS",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

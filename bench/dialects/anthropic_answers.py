@@ -1,6 +1,6 @@
-"""What goes back over the wire: a reply, written as Anthropic's messages write it, whole and as typed events.
+"""Write a reply as Anthropic's messages, whole and as typed events.
 
-What a provider gave beside what a reply says, such as its reasoning, has no place here.
+A provider's extra fields, such as its reasoning, have no place in this API.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 
 STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
-"""Finish reason -> what is said instead of that the turn ended."""
+"""Finish reason -> the stop reason, if it is not the end of the turn."""
 WireBlock = dict[str, Any]
 
 
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
-    """The whole answer to request `number`."""
+    """Return the whole answer to request `number`."""
     [reply] = replies
     return as_json({**_message(reply, number, asked), "content": _content(reply), **_ending(reply)})
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """The first bytes of an answer, up to where this beginning of a reply breaks off: in its text, or before a tool's input."""
+    """Return the first bytes of an answer, up to where the beginning of its reply breaks off: in its text, or before a tool's
+    input."""
     written = whole([reply], number, asked)
     if reply.tool_calls:
         return written[: written.rindex(b'"input":') + len(b'"input":')]
@@ -35,7 +36,7 @@ def begun(reply: Reply, number: int, asked: Chat) -> bytes:
 
 
 def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
-    """The same answer as events."""
+    """Yield the same answer as events."""
     [reply] = replies
     yield from _opening(reply, number, asked)
     usage = _usage(reply)
@@ -44,13 +45,13 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
 
 
 def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """The events that carry the beginning of a reply. The block that breaks off is never said to have stopped."""
+    """Yield the events of the beginning of a reply. The block that breaks off gets no stop event."""
     events = list(_opening(reply, number, asked))
     yield from events[: len(events) - (len(events) > 1)]
 
 
 def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """All events before those that say how the reply ended."""
+    """Yield all events before those of the reply's end."""
     opened = {**_message(reply, number, asked), "content": [], "stop_reason": None, "stop_sequence": None}
     yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)
@@ -83,7 +84,7 @@ def _content(reply: Reply) -> list[WireBlock]:
 
 
 def _input(arguments: str) -> WireBlock:
-    """A tool's arguments as an object; where they are none, the text stands under the key that Anthropic proposes."""
+    """Return a tool's arguments as an object. If they are none, the text stands under the key that Anthropic proposes."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -92,13 +93,13 @@ def _input(arguments: str) -> WireBlock:
 
 
 def _ending(reply: Reply) -> WireBlock:
-    """How it ended. Which sequence stopped it nobody tells."""
+    """Return how the reply ended. The stop sequence is unknown."""
     reason = STOP_REASONS.get(reply.finish) or ("tool_use" if reply.tool_calls else "end_turn")
     return {"stop_reason": reason, "stop_sequence": None}
 
 
 def _usage(reply: Reply) -> dict[str, int]:
-    """The provider's count, in which what its cache held stands apart; 0 where nobody counted."""
+    """Return the provider's count, with cached tokens apart; 0 if nothing was counted."""
     if reply.usage is None:
         return {"input_tokens": 0, "output_tokens": 0}
     cached = reply.usage.cached or 0

@@ -1,9 +1,9 @@
-"""Anthropic's messages, read: a request to /v1/messages becomes the chat completion that it means.
+"""Read Anthropic's messages: a request to /v1/messages becomes the chat completion that it means.
 
-A client is given the address without its /v1, and sends its key as `x-api-key`. `thinking` and an effort are the experiment's
-to decide, as sampling settings are. `cache_control` changes no reply, and is taken. A tool's result has no `is_error` in a chat
-completion: it is taken, and the result's text must say it. A message of role `system` stays where it
-stands. Images, documents, and tools that a provider would run are refused.
+A client gets the address without its /v1, and sends its key as `x-api-key`. The experiment decides on `thinking` and effort, as
+on sampling settings. `cache_control` changes no reply, and is taken. Chat completions have no `is_error` for a tool's result:
+it is taken, and the result's text must say it. A message of role `system` keeps its place. Images, documents, and tools that a
+provider would run are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.models.options import OPTIONS
 from bench.models.tool_calls import ToolCall
 
 UNREADABLE = "INVALID_JSON"
-"""The key under which the arguments of a tool stand that are no JSON object, as Anthropic's documentation has it."""
+"""The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""
 NOT_PASSED_ON = frozenset({"thinking", "output_config", "cache_control", "inference_geo"})
 RESTRICTED: Mapping[str, Restricted] = {
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
@@ -35,7 +35,7 @@ BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "stric
 
 
 class _Block(BaseModel):
-    """What a block has beside its own fields must be empty."""
+    """A content block. Fields that it does not know must be empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -89,7 +89,7 @@ ContentBlock = Annotated[
 
 
 def _blocks(content: object) -> object:
-    """A text is a block of text."""
+    """Return a text as one text block; other content unchanged."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -108,7 +108,7 @@ class _Turn(BaseModel):
 
 
 class _OutputConfig(BaseModel):
-    """`effort` is taken, and not passed on."""
+    """The output settings. `effort` is taken, and not passed on."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -141,7 +141,7 @@ def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat
 
 
 def _messages(asked: _MessagesBody) -> Iterator[Message]:
-    """The results of tools in a turn come before its text, as each provider asks for them."""
+    """Yield the messages. A turn's tool results come before its text, as each provider demands."""
     if asked.system:
         yield Message("system", asked.system)
     for turn in asked.messages:
@@ -155,7 +155,7 @@ def _messages(asked: _MessagesBody) -> Iterator[Message]:
 
 
 def _fields(asked: _MessagesBody) -> dict[str, Any]:
-    """The options as a chat completion has them."""
+    """Return the options as a chat completion has them."""
     choice = asked.tool_choice or {}
     return {
         "tools": [_tool(tool, number) for number, tool in enumerate(asked.tools or ())],

@@ -1,4 +1,4 @@
-"""What goes back over the wire: a reply, written as the Responses API writes it, whole and as typed events."""
+"""Write a reply as the Responses API does, whole and as typed events."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bench.models.base import Reply
 from bench.models.options import options_in
 
 UNFINISHED = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""Finish reasons of a reply that is not complete, and what is said of it."""
+"""Finish reasons of an incomplete reply, and the reason that the answer gives."""
 WireObject = dict[str, Any]
 
 
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
-    """The whole answer to request `number`."""
+    """Return the whole answer to request `number`."""
     [reply] = replies
     return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in _items(reply, number)]))
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
-    """The first bytes of an answer, up to where this beginning of a reply breaks off."""
+    """Return the first bytes of an answer, up to where the beginning of its reply breaks off."""
     written = whole([reply], number, asked)
     item = reply.tool_calls[-1].arguments if reply.tool_calls else reply.text
     last = as_json(item)[:-1]
@@ -30,7 +30,7 @@ def begun(reply: Reply, number: int, asked: Chat) -> bytes:
 
 
 def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
-    """The same answer as events."""
+    """Yield the same answer as events."""
     [reply] = replies
     numbered = _Numbered()
     yield from _opening(reply, number, asked, numbered)
@@ -40,7 +40,7 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
 
 
 def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
-    """The events that carry the beginning of a reply. What breaks off is never said to be done."""
+    """Yield the events of the beginning of a reply. A part that breaks off gets no event that it is done."""
     events = list(_opening(reply, number, asked, _Numbered()))
     kinds = [event.split(b"\n", 1)[0] for event in events]
     last = max(place for place, kind in enumerate(kinds) if kind.endswith((b".delta", b".added", b".in_progress")))
@@ -48,7 +48,7 @@ def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
 
 
 class _Numbered:
-    """Events are numbered, from 0."""
+    """Numbers the events, from 0."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -60,7 +60,7 @@ class _Numbered:
 
 
 def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Iterator[bytes]:
-    """All events before the last."""
+    """Yield all events before the last."""
     started = _response(reply, number, asked, "in_progress", [])
     yield numbered.event("response.created", response=started)
     yield numbered.event("response.in_progress", response=started)
@@ -96,8 +96,8 @@ def _call(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[
 
 
 def _items(reply: Reply, number: int) -> list[WireObject]:
-    """What the provider may want back with the turn, where there is such; a message, unless there is nothing in it but tool
-    calls; and each of these."""
+    """Return the reply's items: the fields that the provider wants back, if any; a message, unless there are only tool calls;
+    and each tool call."""
     items: list[WireObject] = []
     if carried := _carried(reply):
         items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
@@ -113,7 +113,7 @@ def _items(reply: Reply, number: int) -> list[WireObject]:
 
 
 def _carried(reply: Reply) -> str:
-    """The fields beside what a reply and its tool calls say, as one text that a client gives back as it is."""
+    """Return the extra fields of a reply and its tool calls as one text that a client gives back unchanged."""
     of_calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
     return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
 
@@ -123,7 +123,7 @@ def _done(item: WireObject) -> WireObject:
 
 
 def _empty(item: WireObject) -> WireObject:
-    """As it is when it begins."""
+    """Return an item as it is when it begins."""
     empty: dict[str, WireObject] = {"message": {"content": []}, "function_call": {"arguments": ""}}
     return {**item, "status": "in_progress", **empty.get(item["type"], {})}
 

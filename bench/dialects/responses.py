@@ -1,8 +1,8 @@
-"""OpenAI's Responses API, read: a request to /v1/responses becomes the chat completion that it means.
+"""Read OpenAI's Responses API: a request to /v1/responses becomes the chat completion that it means.
 
 Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`. A client sends all of them each time:
-nothing that was said is kept here, so that `previous_response_id` and `conversation` are refused. An item of reasoning holds
-what the provider wants back with the turn that it begins; only those are taken that were given here.
+nothing is kept between requests, so `previous_response_id` and `conversation` are refused. An item of reasoning holds what the
+provider wants back with the turn that it begins; only items that this endpoint gave are taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEXTS = ("input_text", "output_text", "text")
 
 
 def _text(content: object) -> object:
-    """Parts of text as one. What a reply's own parts have beside it says nothing."""
+    """Return text parts as one text. A reply's parts have further fields, which are dropped."""
     if isinstance(content, list):
         plain = [
             {key: part[key] for key in part if key not in ("annotations", "logprobs")} for part in content if _is_object(part)
@@ -52,7 +52,7 @@ def _is_object(value: object) -> bool:
 
 
 class _Item(BaseModel):
-    """`id` and `status` are those of a reply that is given back. What else an item has must be empty."""
+    """An input item. `id` and `status` come from a reply that is given back. Unknown fields must be empty."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -89,8 +89,7 @@ class _Output(_Item):
 
 @dataclass(frozen=True)
 class _Carried:
-    """What stands in the `encrypted_content` of an item of reasoning: the extra fields of the turn's message, and of its calls,
-    by their ids."""
+    """The `encrypted_content` of a reasoning item: the extra fields of the turn's message, and of its calls by id."""
 
     message: str
     calls: Lookup[str, str]
@@ -100,7 +99,7 @@ NOTHING = _Carried("", {})
 
 
 def _carried(text: Any) -> _Carried:
-    """Raises ValueError for what was not given here."""
+    """Read `encrypted_content`. Raises ValueError if this endpoint did not give it."""
     try:
         given = extra_in(text)
         calls = {id_: extra_text(extra_in(call)) for id_, call in given["calls"].items()}
@@ -135,7 +134,7 @@ InputItem = Annotated[
 
 
 class _Format(BaseModel):
-    """As the Responses API writes a `response_format`: flat."""
+    """A `response_format` as the Responses API writes it: flat."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -150,7 +149,7 @@ class _Text(BaseModel):
 
 
 def _items(given: object) -> object:
-    """A text is what the user says."""
+    """Return a text as a message of the user; items unchanged."""
     return [{"role": "user", "content": given}] if isinstance(given, str) else given
 
 
@@ -180,7 +179,7 @@ def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat
 
 
 def _messages(asked: _ResponsesBody) -> Iterator[Message]:
-    """What an assistant said and called in one turn is one message."""
+    """Yield the messages. An assistant's text and calls of one turn are one message."""
     if asked.instructions:
         yield Message("system", asked.instructions)
     turn, carried = None, NOTHING
@@ -206,7 +205,7 @@ def _messages(asked: _ResponsesBody) -> Iterator[Message]:
 
 
 def _fields(asked: _ResponsesBody) -> dict[str, Any]:
-    """The options as a chat completion has them."""
+    """Return the options as a chat completion has them."""
     choice = asked.tool_choice
     if isinstance(choice, dict) and "name" in choice:
         choice = {"type": choice.get("type"), "function": {"name": choice["name"]}}
@@ -221,7 +220,7 @@ def _fields(asked: _ResponsesBody) -> dict[str, Any]:
 
 def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     if tool.get("type") != "function":
-        return dict(tool)  # which is refused, with its place
+        return dict(tool)  # it is refused later, with its place
     function = {name: value for name, value in tool.items() if name != "type" and value is not None}
     return {"type": "function", "function": function}
 

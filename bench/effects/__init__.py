@@ -1,1 +1,1 @@
-"""What faults do: an effect is one function, and one entry at the end of its file."""
+"""The effects of faults: each is one function, and one entry at the end of its file."""

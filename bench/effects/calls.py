@@ -1,4 +1,4 @@
-"""What faults do to a call of the model (`bench.runtime.effects`)."""
+"""The effects of faults on a call of the model (`bench.runtime.effects`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.runtime.effects import CallEffect, CutReply, Disturbance, Send, halve
 
 
 async def rate_limit(_: Send, fault: Disturbance) -> Reply:
-    """429, with the fault's seconds in Retry-After."""
+    """Fail with 429, and the fault's seconds in Retry-After."""
     raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
 
 
@@ -17,13 +17,13 @@ async def server_error(_: Send, __: Disturbance) -> Reply:
 
 
 async def timeout(_: Send, fault: Disturbance) -> Reply:
-    """Nothing comes, and after the fault's seconds nobody waits any longer."""
+    """Wait the fault's seconds, then time out."""
     await fault.sleep(fault.seconds)
     raise TimedOut(f"no reply within {fault.seconds:g} s (injected)", injected=True)
 
 
 async def cut_off(send: Send, _: Disturbance) -> Reply:
-    """Half of the reply comes: of its text, and then of the arguments of its tool calls."""
+    """Send half of the reply: half of its text and of its tool calls' arguments."""
     raise CutReply(halved(await send()))
 
 
@@ -33,7 +33,7 @@ async def slow(send: Send, fault: Disturbance) -> Reply:
 
 
 async def filtered(_: Send, __: Disturbance) -> Reply:
-    """The provider refuses to answer, in the model's place."""
+    """Refuse as the provider's filter does, in the model's place."""
     return Reply("", finish="content_filter")
 
 

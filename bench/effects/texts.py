@@ -1,4 +1,4 @@
-"""What faults do to a text: to a reply, to what is read, to what is written to the state (`bench.runtime.effects`)."""
+"""The effects of faults on a text: on a reply, an input, or a write to the state (`bench.runtime.effects`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.scenario import Json, schema_of
 
 
 def missing_field(target: Target, draw: Random) -> str | None:
-    """One required field is gone."""
+    """Remove one required field."""
     paths = list(_required(target))
     if not paths:
         return None
@@ -25,7 +25,7 @@ def missing_field(target: Target, draw: Random) -> str | None:
 
 
 def wrong_type(target: Target, draw: Random) -> str | None:
-    """One required field holds an object where its schema wants a scalar, or a text where it wants an object or a list."""
+    """Put an object where the schema wants a scalar, or a text where it wants an object or a list, in one required field."""
     paths = list(_required(target))
     if not paths:
         return None
@@ -37,7 +37,7 @@ def wrong_type(target: Target, draw: Random) -> str | None:
 
 
 def truncated(target: Target, draw: Random) -> str | None:
-    """The text breaks off somewhere in its middle, before its last closing brace."""
+    """Break the text off somewhere in its middle, before its last closing brace."""
     closed = target.text.rstrip().rstrip("`").rstrip()
     if len(closed) < 2:
         return None
@@ -45,14 +45,14 @@ def truncated(target: Target, draw: Random) -> str | None:
 
 
 def not_json(target: Target, draw: Random) -> str | None:
-    """The same in words, as a model does that forgets the form."""
+    """Answer in words, as a model does that forgets the form."""
     if isinstance(target.value, dict) and target.value:
         return "Here is what I found about " + ", ".join(name.replace("_", " ") for name in target.value) + "."
     return draw.choice(("As discussed above.", "Let me think about this step by step."))
 
 
 def empty(target: Target, _: Random) -> str | None:
-    """Nothing at all."""
+    """Return an empty text."""
     return "" if target.text else None
 
 
@@ -61,19 +61,20 @@ def refusal(_: Target, draw: Random) -> str | None:
 
 
 def wrong_value(target: Target, draw: Random) -> str | None:
-    """Valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value exchanged."""
+    """Return an output that is valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value
+    exchanged."""
     others = [output for output in target.wrong_outputs if output != target.value]
     return dump(draw.choice(others)) if others else _one_value_off(target, draw)
 
 
 def says_no(target: Target, _: Random) -> str | None:
-    """A validating subtask refuses what it was to judge: each true of its output is false."""
+    """Let a validating subtask refuse what it judges: each true of its output becomes false."""
     refused = _denied(target.value) if target.validates else target.value
     return dump(refused) if refused != target.value else None
 
 
 def stale(target: Target, draw: Random) -> str | None:
-    """As it stood earlier: the version before, or where there was none, without its later half."""
+    """Return the version before; if there was none, the text without its later half."""
     if target.earlier is not None and target.earlier != target.text:
         return target.earlier
     if target.value is not None:
@@ -84,7 +85,7 @@ def stale(target: Target, draw: Random) -> str | None:
 
 
 def _required(target: Target) -> Iterator[FieldPath]:
-    """Paths of the fields that the value has and its schema requires."""
+    """Yield the paths of the required fields that the value has."""
     if target.schema is None or not isinstance(target.value, dict):
         return
     schema = schema_of(target.schema)
@@ -125,7 +126,7 @@ def _denied(value: Json) -> Json:
 
 
 def _halved(value: Json) -> Json:
-    """Every list without its later half: what had been found by half time."""
+    """Return the value with each list cut to its first half."""
     if isinstance(value, list):
         return [_halved(item) for item in value[: (len(value) + 1) // 2]]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Run code that nobody trusts."""
+"""Run untrusted code."""
 
 from bench.errors import SandboxBroken
 from bench.sandbox.guards import Guard, Guards, guards

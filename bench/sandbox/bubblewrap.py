@@ -1,8 +1,8 @@
-"""Another wall around the launcher, for those who have it: bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap.
+"""A further wall around the launcher: bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap.
 
-The launcher and all that it starts then have files, processes, a network and users of their own: of this machine's files they
-see the interpreter, its library, the system's shared libraries and the folder of their jobs, none of which can be written. The
-other guards stay as they are, inside. So where Landlock is missing, bubblewrap does what Landlock would.
+The launcher and all that it starts then have files, processes, a network and users of their own. Of this machine's files they
+see the interpreter, its library, the system's shared libraries and the folder of their jobs, all read-only. The other guards
+still work inside. If Landlock is missing, bubblewrap does Landlock's part.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ NAME, PROGRAM = "bubblewrap", "bwrap"
 Backend = Literal["", "bubblewrap"]
 
 SHARED = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
-"""Where shared libraries are found, and how."""
+"""Where shared libraries are found."""
 ALONE = ("--unshare-all", "--cap-drop", "ALL", "--clearenv", "--chdir", "/")
 
 
 def backend() -> Backend:
-    """The one that the environment names; "" for the launcher alone. Raises ConfigError where it is not here."""
+    """Return the backend that the environment names; "" for the launcher alone. Raises ConfigError if it is not available."""
     named = os.environ.get(BACKEND, "")
     if not named:
         return ""
@@ -39,7 +39,7 @@ def backend() -> Backend:
 
 
 def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[str]:
-    """What stands before the launcher's command. `room` is where its own code lies, `folder` that of its jobs."""
+    """Return the words before the launcher's command. `room` holds the launcher's code, `folder` its jobs."""
     shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
     binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
     masks = [word for path in _installed(library) for word in ("--tmpfs", str(path))]
@@ -48,14 +48,14 @@ def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[st
 
 
 def _installed(library: Path) -> list[Path]:
-    """Folders of packages beside and in the library, and the system's own: data that grades can be among them."""
+    """Return the folders of packages beside and in the library, and the system's: they can hold data that grades."""
     homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
     return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]
 
 
 @cache
 def _obstacle() -> str:
-    """Why it cannot be used; "" where it can."""
+    """Return why bubblewrap cannot be used; "" if it can."""
     if not shutil.which(PROGRAM):
         return f"there is no program {PROGRAM} (Debian: bubblewrap)"
     tried = subprocess.run(

@@ -1,9 +1,9 @@
-"""Run a function that nobody trusts on cases, and say what came of each.
+"""Run an untrusted function on cases, and return the outcome of each.
 
     run_cases("def double(x): return x + x", "double", [Case((2,), 4), Case((3,), 6)])
 
-Only code and arguments enter the sandbox: what should come of them is compared outside. Arguments and results are JSON values,
-so that a tuple is a list. The code is compiled in the sandbox, too: to compile a text can take time and memory without bound.
+Only code and arguments enter the sandbox: results are compared outside. Arguments and results are JSON values, so a tuple is a
+list. The code is also compiled in the sandbox: compiling can take unlimited time and memory.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bench.scenario import LARGEST_OUTPUT, Json
 CaseKind = Literal["right", "wrong value", "exception", "time limit", "no function", "syntax"]
 
 LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
-"""CPU time ends a loop; the wall is far off, lest a busy machine make a right answer wrong."""
+"""CPU time ends a loop; the wall time is long, so that a busy machine does not make a right answer wrong."""
 LONGEST = 160
-"""Characters of a call or a value, in words."""
+"""Characters of a call or a value in messages."""
 LONGEST_WORDS = 600
-"""Characters of what is wrong with a case."""
+"""Characters of the message about a case."""
 
 PROGRAM = """
 import json, sys
@@ -65,7 +65,7 @@ def words(error):
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments of a call, by position, and what it must return: JSON values."""
+    """The arguments of a call, by position, and the result that it must return: JSON values."""
 
     arguments: tuple[Json, ...]
     expected: Json
@@ -73,14 +73,14 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What came of one case; `words` say in one line what is wrong with it, and are empty where nothing is."""
+    """The outcome of one case. `words` says in one line what is wrong; "" if nothing is."""
 
     kind: CaseKind
     words: str = ""
 
 
 def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutcome]:
-    """One outcome for each case. All run in one process: where it ends before its time, each has the outcome of that."""
+    """Return one outcome for each case. All run in one process: if it ends early, all cases have that outcome."""
     if not cases:
         return []
     calls = json.dumps([case.arguments for case in cases])
@@ -96,7 +96,8 @@ def run_cases(code: str, function: str, cases: Sequence[Case]) -> list[CaseOutco
 
 @lru_cache(maxsize=64)
 def _ran(code: str, function: str, calls: str) -> CaseOutcome | Json:
-    """What the program returned, which nobody changes, or why it did not. Kept, since the same code is judged several times."""
+    """Return the program's result, or why there is none. Cached, since the same code is judged several times. Callers must not
+    change it."""
     if len(code) > LARGEST_OUTPUT:
         return _of_syntax(f"it has {len(code):,} characters, and may have {LARGEST_OUTPUT:,}")
     job = {"code": code, "function": function, "calls": json.loads(calls)}
@@ -107,7 +108,7 @@ def _ran(code: str, function: str, calls: str) -> CaseOutcome | Json:
 
 
 def _of_all(seen: dict[str, Any], function: str) -> CaseOutcome:
-    """The program's own word on why nothing was called. It comes out of the sandbox, and may be anything."""
+    """Return why nothing was called, as the program says. Its text comes from the sandbox, and can be anything."""
     words = str(seen.get("words"))
     match seen.get("kind"):
         case "syntax":
@@ -132,7 +133,7 @@ def _outcome(function: str, case: Case, seen: Json) -> CaseOutcome:
 
 
 def same(first: Json, other: Json) -> bool:
-    """Equality of two JSON values in which 1 and 1.0 are the same, and True and 1 are not. A rounding error is forgiven."""
+    """Return whether two JSON values are equal. 1 and 1.0 are equal, True and 1 are not. Rounding errors are ignored."""
     if isinstance(first, bool) or isinstance(other, bool):
         return first is other
     if isinstance(first, dict) and isinstance(other, dict):
@@ -147,7 +148,7 @@ def same(first: Json, other: Json) -> bool:
 def _is_close(first: float, other: float) -> bool:
     try:
         return math.isclose(first, other, rel_tol=1e-9, abs_tol=1e-9)
-    except OverflowError:  # a whole number that is larger than any float
+    except OverflowError:  # an integer larger than any float
         return False
 
 

@@ -1,7 +1,7 @@
-"""A cell: an interpreter without rights that waits for its one job, in a throw-away folder.
+"""A cell: an interpreter without rights that waits for its only job, in a throw-away folder.
 
-One is kept ready, since to start it takes longer than to run most jobs. It is used once, as one that is started for its job is:
-nothing of an earlier job was ever in it.
+One cell is kept ready, since starting it takes longer than most jobs. It too is used only once: nothing of an earlier job was
+ever in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.errors import SandboxBroken
 from bench.sandbox.launching import Launcher, read_whole
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-"""Sets of texts have one order, so that the same code does the same each time."""
+"""Fixes the order of sets of texts, so that the same code does the same each time."""
 START_CHILD = """
 def start():
     import builtins, json, marshal, os, signal, sys
@@ -33,7 +33,7 @@ start()
 
 
 class SandboxCell:
-    """Use `run` once, or `close` it.
+    """A cell. Use `run_in` on it once, or `close` it.
 
     limits    as the launcher takes them
     without   the guards that are left out
@@ -55,7 +55,7 @@ class SandboxCell:
             self._leave = leaving.pop_all()
 
     def give(self, job: Any) -> None:
-        """Its one job, which marshal can hold; its time begins."""
+        """Give it its only job, which marshal must be able to hold; its time begins."""
         self._started.begin()
         with suppress(BrokenPipeError), self._job:  # it has ended, and says so
             left = memoryview(marshal.dumps(job))
@@ -63,16 +63,16 @@ class SandboxCell:
                 left = left[self._job.write(left) :]
 
     def end(self) -> bytes:
-        """What is said of its end (see `bench.sandbox.launcher`), when it has come. An exception here, such as an interrupt,
-        ends it, once it is closed."""
+        """Wait for the report of its end (see `bench.sandbox.launcher`) and return it. After an exception here, such as an
+        interrupt, `close` ends the cell."""
         return self._status.read()
 
     def words(self) -> str:
-        """The last line that it printed."""
+        """Return the last line that it printed."""
         return read_whole(self.printed).decode(errors="replace").strip().rpartition("\n")[2]
 
     def close(self) -> None:
-        """End it, and leave nothing behind. May be called again."""
+        """End it, and remove all its files. Can be called again."""
         self._leave.close()
 
 
@@ -80,14 +80,14 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
-    """A cell of this kind, and whether it was kept ready."""
+    """Return a cell of this kind, and whether it was kept ready."""
     with _ONE_AT_A_TIME:
         spare = serving.spares.pop(_kind(limits, without), None)
     return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(serving, limits, without), False)
 
 
 def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
-    """Keep one cell ready, of this kind and of no other. A launcher that has ended keeps none; who waits for it is told."""
+    """Keep one cell of this kind ready, unless there is one. If the launcher has ended, keep none; the next caller is told."""
     with _ONE_AT_A_TIME:
         kind = _kind(limits, without)
         if kind not in serving.spares:

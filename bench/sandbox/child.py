@@ -1,8 +1,8 @@
 """The inside of the sandbox: runs the untrusted program under a trip-wire of Python's audit events.
 
-The launcher has taken every right away before this code is there: what the kernel refuses, it refuses already. It comes
-compiled, on standard input with the job, and therefore imports the standard library only. The answer goes, as
-{"value": ...} or {"problem": ...}, to the file number `CHANNEL`.
+The launcher has taken every right away before this code starts: the kernel's refusals already hold. It comes compiled, on
+standard input with the job, and so imports only the standard library. The answer, {"value": ...} or {"problem": ...}, goes to
+the file number `CHANNEL`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 import signal
 import sys
 
-TYPE_CHECKING = False  # typing and its like would double the start
+TYPE_CHECKING = False  # typing would double the start
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
 CHANNEL, STARTED = 3, 4
-"""File numbers: where the answer goes; where it is said that all is set up."""
+"""File numbers: for the answer; for the message that all is set up."""
 
 
 def run(job: dict[str, Any]) -> None:
@@ -26,7 +26,7 @@ def run(job: dict[str, Any]) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it: a write too many is to end the run
     report = reporter(os.write, os._exit)
     sys.path.insert(0, job["folder"])
-    # Said and closed before the untrusted code begins, so that it can neither claim nor take back that all is set up.
+    # Sent and closed before the untrusted code begins, so that the code can neither claim nor deny that all is set up.
     os.write(STARTED, b"started\n")
     os.close(STARTED)
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -42,7 +42,7 @@ def run(job: dict[str, Any]) -> None:
 
 
 def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn]) -> Callable[[str], NoReturn]:
-    """A function that writes the answer and ends the process at once. It holds its own references on purpose."""
+    """Return a function that writes the answer and ends the process at once. It keeps its own references on purpose."""
     channel = CHANNEL
 
     def report(text: str) -> NoReturn:
@@ -61,12 +61,12 @@ def reporter(write: Callable[[int, bytes], int], leave: Callable[[int], NoReturn
 def judge_of_paths(
     writing: int, folder: str, readable: tuple[str, ...], installed: tuple[str, ...]
 ) -> Callable[[str, tuple[Any, ...]], bool]:
-    """Whether an event of opening or listing is about something that is none of the code's business.
+    """Return a function that says whether an event of opening or listing concerns a path that the code may not use.
 
-    writing     the flags that open a file for it
-    folder      the current one, with a slash at its end, as all that follow
-    readable    in these, files may be read
-    installed   in these therein they may not, since packages are installed there: data that grades can be among them
+    writing     the flags that open a file for writing
+    folder      the current folder, which ends with a slash, as all that follow
+    readable    folders in which files may be read
+    installed   folders within these in which they may not: installed packages can hold data that grades
     """
     kind_of, text_type, bytes_type, number_type, nothing = type, str, bytes, int, type(None)
 
@@ -93,7 +93,7 @@ def judge_of_paths(
 def tripwire(
     report: Callable[[str], NoReturn], is_foreign: Callable[[str, tuple[Any, ...]], bool]
 ) -> Callable[[str, tuple[Any, ...]], None]:
-    """An audit hook that ends the run. It reports instead of raising, since what is raised can be caught."""
+    """Return an audit hook that ends the run. It reports instead of raising, since code can catch an exception."""
     kind_of, text_type = type, str
 
     def is_forbidden(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -113,7 +113,7 @@ def tripwire(
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if is_forbidden(event, arguments):
-            # Only what the code itself said: a note must be the same each time, so no process id, no folder's name.
+            # Only the code's own words: a note must be the same each time, so no process id, no folder's name.
             tells = event in {"open", "os.listdir", "os.scandir", "import"} and kind_of(arguments[0]) is text_type
             text = event + (" " + arguments[0].__repr__()[:100] if tells else "")
             text = text.encode("ascii", "backslashreplace").decode("ascii").replace("\\", "\\\\").replace('"', '\\"')

@@ -1,9 +1,8 @@
-"""Which of the sandbox's guards this machine has. A guard that it has is in force for all code in the sandbox: where one cannot
-be put up, no code is run at all.
+"""Which of the sandbox's guards this machine has. A guard that it has protects all code in the sandbox: if it cannot be set up,
+no code runs.
 
-The environment variable BENCH_SANDBOX_WITHOUT names guards that are left out all the same, with commas between them: so it can
-be seen what the others hold. A guard that is left out is missing, here as in what is recorded, and grading is refused as it is
-where the machine lacks it.
+The environment variable BENCH_SANDBOX_WITHOUT names guards to leave out, separated by commas, to see what the others hold. A
+guard that is left out counts as missing, also in what is recorded, and grading is refused as on a machine without it.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ LANDLOCK = {
     kernel.TCP: (kernel.NETWORK_FROM, "6.7", "no connection, no port"),
     kernel.SIGNALS: (kernel.SCOPES_FROM, "6.12", "none beyond itself, and no abstract socket"),
 }
-"""Guard -> Landlock's version from which it is there, the version of Linux that has it, and what it does."""
+"""Guard -> the first version of Landlock with it, the first version of Linux with it, and what it does."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """`words` say in one line what it does where it is in force, and why it is not where it is not."""
+    """A guard. `words` says in one line what it does, or why it is not in force."""
 
     name: str
     in_force: bool
@@ -42,7 +41,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Guards:
-    """All of them, in the order of `bench.sandbox.parent`."""
+    """All guards, in the order of `bench.sandbox.parent`."""
 
     each: tuple[Guard, ...]
 
@@ -51,20 +50,20 @@ class Guards:
         return tuple(guard for guard in self.each if not guard.in_force)
 
     def as_json(self) -> dict[str, str]:
-        """Name -> "in force" or why not, as a manifest keeps it."""
+        """Return name -> "in force" or why not, as a manifest keeps it."""
         return {guard.name: "in force" if guard.in_force else f"missing: {guard.words}" for guard in self.each}
 
 
 def guards() -> Guards:
-    """Return the guards of this machine. Asks the kernel, and changes nothing. Raises ConfigError where one is to be left out
-    that there is not."""
+    """Return the guards of this machine. Asks the kernel, and changes nothing. Raises ConfigError if an unknown guard is to be
+    left out."""
     without, guards_there = left_out(), of_machine(backend())
     gone = f"left out, as {WITHOUT} says"
     return Guards(tuple(Guard(guard.name, False, gone) if guard.name in without else guard for guard in guards_there))
 
 
 def left_out() -> tuple[str, ...]:
-    """The guards that the environment says are to be left out. Raises ConfigError for a name that none of them has."""
+    """Return the guards that the environment leaves out. Raises ConfigError for an unknown name."""
     names = tuple(name for word in os.environ.get(WITHOUT, "").split(",") if (name := word.strip()))
     known = [guard.name for guard in of_machine("")]
     for name in names:
@@ -75,7 +74,7 @@ def left_out() -> tuple[str, ...]:
 
 @cache
 def of_machine(chosen: Backend) -> tuple[Guard, ...]:
-    """All of them, none left out, by the backend."""
+    """Return all guards with this backend, none left out."""
     return tuple(_guards(sys.platform == "linux", chosen))
 
 

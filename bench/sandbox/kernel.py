@@ -1,6 +1,6 @@
 """What the Linux kernel can take away from a process, and whether it can. Every return code is checked.
 
-Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
+Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from bench.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, packed
 
-TYPE_CHECKING = False  # typing and its like would double the launcher's start
+TYPE_CHECKING = False  # typing would double the launcher's start
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
     from typing import Any
@@ -26,10 +26,10 @@ EXECUTE, READ_FILE, READ_FOLDER = 1, 1 << 2, 1 << 3
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
 """Landlock's version -> how many rights over files it knows: moving between folders, truncation, devices came later."""
 TRUNCATE, TRUNCATE_FROM, NETWORK_FROM, SCOPES_FROM = 1 << 14, 3, 4, 6
-"""Landlock's right to empty a file, and its versions from which it knows that, TCP, and signals and abstract sockets beyond
-the process."""
+"""Landlock's right to empty a file, and its first versions with this right, with TCP, and with signals and abstract sockets
+beyond the process."""
 FILES, TRUNCATION, TCP, SIGNALS = "other files", "truncation", "TCP", "signals"
-"""The guards that Landlock is; any of them can be left out, so that what the others hold can be seen."""
+"""Landlock's guards; each can be left out, to see what the others hold."""
 
 
 def libc() -> Any:
@@ -41,7 +41,7 @@ def machine() -> str:
 
 
 def checked(what: str, returned: int) -> int:
-    """What a call returned. Raises OSError, which names the call, if it failed."""
+    """Return what a call returned. Raises OSError, which names the call, if it failed."""
     if returned < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -49,14 +49,14 @@ def checked(what: str, returned: int) -> int:
 
 
 def landlock_version() -> int:
-    """0 where there is none."""
+    """Return Landlock's version; 0 if there is none."""
     if sys.platform != "linux":
         return 0
     return max(0, int(libc().syscall(CREATE_RULESET, None, 0, 1)))  # the flag asks for the version
 
 
 def can_filter_calls() -> bool:
-    """Whether seccomp can kill here, and this machine's calls are known."""
+    """Return whether seccomp can kill here, and this machine's call numbers are known."""
     if sys.platform != "linux" or machine() not in MACHINES:
         return False
     ask_for_action = 2
@@ -64,31 +64,31 @@ def can_filter_calls() -> bool:
 
 
 def gain_nothing() -> None:
-    """No program that this process starts gains a right. Without it neither guard is for everyone."""
+    """Let no program that this process starts gain a right. Unprivileged users need this for both guards."""
     checked("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
 
 
 def be_closed() -> None:
-    """No other process without capabilities reads or writes this one's memory, or opens its files, even one of the same user.
-    What it starts anew is as any other."""
+    """Keep other processes without capabilities, also of the same user, from reading or writing this one's memory and opening
+    its files. A program that it executes is open again."""
     checked("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
 
 
 def drop_capabilities() -> None:
-    """All of them, so that root has no way round."""
+    """Drop all capabilities, so that root has no way round."""
     checked("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
 
 
 def end_with(parent: int) -> None:
-    """This process is killed when its parent ends, or now if it has."""
+    """Have this process killed when its parent ends, or raise if it has ended."""
     checked("death signal", libc().prctl(SET_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0))
     if os.getppid() != parent:
         raise ProcessLookupError("the launcher has ended")
 
 
 def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
-    """Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, less the guards
-    that are left out."""
+    """Return Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, without the
+    guards that are left out."""
     files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
     truncate = files & TRUNCATE
     rights = (0 if FILES in without else files & ~TRUNCATE) | (0 if TRUNCATION in without else truncate)
@@ -98,7 +98,8 @@ def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
 
 
 def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
-    """Take away every right that this version of Landlock handles, but `rules`: pairs of an open path and rights below it."""
+    """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and rights below
+    it."""
     rights, network, scopes = handled(version, without)
     if not (rights or network or scopes):
         return
@@ -115,7 +116,7 @@ def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[
 
 
 def restrict_calls() -> None:
-    """From here on this process makes the allowed calls only."""
+    """Limit this process to the allowed calls from here on."""
     program = allow_list(machine())
     code = ctypes.create_string_buffer(packed(program))
     pointed = struct.pack("@HP", len(program), ctypes.addressof(code))

@@ -1,16 +1,14 @@
-"""Starts sandboxed processes, one for each request, bounds their time, and says how each ended.
+"""Starts sandboxed processes, one for each request, limits their time, and reports how each ended.
 
-A process of its own, one for each process that grades. It has a kernel's rights to give up and a child to start, and
-nothing else: it is small, so that to fork it is cheap, and it has ctypes, which is what its children must not have: each
-takes its own rights away and then becomes a fresh interpreter. It ends when the process that it serves does, however that
-ends, and all that it started ends with it.
+It is a separate process, one for each process that grades. It only gives up rights and starts a child: it is small, so that
+forking is cheap. It has ctypes, which its children must not have: each takes its own rights away and then becomes a fresh
+interpreter. It ends when the process that it serves ends, in any way, and all that it started ends with it.
 
-A request is a marshalled table with four open files: standard input, what is printed, what is returned, and a pipe on which is
-said how it ended: "EXIT-CODE WHY", where WHY is empty if nobody ended it but itself. What it starts waits for its job on
-standard input, and takes no time until a second message, {"begin": NUMBER}, says that the job of the request of this number
-comes.
+A request is a marshalled table with four open files: standard input, printed output, returned output, and a pipe for the end:
+"EXIT-CODE WHY", with an empty WHY if the process ended by itself. The started process waits for its job on standard input; its
+time begins with a second message, {"begin": NUMBER}, with the request's number.
 
-Imports the standard library only, and of it what is quick to import.
+Imports only modules of the standard library that are quick to import.
 """
 
 from __future__ import annotations
@@ -36,30 +34,30 @@ if TYPE_CHECKING:
 
 LONGEST_REQUEST = 2**16
 FILES = 4
-"""How many open files come with a request."""
+"""Open files that come with a request."""
 AGAIN = 0.1
-"""Seconds until a process is looked at again that does not sleep, though it has not run for all of its time."""
+"""Seconds until the next look at a process that does not sleep, though it has not run for all of its time."""
 WITHOUT_PIDFD = 1000
-"""Milliseconds between looks at whether the parent lives, where the kernel does not tell."""
+"""Milliseconds between checks of whether the parent lives, if the kernel does not tell."""
 SPARE = 10
-"""File numbers below are kept for the children."""
+"""Lower file numbers are kept for the children."""
 
 
 class Child:
-    """A process that runs, and what it may."""
+    """A running process and its limits."""
 
     def __init__(self, process: int, status: int, limits: dict[str, Any]) -> None:
         self.process, self.status = process, status
-        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]  # idle: None where the guard is left out
+        self.wall, self.idle = limits["wall_seconds"], limits["idle_seconds"]  # idle: None if the guard is left out
         self.waits, self.began, self.before = True, 0.0, 0.0
         self.why = ""
 
     def begin(self) -> None:
-        """Its time begins."""
+        """Begin its time."""
         self.waits, self.began, self.before = False, time.monotonic(), busy_seconds(self.process) or 0.0
 
     def left(self) -> tuple[float, str]:
-        """Seconds until it must be looked at again, none if its time is up, and which bound is the nearest."""
+        """Return the seconds until its nearest limit, at most 0 if its time is up, and the name of that limit."""
         passed = time.monotonic() - self.began
         wall = self.wall - passed
         busy = None if self.idle is None else busy_seconds(self.process)
@@ -67,23 +65,23 @@ class Child:
             return wall, "wall"
         idle = self.idle - (passed - (busy - self.before))
         if idle <= 0 and not sleeps(self.process):
-            idle = AGAIN  # what a hypervisor takes of a processor's time is neither running nor waiting
+            idle = AGAIN  # time that a hypervisor takes is neither running nor waiting
         return min((wall, "wall"), (idle, "idle"))
 
     def end(self, why: str) -> None:
         self.why = self.why or why
-        self.waits, self.began = False, time.monotonic()  # it is dying, and need not be looked at soon
+        self.waits, self.began = False, time.monotonic()  # it is dying: no early look is needed
         try:
             os.killpg(self.process, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             os.kill(self.process, signal.SIGKILL)  # not yet the leader of its group, or ended and unreaped
 
     def ended(self) -> bool:
-        """Whether it has ended; then it is reaped, with all that it may have left behind, and its end is told."""
+        """Return whether it has ended. If so, reap it, kill what it left behind, and report its end."""
         if not os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process, signal.SIGKILL)  # it led its group, whose number is its own until it is reaped
+            os.killpg(self.process, signal.SIGKILL)  # its group's number stays its own until it is reaped
         _, status = os.waitpid(self.process, 0)
         with suppress(BrokenPipeError):
             os.write(self.status, f"{os.waitstatus_to_exitcode(status)} {self.why}".encode())
@@ -92,7 +90,7 @@ class Child:
 
 
 def busy_seconds(process: int) -> float | None:
-    """What a process has run, and waited for a processor; None where the kernel does not say."""
+    """Return the seconds that a process has run or waited for a processor; None if the kernel does not say."""
     try:
         with open(f"/proc/{process}/schedstat", "rb") as file:  # noqa: PTH123  pathlib would double the start
             ran, waited, _ = file.read().split()
@@ -102,7 +100,7 @@ def busy_seconds(process: int) -> float | None:
 
 
 def sleeps(process: int) -> bool:
-    """Whether it waits for something else than a processor or a disk."""
+    """Return whether it waits for something other than a processor or a disk."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123  as above
             return file.read().rpartition(b")")[2].split()[0] in (b"S", b"T", b"t")
@@ -128,8 +126,8 @@ class LauncherLoop:
             self.rules.append((EXEC_FD, kernel.READ_FILE | kernel.EXECUTE))
 
     def serve(self, control: _socket.socket, parent: int) -> None:
-        """Until nobody is there to ask. `parent` is a file that can be read when the process that is served has ended; -1 where
-        the kernel has none such."""
+        """Serve requests until nobody can ask. `parent` is a file that can be read when the served process has ended; -1 if the
+        kernel has no such file."""
         poller, woken, served = select.poll(), wake_on_child(), os.getppid()
         poller.register(control.fileno(), select.POLLIN)
         poller.register(woken, select.POLLIN)
@@ -156,7 +154,7 @@ class LauncherLoop:
                         poller.unregister(number)
 
     def pause(self) -> int | None:
-        """Milliseconds until a child's time may be up; ends those whose time is."""
+        """End the children whose time is up. Return the milliseconds until the next look; None if no child's time runs."""
         bounds = [(child, *child.left()) for child in self.children.values() if not child.waits]
         for child, left, why in bounds:
             if left <= 0:
@@ -164,7 +162,7 @@ class LauncherLoop:
         return max(1, int(1000 * min(max(left, 0.01) for _, left, _ in bounds)) + 1) if bounds else None
 
     def accept(self, control: _socket.socket, poller: select.poll) -> bool:
-        """Start what the next request asks for, or let one begin; whether there will be more."""
+        """Start the process of the next request, or begin one's time. Return whether there can be more requests."""
         numbers = array.array("i")
         message, extra, *_ = control.recvmsg(LONGEST_REQUEST, _socket.CMSG_LEN(FILES * numbers.itemsize))
         if not message:
@@ -187,11 +185,11 @@ class LauncherLoop:
             os.close(number)
         limits = request["limits"] if "idle time" not in request["without"] else {**request["limits"], "idle_seconds": None}
         self.children[status] = self.numbers[request["number"]] = Child(process, status, limits)
-        poller.register(status, 0)  # tells only that the other end has gone
+        poller.register(status, 0)  # only reports that the other end has closed
         return True
 
     def become(self, request: dict[str, Any], numbers: list[int], launcher: int) -> None:
-        """In the child: give up every right, and become the interpreter. Does not return."""
+        """Give up every right, in the child, and become the interpreter. Does not return."""
         try:
             os.setsid()
             given, printed, returned, status = numbers
@@ -213,7 +211,7 @@ class LauncherLoop:
             os._exit(70)
 
     def confine(self, folder: str, limits: dict[str, Any], launcher: int, without: tuple[str, ...]) -> None:
-        """All guards that this machine has, but those that are to be left out."""
+        """Set up all guards that this machine has, except those left out."""
         kernel.gain_nothing()
         if self.version:
             opened = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -223,13 +221,13 @@ class LauncherLoop:
         if "parent's end" not in without:
             kernel.end_with(launcher)
         if "limits" not in without:
-            limit(limits)  # not before: a ruleset is an open file
+            limit(limits)  # only now: a ruleset is an open file
         if self.filters and "system calls" not in without:
             kernel.restrict_calls()
 
 
 def wake_on_child() -> int:
-    """A file that can be read when a child has ended."""
+    """Return a file that can be read when a child has ended."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -238,10 +236,10 @@ def wake_on_child() -> int:
 
 
 def limit(limits: dict[str, Any]) -> None:
-    """Kernel limits, hard ones. macOS refuses some of them."""
+    """Set hard kernel limits. macOS refuses some of them."""
     cpu, memory, output, files = (limits[name] for name in ("cpu_seconds", "memory_bytes", "output_bytes", "open_files"))
     bounds = {
-        "CPU": (cpu, cpu + 1),  # a signal that names the reason, then the one that cannot be ignored
+        "CPU": (cpu, cpu + 1),  # a signal that names the reason, then SIGKILL
         "AS": (memory, memory),
         "FSIZE": (output, output),
         "NOFILE": (files, files),
@@ -258,8 +256,8 @@ def limit(limits: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Started with the socket of requests as standard input; arguments: interpreter, its library, the folder to leave clean,
-    the number of the file by which the end of the process that is served is seen."""
+    """Run the launcher. Standard input is the socket of requests. Arguments: interpreter, its library, the folder to remove,
+    and the number of the file that shows the end of the served process."""
     interpreter, library, folder, served = sys.argv[1:]
     while os.dup(2) < SPARE:
         pass
@@ -273,7 +271,7 @@ def main() -> None:
     finally:
         for child in launcher.children.values():
             child.end("nobody waits for it")
-        if os.access(folder, os.F_OK):  # who was served has been killed, else it had removed it
-            import shutil  # noqa: PLC0415  nobody else needs it, and it is slow to import
+        if os.access(folder, os.F_OK):  # the served process was killed before it removed it
+            import shutil  # noqa: PLC0415  only needed here, and slow to import
 
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The launcher of this process (`bench.sandbox.launcher`), from the side that it serves: started once, ended, begun anew."""
+"""The launcher of this process (`bench.sandbox.launcher`), from the served side: started once, ended, started again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from bench.errors import SandboxBroken
 from bench.sandbox.bubblewrap import Backend, around, backend
 
 PREFIX = "bench-sandbox-"
-"""Of the folder in which one launcher's jobs have theirs."""
+"""The prefix of the folder that holds one launcher's job folders."""
 ABANDONED_AFTER = 60.0
-"""Seconds. A younger folder may be one that is being set up."""
+"""Seconds. A younger folder can be one that is being set up."""
 KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
 ISOLATED = ("-P", "-s", "-S", "-B")
 
@@ -43,22 +43,22 @@ main()
 
 
 class Ready(Protocol):
-    """Something that is kept ready to be used, once."""
+    """Something that is kept ready to be used once."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Started:
-    """What the launcher has started. `status` is a file on which its end is said; to close it is to end it. With `begin` its
-    time begins."""
+    """A process that the launcher started. Its end is reported on the file `status`; closing this file ends the process.
+    `begin` begins its time."""
 
     status: int
     begin: Callable[[], object]
 
 
 class Launcher:
-    """The launcher of this process, from this side. Any thread may run something."""
+    """The launcher of this process, from this side. Any thread can use it."""
 
     def __init__(self, backend: Backend = "") -> None:
         self._backend, self._numbers = backend, itertools.count()
@@ -70,7 +70,7 @@ class Launcher:
             leaving.callback(shutil.rmtree, self.folder, ignore_errors=True)
             held = os.open(self.folder, os.O_RDONLY)
             leaving.callback(os.close, held)
-            fcntl.flock(held, fcntl.LOCK_EX)  # as long as this process lives: nobody sweeps it
+            fcntl.flock(held, fcntl.LOCK_EX)  # while this process lives, nobody sweeps it
             self._requests, theirs = socket.socketpair(socket.AF_UNIX, KIND)
             with theirs:
                 self._process = self._start(theirs, leaving)
@@ -94,7 +94,7 @@ class Launcher:
                 pass_fds=[served] if served >= 0 else [],
             )
             leaving.callback(process.wait)
-            leaving.callback(self._requests.close)  # which ends it, and comes first
+            leaving.callback(self._requests.close)  # this ends it, and comes first
             theirs.close()
             if not self._requests.recv(64):
                 process.wait()
@@ -104,25 +104,25 @@ class Launcher:
 
     @property
     def process(self) -> int:
-        """Its number."""
+        """The launcher's process id."""
         return self._process.pid
 
     def runs(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End it, with all that it started, and leave nothing behind. May be called again."""
+        """End the launcher with all that it started, and remove its files. Can be called again."""
         self.rest()
         self._leave.close()
 
     def rest(self) -> None:
-        """Keep nothing ready."""
+        """Close all that is kept ready."""
         while self.spares:
             self.spares.popitem()[1].close()
 
     def start(self, script: str, request: Mapping[str, Any], files: Sequence[IO[bytes]]) -> Started:
-        """Start a script of Python, which waits for what it is to do on the first of the files. Raises SandboxBroken where the
-        launcher has ended."""
+        """Start a Python script, which waits for its job on the first of the files. Raises SandboxBroken if the launcher has
+        ended."""
         number = next(self._numbers)
         request = {**request, "number": number, "arguments": [self._interpreter, *ISOLATED, "-c", script]}
         reading, writing = os.pipe()
@@ -153,7 +153,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def launcher() -> Launcher:
-    """This process's; another if it has been ended."""
+    """Return this process's launcher; a new one if it has ended."""
     with _ONE_AT_A_TIME:
         chosen = backend()
         if not (launcher := _launcher_of(os.getpid(), chosen)).runs():
@@ -165,16 +165,16 @@ def launcher() -> Launcher:
 
 @cache
 def _launcher_of(process: int, chosen: Backend) -> Launcher:
-    """By process, since one that was forked off has to have its own."""
+    """Make one launcher for each process, since a forked process needs its own."""
     made = Launcher(chosen)
-    weakref.finalize(made, int)  # has weakref's hook registered first, so that it comes last: folders are gone by then
+    weakref.finalize(made, int)  # registers weakref's hook first, so that it runs last: folders are gone by then
     atexit.register(lambda: made.close() if os.getpid() == process else None)
     return made
 
 
 @contextmanager
 def this_process() -> Iterator[int]:
-    """A file by which another process sees the end of this one, also from a namespace of its own; -1 where there is none."""
+    """Give a file by which another process sees this one end, also from another namespace; -1 if the system has none."""
     if not hasattr(os, "pidfd_open"):
         yield -1
         return
@@ -186,7 +186,7 @@ def this_process() -> Iterator[int]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove folders whose process was killed with its launcher: those of this user that nobody holds."""
+    """Remove the folders of this user's processes that were killed with their launcher: those that nobody holds."""
     for folder in parent.glob(f"{PREFIX}*"):
         try:
             opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -205,6 +205,6 @@ def _sweep(parent: Path) -> None:
 
 
 def read_whole(file: IO[bytes]) -> bytes:
-    """The whole of a file that the kernel kept small."""
+    """Return the content of a file that the kernel keeps small."""
     file.seek(0)
     return file.read()

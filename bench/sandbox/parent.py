@@ -1,29 +1,29 @@
-"""Run code that nobody trusts: code and inputs go in, one JSON value comes out, whatever the code tries.
+"""Run untrusted code: code and inputs go in, one JSON value comes out, whatever the code tries.
 
     result = run_python({"pipeline.py": edited}, "import pipeline\\ndef main(value): return pipeline.run(value)", ["d1,20"])
     result.value if result.ok else result.problem
 
-The code runs in a process of its own, in a throw-away folder, with an environment of its own. What holds it there,
-outermost first (`bench.sandbox.guards` says which of it this machine has):
+The code runs in its own process, in a throw-away folder, with its own environment. It is held there, outermost first, by these
+guards (`bench.sandbox.guards` says which of them this machine has):
 
-1. A launcher (`bench.sandbox.launcher`), one for each process that grades, bounds its time: `wall_seconds` in all, and
-   `idle_seconds` in which it neither runs nor waits for a processor. Then it kills the whole process group. What the code
-   prints and what it returns land in unlinked files that the kernel keeps below `output_bytes`; no pipe can block, no memory
-   of ours fills. When this process or the launcher ends, however it does, so does the code.
+1. A launcher (`bench.sandbox.launcher`), one for each process that grades, limits its time: `wall_seconds` in all, and
+   `idle_seconds` in which it neither runs nor waits for a processor. Then it kills the whole process group. Printed output and
+   the result go to unlinked files that the kernel keeps below `output_bytes`; no pipe can block, and none of our memory fills.
+   When this process or the launcher ends, in any way, so does the code.
 2. Kernel limits on CPU time, address space, file size and open files; no core dumps.
-   What runs it is one interpreter for each answer; the next one's is kept ready (`bench.sandbox.cell`).
+   Each answer gets its own interpreter; the next one is kept ready (`bench.sandbox.cell`).
 3. On Linux, without need of root, before the first line of Python: all capabilities are dropped. Landlock, with every right
    and scope that the kernel knows, leaves the interpreter's library and the throw-away folder readable, and nothing
-   writable, executable, reachable by network or signal. A seccomp filter allows the calls that such a process needs and
+   writable, executable, or reachable by network or signal. A seccomp filter allows the calls that such a process needs and
    refuses all others (`bench.sandbox.syscalls`). Then the launcher's child becomes a fresh interpreter, the last program
    that it can execute. It has no ctypes, and cannot read it.
-4. Python's audit events (`bench.sandbox.child`): opening any other file, writing one, starting a process, a socket, ctypes
-   and the like end the run at once, and name themselves in `problem`. It is a trip-wire that clever code can step over; 2
-   and 3 are the wall.
+4. Python's audit events (`bench.sandbox.child`): opening any other file, writing a file, starting a process, a socket, ctypes
+   and the like end the run at once, and are named in `problem`. Clever code can step over this trip-wire; 2 and 3 are the
+   wall.
 
-What is missing elsewhere: without Landlock (Linux before 5.13) and without seccomp (other machines than x86-64 and arm64)
-that part of 3 is left out; on macOS all of 3 is, and its kernel does not hold the limit on memory. There, this runs what it
-is given all the same: whether a model's code may be is for who asks to say (`bench.experiment.untrusted`).
+Missing elsewhere: without Landlock (Linux before 5.13) or seccomp (machines other than x86-64 and arm64) that part of 3 is left
+out. On macOS all of 3 is left out, and its kernel does not enforce the limit on memory. The code runs there all the same: the
+caller decides whether a model's code may run (`bench.experiment.untrusted`).
 
 Not defended against: faults of the kernel, and what can be learned from timing.
 """
@@ -53,13 +53,13 @@ SandboxJob = tuple[Mapping[str, str], str, Json]
 """Files, program, and the value for its `main`."""
 CHILD = Path(__file__).with_name("child.py")
 LONGEST = 200
-"""Characters of a problem, and bytes of a file's name."""
+"""The longest problem, in characters, and file name, in bytes."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What untrusted code may use. `output_bytes` holds for what it prints, and again for what it returns. `idle_seconds`
-    are those in which it neither runs nor waits for a processor: a busy machine does not shorten its time."""
+    """Limits of untrusted code. `output_bytes` holds for printed output, and again for the result. `idle_seconds` limits the
+    time in which it neither runs nor waits for a processor, so that a busy machine does not shorten its time."""
 
     wall_seconds: float = 15.0
     cpu_seconds: int = 2
@@ -71,8 +71,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """`value` is what the program returned if `ok`; else `problem` says in one line why there is none, and `timed_out` that
-    it ran longer than it may."""
+    """The result of a run. If `ok`, `value` is what the program returned. Else `problem` says in one line why there is none,
+    and `timed_out` whether a time limit ended it."""
 
     ok: bool
     value: Json = None
@@ -83,8 +83,8 @@ class SandboxResult:
 def run_python(files: Mapping[str, str], program: str, value: Json, limits: Limits | None = None) -> SandboxResult:
     """Call `main(value)` of `program` in a new process in which `files` (name -> text) can be imported.
 
-    `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception.
-    Raises SandboxBroken where this machine could not run any code at all.
+    `value` and the result are JSON values. Whatever the code does becomes a problem, never an exception. Raises SandboxBroken
+    if this machine cannot run any code.
     """
     if unfit := [name for name in files if not _is_file_name(name)]:
         return SandboxResult(False, problem=one_line(f"a file cannot be named {unfit[0]!r}", LONGEST))
@@ -109,14 +109,14 @@ def _run(what: SandboxJob, bounds: Mapping[str, Any]) -> SandboxResult:
             raise
     finally:
         cell.close()
-    with closing(SandboxCell(launcher(), bounds, without)) as another:  # what was kept ready had ended; nothing was run
+    with closing(SandboxCell(launcher(), bounds, without)) as another:  # the ready cell had ended; nothing was run
         return run_in(another, what, without)
 
 
 def run_in(
     cell: SandboxCell, what: SandboxJob, without: tuple[str, ...], meanwhile: Callable[[], None] = lambda: None
 ) -> SandboxResult:
-    """Run it in this cell, and do something else until it ends. Raises SandboxBroken where it was not begun."""
+    """Run a job in this cell, and call `meanwhile` until it ends. Raises SandboxBroken if the job did not begin."""
     files, program, value = what
     library = str(Path(os.__file__).resolve().parent)
     for name, text in files.items():
@@ -143,7 +143,8 @@ def _compiled(path: Path) -> CodeType:
 
 
 def _end(report: bytes) -> tuple[bool, int, str]:
-    """Whether the code was begun, its exit code, and which bound ended it. Raises SandboxBroken if there is none."""
+    """Return whether the code began, its exit code, and the limit that ended it. Raises SandboxBroken if there is no exit
+    code."""
     *begun, end = report.decode(errors="replace").split("\n")
     code, _, why = end.partition(" ")
     if not code:

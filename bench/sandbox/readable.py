@@ -1,7 +1,8 @@
-"""What a sandboxed interpreter may read besides its job: its own library and the shared ones, and nothing installed there.
+"""The files that a sandboxed interpreter can read besides its job: its library and the shared libraries, without installed
+packages.
 
-Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
-Nor pathlib, which would double that start.
+Imports only the standard library: it is part of the launcher, which starts without the rest of the package. It does not import
+pathlib, which would double that start.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import os
 from bench.sandbox.kernel import EXECUTE, READ_FILE, READ_FOLDER
 
 INSTALLED = ("site-packages", "dist-packages")
-"""Folders of packages; data that grades can be among them."""
+"""Folders of packages; they can hold data that grades."""
 FOREIGN_CALLS = "ctypes"
-"""Through it code can call any machine code. Neither the package nor its extension module can be read."""
+"""Lets code call any machine code. Neither the package nor its extension module can be read."""
 WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
-"""Of the interpreter's extension modules: those, and what tests the interpreter itself."""
+"""Prefixes of withheld extension modules: this one, and those that test the interpreter."""
 
 
 def rules_of(library: str) -> list[tuple[int, int]]:
-    """Pairs of an open path and Landlock's rights below it."""
+    """Return pairs of an open path and Landlock's rights below it."""
     rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
     for name in mapped():
         rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
@@ -30,7 +31,7 @@ def rules_of(library: str) -> list[tuple[int, int]]:
 
 
 def mapped() -> list[str]:
-    """The shared libraries that this interpreter itself stands on."""
+    """Return the shared libraries that this interpreter has loaded."""
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
         names = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
     return sorted(name for name in names if ".so" in os.path.basename(name) and FOREIGN_CALLS not in os.path.basename(name))
@@ -49,7 +50,7 @@ def _library(library: str) -> list[tuple[str, int]]:
 
 
 def _shared(folder: str) -> list[tuple[str, int]]:
-    """A folder of shared libraries as a whole, or these alone where Python's packages lie beside them."""
+    """Return a folder of shared libraries as a whole, or only its libraries if Python's packages lie beside them."""
     names = os.listdir(folder)
     if not any(name.startswith("python") for name in names):
         return [(folder, READ_FILE)]

@@ -1,6 +1,6 @@
-"""Say whether a text is Python, without trust in the text.
+"""Check whether an untrusted text is Python.
 
-To parse is not to run, and still no text of a model is parsed in this process: Python's parser takes minutes for some texts of
+Parsing does not run a text, but no text of a model is parsed in this process: Python's parser takes minutes for some texts of
 65,536 characters, and holds the interpreter's lock meanwhile.
 """
 
@@ -13,7 +13,7 @@ from bench.sandbox.parent import Limits, run_python
 
 LIMITS = Limits(wall_seconds=15.0, cpu_seconds=1)
 LONGEST = 200
-"""Characters of what is wrong with a text."""
+"""Characters of the message about a text."""
 
 PROGRAM = """
 ONLY_PARSE = 0x400  # ast.PyCF_ONLY_AST; the module takes longer to import than most texts to parse
@@ -31,6 +31,7 @@ def main(text):
 
 @lru_cache(maxsize=1024)
 def unparsable(text: str) -> str:
-    """Return why a text is no Python in one line, "" where it is. A text that takes longer than a second to parse is none."""
+    """Return in one line why a text is no Python; "" if it is. A text that takes more than a second to parse counts as no
+    Python."""
     result = run_python({}, PROGRAM, text, LIMITS)
     return one_line(str(result.value) if result.ok else result.problem, LONGEST)

@@ -1,6 +1,6 @@
-"""The system calls that untrusted code may make, as a seccomp program: a list of what is allowed, and nothing else is.
+"""The system calls that untrusted code can make, as a seccomp program that allows only the listed calls.
 
-Imports the standard library only: it is part of the launcher, which starts without the rest of the package.
+Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 
 Instruction = tuple[int, int, int, int]
-"""Of classic BPF: operation, value, how far to jump if it is so, and if not."""
+"""A classic BPF instruction: operation, value, jump if true, jump if false."""
 
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""Name -> its number for the audit, and the column of its calls in what follows."""
+"""Name -> its audit number, and the column of its calls in the tables below."""
 
 ALLOWED = {
     # files that are open, and reading; Landlock decides which files
@@ -33,25 +33,25 @@ ALLOWED = {
     **{"getpid": (39, 172), "gettid": (186, 178), "getppid": (110, 173), "getuid": (102, 174), "geteuid": (107, 175)},
     **{"getgid": (104, 176), "getegid": (108, 177), "uname": (63, 160), "sysinfo": (99, 179)},
 }
-"""Name -> its number on each of the machines; -1 where it has none."""
+"""Name -> its number on each machine; -1 if it has none."""
 
 EXEC_FD = 512
-"""The file number under which the interpreter is open when it is started, and the only one that may be executed. It closes
-with that, and lies above the limit on open files: nothing can be executed a second time."""
+"""The file number of the open interpreter at its start, the only file that can be executed. It closes then, and is above the
+limit on open files: nothing can be executed a second time."""
 
 EXECUTABLE, WRITABLE, ANONYMOUS = 0b100, 0b010, 0x20
 LOAD, EQUAL, AT_LEAST, ANY_BIT, AND, GIVE = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
-"""What a call comes to: made, failed with EPERM, or the process killed."""
+"""The outcomes of a call: made, failed with EPERM, or the process is killed."""
 
 
 def argument(place: int, upper: bool = False) -> Instruction:
-    """Loads half of an argument; both machines are little-endian."""
+    """Return the instruction that loads half of an argument; both machines are little-endian."""
     return (LOAD, 16 + 8 * place + 4 * upper, 0, 0)
 
 
 def one_of(place: int, *values: int) -> tuple[Instruction, ...]:
-    """Allows these values of an argument that the kernel takes for 32 bits wide."""
+    """Return instructions that allow these values of an argument that the kernel reads as 32 bits."""
     equal = [(EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
     return (argument(place), *equal, (GIVE, REFUSE, 0, 0), (GIVE, ALLOW, 0, 0))
 
@@ -61,7 +61,7 @@ JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
     "fcntl": ((72, 25), one_of(1, 0, 1, 2, 3, 1030)),  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC
     "ioctl": ((16, 29), one_of(1, 0x5401, 0x5413, 0x5450, 0x5451)),  # TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX
     "execveat": ((322, 281), one_of(0, EXEC_FD)),
-    # limits can be read: the new ones are none
+    # limits can only be read: there are no new ones
     "prlimit64": (
         (302, 261),
         (
@@ -70,7 +70,7 @@ JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
             *((GIVE, ALLOW, 0, 0), (GIVE, REFUSE, 0, 0)),
         ),
     ),
-    # machine code comes from files alone, and those are read-only
+    # machine code comes only from files, which are read-only
     "mprotect": ((10, 226), (argument(2), (ANY_BIT, EXECUTABLE, 1, 0), (GIVE, ALLOW, 0, 0), (GIVE, REFUSE, 0, 0))),
     "mmap": (
         (9, 222),
@@ -81,11 +81,11 @@ JUDGED: dict[str, tuple[tuple[int, int], tuple[Instruction, ...]]] = {
         ),
     ),
 }
-"""Name -> its numbers, and the instructions that judge its arguments; they end in a verdict, whichever way they go."""
+"""Name -> its numbers, and the instructions that judge its arguments; each path ends in a verdict."""
 
 
 def allow_list(machine: str) -> list[Instruction]:
-    """The program for one of MACHINES: it kills for another machine's calls and refuses what is not allowed."""
+    """Return the program for one of MACHINES: it kills for another machine's calls and refuses calls that are not allowed."""
     audit_number, column = MACHINES[machine]
     program = [
         *((LOAD, 4, 0, 0), (EQUAL, audit_number, 1, 0), (GIVE, KILL, 0, 0)),
@@ -99,5 +99,5 @@ def allow_list(machine: str) -> list[Instruction]:
 
 
 def packed(program: list[Instruction]) -> bytes:
-    """As the kernel takes it: an array of sock_filter."""
+    """Return the program as the kernel takes it: an array of sock_filter."""
     return b"".join(struct.pack("=HBBI", operation, yes, no, value) for operation, value, yes, no in program)

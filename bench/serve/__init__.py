@@ -1,4 +1,4 @@
-"""The wing of sessions: an outside system is given trials, and hands answers in."""
+"""The wing of sessions: an outside system gets trials, and hands in answers."""
 
 ENTRIES = {"commands": ("bench.serve.entries:COMMANDS",), "outside_systems": ("bench.serve.entries:SERVED",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

@@ -1,4 +1,4 @@
-"""What a system is told of its trial once it is recorded: how it ended, and where its tokens and seconds went."""
+"""What a system is told about its recorded trial: how it ended, and where its tokens and seconds went."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def account_of(record: TrialRecord) -> dict[str, Any]:
 
 
 def refusals_of(record: TrialRecord) -> dict[str, Any]:
-    """How many requests were not taken, and why the last was not."""
+    """Return the number of refused requests, and the reason of the last."""
     refused = [event for event in record.events if isinstance(event, Refused)]
     return {"count": len(refused), "last": f"{refused[-1].status}: {refused[-1].detail}" if refused else ""}
 

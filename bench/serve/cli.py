@@ -97,7 +97,7 @@ def command(
 
 
 def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
-    """Adds up the records, and says what became of each trial."""
+    """Return a function that adds up the records and prints how each trial ended."""
 
     def saw(result: TrialResult) -> None:
         so_far.add(result)
@@ -110,7 +110,7 @@ def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
 
 
 def _token() -> str:
-    """Raises ConfigError where the environment's cannot be sent in a header."""
+    """Return the token. Raises ConfigError if the environment's token cannot be sent in a header."""
     token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
@@ -123,7 +123,7 @@ def _introduce(console: Terminal, lines: Iterator[str]) -> None:
 
 
 def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
-    """Where it is, what it asks for, what answers, what is injected, where it is recorded."""
+    """Yield the lines that say where the server is, its key, its models, the faults, and the results' folder."""
     yield f"base_url = {root}/v1    (any model name: the experiment's model and settings answer)"
     if not token:
         yield "api_key = any    (no token is asked for: every program on this machine may ask)"

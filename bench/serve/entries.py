@@ -1,4 +1,4 @@
-"""The entries of `bench serve`, and of what it gives trials to."""
+"""The entries of `bench serve`, and of the outside systems that it gives trials to."""
 
 from bench.architectures.part import ArchitecturePart
 from bench.architectures.registry import IN_WORDS
@@ -13,4 +13,4 @@ SERVED = ArchitecturePart(
     answer_formats=IN_WORDS,
     is_outside=True,
 )
-"""What every system is that is served its trials."""
+"""The entry of every outside system."""

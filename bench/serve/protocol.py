@@ -1,4 +1,4 @@
-"""What goes over the wire about a trial: the task as it is shown, and what is handed in for it."""
+"""What is sent about a trial: the task as it is shown, and the answer that is handed in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GAVE_UP = "the system gave up"
 
 
 def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str, Any]:
-    """All that is known of the task, and where to ask."""
+    """Return all that is known of the task, and where to ask."""
     return {
         "scenario": key.scenario,
         "instance": key.instance,
@@ -39,8 +39,8 @@ def shown_task(task: Task, key: TrialKey, session: EndpointSession) -> dict[str,
 
 
 def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, str]:
-    """What is handed in: subtask -> the text of its output. Raises Problem where it is no answer to this task, or not one that
-    the model had a part in."""
+    """Read an answer: subtask -> the text of its output. Raises Problem if it is no answer to this task, or if the model was
+    not asked for each output."""
     outputs = _object(body)
     names = [subtask.name for subtask in task.subtasks]
     if set(outputs) != set(names):
@@ -55,12 +55,12 @@ def outputs_of(body: bytes, task: Task, session: EndpointSession) -> dict[str, s
 
 
 def reason_of(body: bytes) -> str:
-    """Why a system gives up. Raises Problem where the body is neither empty nor a JSON object."""
+    """Return why a system gives up. Raises Problem if the body is neither empty nor a JSON object."""
     return str(_object(body).get("reason") or GAVE_UP) if body.strip() else GAVE_UP
 
 
 def _prompt(task: Task, subtask: Subtask, session: EndpointSession) -> tuple[Message, ...]:
-    """Our own prompt, with the documents that the subtask reads; the outputs that it reads are not made yet."""
+    """Return our prompt, with the documents that the subtask reads, but not the outputs, which do not exist yet."""
     inputs = {name: task.documents[name] for name in subtask.reads if name in task.documents}
     return render(task, [subtask], inputs, None, "none", session.answer_format)
 

@@ -4,7 +4,7 @@ waiting     earlier trials come first
 open        shown to whoever asks; its time has not begun
 begun       its agent has made a request
 submitted   outputs were handed in, or it was given up
-recorded    `record` is what was kept of it
+recorded    `record` returns its record
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TrialStage = Literal["waiting", "open", "begun", "submitted", "recorded"]
 
 @dataclass(frozen=True)
 class Submission:
-    """What a trial comes to: the text of each subtask's output, or the exception that it ends in."""
+    """How a trial ends: the text of each subtask's output, or an exception."""
 
     outputs: Mapping[str, str] = field(default_factory=dict)
     ending: Exception | None = None
 
 
 class Changes:
-    """Wakes whoever waits for a condition, at each change."""
+    """Wakes everyone who waits for a condition, at each change."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
@@ -48,7 +48,7 @@ class Changes:
 
 @dataclass(eq=False)
 class ServedTrial:
-    """`calls` are those in flight; none outlives the trial."""
+    """A trial and its stage. `calls` are the calls in flight; none outlives the trial."""
 
     task: Task
     key: TrialKey
@@ -71,7 +71,7 @@ class ServedTrial:
         self._enter("open")
 
     async def ask_for(self) -> None:
-        """A request is made. It goes on once the trial has begun, lest the time before it count as the trial's."""
+        """Note a request, and wait until the trial has begun, so that earlier time does not count as the trial's."""
         self._asked_for = True
         self.changes.tell()
         await self.changes.until(lambda: self.state not in ("waiting", "open"))
@@ -80,7 +80,7 @@ class ServedTrial:
         await self.changes.until(lambda: self._asked_for)
 
     def begin(self) -> None:
-        """The trial's time begins."""
+        """Begin the trial's time."""
         self.session.begin()
         self._enter("begun")
 
@@ -103,13 +103,13 @@ class ServedTrial:
         return self._record
 
     async def end_calls(self) -> None:
-        """Whatever is still in flight is cut short, and stands in the account."""
+        """Cut short all calls in flight; they count in the account."""
         for call in self.calls:
             call.cancel()
         await asyncio.gather(*self.calls, return_exceptions=True)
 
     def shown(self) -> dict[str, Any]:
-        """The task, and how far its agent is: one that was started again can tell."""
+        """Return the task and the agent's progress, for an agent that was restarted."""
         progress = {
             "begun": self.state == "begun",
             "calls": self.session.received,

@@ -1,4 +1,4 @@
-"""`bench serve`: the trials of a system that is none of ours, run at a fixed port and recorded like any others."""
+"""`bench serve`: the trials of an outside system, run at a fixed port and recorded like any others."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from bench.serve.trial_server import TrialServer, nobody
 from bench.signals import Stop
 
 LAST_WORDS = 1.0
-"""Seconds that the answer to the last request is given to be sent."""
+"""Seconds to send the answer to the last request."""
 GRACE = 3.0
 """Seconds after the last trial in which a client that asks for the next one is told that there is none."""
 POINTS = ("output", "call")
-"""Where an outside system can be struck: what it reads and what it keeps it holds itself."""
+"""The points at which a fault can strike an outside system: it holds its inputs and its state itself."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """How it went.
+    """The result of serving.
 
-    requests   the endpoint's own count of those that it took
-    refusals   why others were not taken
-    strangers  how many more came from who may not ask here, and why the last of them was turned away
-    stopped    the signal that stopped it, if one did
-    deserted   nobody asked for the next trial any more
+    requests   how many requests the endpoint took
+    refusals   why it refused others
+    strangers  how many more were turned away because their sender may not ask here, and the reason of the last
+    stopped    the signal that stopped it, None if none did
+    deserted   whether nobody asked for the next trial any more
     """
 
     requests: int
@@ -57,10 +57,10 @@ class Served:
 def external_config(
     path: Path, architecture: str, overrides: Mapping[str, Any], recorded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Config:
-    """The experiment on an outside system under this name; without `scenarios` in the overrides its calls are only counted.
-    `recorded` are the entries of models that a recording stands in for.
+    """Return the config for an outside system under this name. Without `scenarios` in the overrides its calls are only counted.
+    `recorded` holds the entries of models that a recording replaces.
 
-    Raises ConfigError, also where the name is one of ours.
+    Raises ConfigError, also if the name is one of ours.
     """
     if architecture in ARCHITECTURES or is_path(architecture):
         raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
@@ -69,9 +69,10 @@ def external_config(
 
 
 def one_more(config: Config, folder: Path) -> Config:
-    """Calls that are only counted make a new trial each time: one repetition more than this folder has recorded.
+    """Return the config for one repetition more than this folder has recorded: calls that are only counted make a new trial
+    each time.
 
-    A recording answers the n-th of them with its own n-th; raises ConfigError where it has none, or no more.
+    A recording answers the n-th trial with its own n-th. Raises ConfigError if it has none, or no more.
     """
     done = _counted(folder)
     for run in filter(None, (config.model[name].replays for name in config.models)):
@@ -85,13 +86,13 @@ def one_more(config: Config, folder: Path) -> Config:
 
 
 def _counted(folder: Path) -> int:
-    """The trials of calls that were only counted."""
+    """Return the number of recorded trials whose calls were only counted."""
     records = read_trials(folder) if folder.exists() else ()
     return max((record.repetition for record in records if record.outcome == "ungraded"), default=0)
 
 
 def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
-    """The trials of an outside system. Raises ConfigError where a plan's faults could not strike it."""
+    """Return the trials of an outside system. Raises ConfigError if a plan's faults could not strike it."""
     architectures = dict.fromkeys(config.architectures, nobody)
     matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
     for scenario in matrix.scenarios.values():
@@ -112,13 +113,12 @@ async def serve(
     say: Callable[[str], object] = lambda _: None,
     permitted: Permission | None = None,
 ) -> Served:
-    """Serve what is missing of a matrix until it is done or interrupted.
+    """Serve a matrix's missing trials until all are done or it is interrupted.
 
-    `opened` is told the root address, `saw` is shown each record once it is stored. On an interrupt the trial that is going on
-    is recorded as it stands. A trial that nobody asks for anything for `patience` seconds is given up; 0 waits for ever. What
-    a client gives as its API key is `token`; "" asks for none. `say` is told of trouble at the model's endpoint. `permitted` is
-    how it is graded, if not as `permission` says of itself. Raises what `run_matrix` raises, and EndpointError for a port that
-    is taken.
+    `opened` gets the root address, `saw` each record once it is stored, `say` any trouble at the model's endpoint. On an
+    interrupt the current trial is recorded as it stands. A trial without any request for `patience` seconds is given up; 0
+    waits forever. Clients give `token` as their API key; "" asks for none. `permitted` says how to grade; None leaves that to
+    `permission`. Raises what `run_matrix` raises, and EndpointError for a port in use.
     """
     graded = all(scenario.graded for scenario in matrix.scenarios.values())
     trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))
@@ -150,7 +150,7 @@ async def serve(
 async def _run(
     matrix: Matrix, writer: RunWriter, watch: Callable[[TrialResult], None], trial_server: TrialServer, session: Session
 ) -> None:
-    """Run the trials, and see to it that a client that asks for one more is told that all are done."""
+    """Run the trials, then wait until a client that asks for one more is told that all are done."""
     await run_matrix(matrix, writer, watch, session)
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE):

@@ -1,12 +1,12 @@
-"""The server at which an outside system, in any language, is given its trials one by one and hands in its answers.
+"""The server that gives an outside system, in any language, its trials one by one and takes its answers.
 
     GET  /trial           the task: its documents, and each subtask's prompt, schema and address; waits for the next trial
     POST /trial/answer    {subtask: output}, JSON or the text of a reply: graded; answers with the trial's account
     POST /trial/give-up   {"reason": "..."}, or nothing: the trial gave up; answers with its account
 
-In between it calls the model at the addresses given, as it would any OpenAI-compatible endpoint. A trial's time begins with the
-first request that is not a GET. What is handed in is graded as it is: whether to verify, and what to do then, is the system's
-own affair.
+In between the system calls the model at the given addresses, like any OpenAI-compatible endpoint. A trial's time begins with
+the first request that is not a GET. Answers are graded as they are: the system decides whether to verify them, and what to do
+then.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from bench.serve.served_trial import Changes, ServedTrial, Submission
 
 
 class Stopped(Exception):
-    """The server was closed in the middle of a trial."""
+    """The server was closed during a trial."""
 
 
 class TrialServer:
-    """A queue of trials, whose first is open: one at a time, whatever the model's concurrency, since the addresses are those
-    of the trial that is open.
+    """A queue of trials. Only the first is open, whatever the model's concurrency, since the addresses belong to the open
+    trial.
 
-    root       where it is served
-    received   the chat completions asked for so far, by the endpoint's own count
-    refusals   why requests were not taken, whether or not a trial was open
-    left       the trials that are not recorded yet
-    deserted   nobody asked for the next trial any more
+    root       the server's address
+    received   the chat completions asked for so far, as the endpoint counts them
+    refusals   why requests were refused, with or without an open trial
+    left       the number of trials that are not recorded yet
+    deserted   whether nobody asked for the next trial any more
     """
 
     def __init__(self, graded: bool, left: int):
@@ -70,7 +70,7 @@ class TrialServer:
 
     @web.middleware
     async def follow(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Know when somebody last asked, and each request that is in hand, so that none outlives its trial."""
+        """Note the time of the last request, and each request in hand, so that none outlives its trial."""
         trial, task = self._open, asyncio.current_task()
         self._in_hand += 1
         calls = trial.calls if trial and asks(request.path) else set()
@@ -86,13 +86,13 @@ class TrialServer:
             self._asked_at = asyncio.get_running_loop().time()
 
     def refused(self, problem: Problem) -> None:
-        """A request was not taken: it leaves its trace in the trial that has begun."""
+        """Note a refused request, also in a trial that has begun."""
         self.refusals.append(f"{problem.status}: {problem.message}")
         if self._open and self._open.state == "begun":
             self._open.session.refuse(problem.status, problem.message)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
-        """The architecture that an outside system is."""
+        """Work on a task as the architecture that stands for an outside system."""
         trial = ServedTrial(task, workbench.key, workbench.max_attempts, self._changes)
         self._queue.append(trial)
         await self._changes.until(lambda: self._queue[0] is trial)
@@ -114,12 +114,12 @@ class TrialServer:
             workbench.commit_unverified(proposal)
 
     def saw(self, record: TrialRecord) -> None:
-        """A trial was recorded: tell whoever handed it in. The next one is open."""
+        """Tell whoever handed in the trial that it is recorded, and open the next."""
         self.left -= 1
         self._queue.popleft().keep(record)
 
     def close(self) -> bool:
-        """End the trial that is open; whether there was one that had begun."""
+        """End the open trial. Returns whether there was one that had begun."""
         self.closed = True
         trial = self._open
         if trial is None or trial.state != "begun":
@@ -128,8 +128,8 @@ class TrialServer:
         return True
 
     async def watch(self, patience: float) -> None:
-        """Give up each trial that has begun, once no request has come for so many seconds. Returns where nobody asks for the
-        next one either; before the first request of all it waits for ever."""
+        """Give up each trial that has begun and had no request for `patience` seconds. Returns if nobody asks for the next one
+        either; it waits forever for the first request of all."""
         while not self.deserted:
             await asyncio.sleep(self._patience_left(patience))
             if self._patience_left(patience) > 0:
@@ -141,12 +141,12 @@ class TrialServer:
             self._asked_at = asyncio.get_running_loop().time()
 
     async def until_done_is_seen(self) -> None:
-        """A client has been told that all trials are done."""
+        """Wait until a client has been told that all trials are done."""
         await self._changes.until(lambda: self._done_is_seen)
 
     @property
     def _open(self) -> ServedTrial | None:
-        """The first trial of the queue, once it has its session."""
+        """The first trial of the queue, if it has its session; else None."""
         return self._queue[0] if self._queue and self._queue[0].state != "waiting" else None
 
     @asynccontextmanager
@@ -162,7 +162,7 @@ class TrialServer:
             self.received += session.received
 
     def _patience_left(self, patience: float) -> float:
-        """Seconds; all of them while a request is in hand, and before there was any."""
+        """Return the seconds left; all of `patience` while a request is in hand, and before the first."""
         if self._in_hand or self._asked_at is None:
             return patience
         return self._asked_at + patience - asyncio.get_running_loop().time()
@@ -210,5 +210,5 @@ class TrialServer:
 
 
 async def nobody(*_: object) -> None:
-    """Stands where an outside system works, until it is known at which server."""
+    """Stand in for an outside system until its server is known."""
     raise AssertionError("an outside system works at a trial_server")
