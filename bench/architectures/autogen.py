@@ -1,4 +1,4 @@
-"""A call conducted by AutoGen: an AssistantAgent whose model client is the workbench's line."""
+"""A call made by AutoGen: an AssistantAgent whose model client is the workbench's line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content
 
 
 async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
-    """Let a fresh AssistantAgent answer: an agent keeps its history, so that one agent for two attempts would send both."""
+    """Return the answer of a fresh AssistantAgent: an agent keeps its history, and would send both attempts."""
     system, task = messages
     agent = AssistantAgent("engineer", LineClient(line), system_message=system.content)
     result = await agent.run(task=task.content)
@@ -39,11 +39,11 @@ async def assistant(messages: Sequence[Message], line: ModelLine) -> str:
 
 
 class LineSettings(BaseModel):
-    """AutoGen's clients are configurable components; this one has nothing to configure."""
+    """The configuration that AutoGen's components must have; this client has none."""
 
 
 class LineClient(ChatCompletionClient, Component[LineSettings]):
-    """AutoGen's model client over a line. Tokens are counted behind the line, so none are told to AutoGen."""
+    """AutoGen's model client over a line. Tokens are counted behind the line, so AutoGen gets no counts."""
 
     component_type = "model"
     component_config_schema = LineSettings

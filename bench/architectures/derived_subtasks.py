@@ -1,9 +1,9 @@
-"""A model splits the task: what it asks for is added as subtasks, and the answer is written from their notes in one last call.
+"""A model splits the task: its parts are added as subtasks, and one last call writes the answer from their notes.
 
-The paper's decompositions are written by developers, and it names derived ones as what it did not try. Here the model decides
-which parts there are, what each is told and reads, and which documents the answer is written from. Each output is verified
-before it is handed on, and a rejected one is asked for again alone, with the reason, as in `runtime_structured`. A derived
-part has no checks of the pack's: its verifier sees that there are notes, and cannot see whether they are right.
+The paper's decompositions are written by developers, and it names derived ones as untried. Here the model decides which parts
+there are, what each is told and reads, and which documents the answer is written from. Each output is verified before it is
+handed on. A rejected output is asked for again alone, with the reason, as in `runtime_structured`. A derived part has none of
+the pack's checks: its verifier sees that there are notes, but not whether they are right.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Context, Output, Subtask, Task
 
 SPLIT = "Split"
-"""The splitter's name. No subtask of a pack can have it, and no part: theirs begin with a small letter."""
+"""The splitter's name. No subtask of a pack and no part can have it: their names begin with a small letter."""
 MOST_PARTS = 8
 INSTRUCTIONS = (
     "Split the task below into smaller parts; they are carried out later. Whoever carries a part out sees its instructions and"
@@ -59,7 +59,7 @@ async def derived_subtasks(task: Task, workbench: Workbench) -> None:
 
 
 async def _split(workbench: Workbench, splitter: Subtask) -> Split:
-    """A split that can be carried out, as it stands in the state: a fault there is seen, too."""
+    """Return a split that can be carried out, as the state holds it, so that faults there are noticed too."""
     rejected = None
     while True:
         workbench.commit_unverified(await workbench.propose(splitter, repair=rejected))
@@ -81,14 +81,15 @@ def _added(part: PartPlan) -> Subtask:
 
 
 def _answering(task: Task, split: Split) -> list[Subtask]:
-    """The task's own subtasks, for one call that reads the notes and the documents that the split names."""
+    """Return the task's subtasks, for one call that reads the notes and the documents that the split names."""
     names = {subtask.name for subtask in task.subtasks}
     outputs = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
     return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *outputs)) for subtask in task.subtasks]
 
 
 def splitter_of(task: Task) -> Subtask:
-    """The subtask that asks for a split of this task. It is told what `monolithic` is told, but for the documents' texts."""
+    """Return the subtask that asks for a split of this task. It is told what `monolithic` is told, without the documents'
+    texts."""
 
     def can_be_carried_out(split: Split, _: Context) -> str | None:
         return _wrong_parts(task, split) or _wrong_reads(task, split)
@@ -100,7 +101,7 @@ def splitter_of(task: Task) -> Subtask:
 
 
 def split_of(task: Task) -> Split:
-    """The split with which a simulated model answers: notes for each subtask of the pack, and an answer from notes alone."""
+    """Return the split of a simulated model: notes for each subtask of the pack, and an answer from notes alone."""
     notes = {subtask.name: f"{subtask.name}_notes" for subtask in task.subtasks}
     parts = [
         PartPlan(

@@ -1,4 +1,4 @@
-"""In which form a pattern runs: bare, or with its author's remedies, and with which boundary."""
+"""The form in which a pattern runs: bare or with its author's remedies, and its boundary."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 Strength = Literal["none", "schema", "policy", "business_rule"]
-"""What is held against a proposal before it is committed, each with all before it: nothing; its schema; the policy's word on
-the effects that it would have; the pack's checks."""
+"""What a proposal must pass before it is committed, each level with all before it: nothing; its schema; the policy on its
+effects; the pack's checks."""
 Commit = Literal["plain", "idempotent", "compare_and_swap"]
-"""How an effect is made: as a call; under a key made from its business key; and only on the versions that it was decided on."""
+"""How an effect is made: as a plain call; under a key made from its business key; also only on the versions that it was decided
+on."""
 Signal = Literal["typed", "untyped", "as_success"]
-"""What the proposer hears of a rejection: why; that; or that all went well."""
+"""What the proposer hears of a rejection: the reason; only the rejection; or that all went well."""
 Approval = Literal["never", "risky", "always"]
-"""Before which effects a person is asked: none; those for which the policy wants one; all. A denial by the policy holds."""
+"""Which effects a person must approve: none; those that the policy names; all. A denial by the policy always holds."""
 LATER = ("approval", "deadline", "catches_up", "children", "pins")
-"""Settings that came when trials had been run without them."""
+"""Settings that are younger than some recorded trials."""
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 
 @dataclass(frozen=True)
 class Form:
-    """`remedies` are the author's. The boundary's three settings and `approval` are theirs, unless they are set apart. Two
-    remedies are set for themselves, since the others were measured without them: `deadline`, the minutes of world time after
-    which a read is given up and made again, and `catches_up`, by which the agent asks for the events that it was never told.
-    `children` make each judgment. `pins` is a remedy that those of the author hold, and can be set alone: what was decided of a
-    state stands, with the version of the model that decided it, and no other version is asked of the same state."""
+    """The settings of a pattern. `remedies` turns on the author's remedies, which include the boundary's three settings and
+    `approval`, unless these are set separately. Two remedies are always set separately, since the others were measured without
+    them: `deadline`, the minutes of world time after which a read is given up and made again, and `catches_up`, by which the
+    agent asks for events that it missed. `children` is how many children make each judgment. `pins`, one of the author's
+    remedies, can be set alone: a state's decision stands, with the model version that made it, and no other version is asked
+    about the same state."""
 
     remedies: bool = False
     strength: Strength | None = None
@@ -38,13 +40,13 @@ class Form:
     pins: bool = False
 
     def holds(self, strength: Strength) -> bool:
-        """Whether the boundary is at least so strong."""
+        """Return whether the boundary is at least this strong."""
         kept: Strength = self.strength or ("business_rule" if self.remedies else "schema")
         return STRENGTHS.index(kept) >= STRENGTHS.index(strength)
 
     @property
     def lets_misfits_pass(self) -> bool:
-        """Whether an output that misfits its schema can be acted on: none is looked at, or a rejection reads as success."""
+        """Whether an output that misfits its schema can have effects: it is not checked, or a rejection reads as success."""
         return not self.holds("schema") or self.tells == "as_success"
 
     @property
@@ -62,7 +64,7 @@ class Form:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What it sets, as it stands in a trial's id: a setting that came later stands there where it is given."""
+        """The settings as a trial's id has them: a later setting is left out unless it is given."""
         return {name: value for name, value in asdict(self).items() if value or name not in LATER}
 
     @property

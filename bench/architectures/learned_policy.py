@@ -1,7 +1,8 @@
-"""The subtasks in the calls that a policy learned from earlier trials' rejections puts them into; else as `runtime_structured`.
+"""The subtasks, grouped into calls by a policy that was learned from earlier trials' rejections; otherwise
+`runtime_structured`.
 
-What is asked for in one call is verified, committed and rejected together. With one subtask a call this is
-`runtime_structured`, and with all in one call `monolithic` with the reason told.
+The outputs of one call are verified, committed and rejected together. With one subtask a call this is `runtime_structured`, and
+with all in one call it is `monolithic` with the reason told.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One call does the whole task, on AutoGen's AssistantAgent; verified at the end, a rejection means the whole call again."""
+"""One call, on AutoGen's AssistantAgent, does the whole task; if its answer is rejected, the whole call is made again."""
 
 from __future__ import annotations
 

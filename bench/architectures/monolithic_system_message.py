@@ -1,6 +1,6 @@
 """`monolithic`, with the whole task in the system message of the AssistantAgent: its instructions and the form of the answer.
 
-So arXiv 2605.15425 describes its monolithic configuration. The user message holds what is read, and nothing else.
+arXiv 2605.15425 describes its monolithic configuration this way. The user message holds only the inputs.
 """
 
 from __future__ import annotations

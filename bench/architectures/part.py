@@ -20,7 +20,7 @@ UNTOLD = "nothing"
 
 @dataclass(frozen=True)
 class Structure:
-    """In what architectures differ, in words: two that differ in several of these are no evidence for one of them.
+    """How an architecture is built, in words. Comparing two that differ in several of these is no evidence for any of them.
 
     asks      how the task is asked
     verifies  when an output is verified
@@ -36,21 +36,21 @@ class Structure:
 
 @dataclass(frozen=True)
 class ArchitecturePart(Part):
-    """What an architecture is, what it can and what it needs.
+    """The entry of an architecture.
 
     path             where its function stands, `module:function`: imported when it is run
-    prepare          import path of what is called before its module is imported
-    through          modules of ours that it works through, beside the endpoint of who makes its calls itself
+    prepare          import path of a function that is called before its module is imported
+    through          our modules that it works through, besides the endpoint for those that make their own calls
     acts_in          a `task`, a `world`, or `either`
-    makes_own_calls  over the measuring endpoint; else it asks on the workbench's line
-    answer_formats   those that it can be run in
-    parallel         its function takes `parallel`: a form that asks at the same time for what it can
+    makes_own_calls  whether it calls the measuring endpoint; else it asks on the workbench's line
+    answer_formats   the formats in which it can run
+    parallel         its function takes `parallel`: a form that asks at the same time for all that it can
     forms            its function takes `form`: the forms of a pattern (`bench.architectures.form`)
     learns           its function takes `policy`: what it learned from earlier trials (`bench.architectures.policy`)
-    is_instrument    it measures and is no architecture: it asks, and does nothing
-    is_outside       it works in a process that is not ours: what it hands in may be anybody's code
-    structure        in what it differs from others; None where that is not said
-    limits           what it cannot express, or where it differs from ours: a line each, for the reader of a table
+    is_instrument    whether it only measures: it asks, and does nothing
+    is_outside       whether it works in a process that is not ours: its answers can be anybody's code
+    structure        how it differs from others; None if that is not said
+    limits           what it cannot express, or how it differs from ours: a line each, for readers of a table
     """
 
     path: str = ""
@@ -69,7 +69,7 @@ class ArchitecturePart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules in which its code stands."""
+        """Return the modules that hold its code."""
         endpoint = ("bench.endpoint.server",) if self.makes_own_calls else ()
         return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
 

@@ -1,7 +1,7 @@
 """A learned policy: which subtasks of a pack are asked for in one call, and on which instances that was learned.
 
-`bench learn` writes it as a file, and a config's variant names the file. What it says of a pack and on which instances it was
-learned is in the ids of the trials that follow it; the run that it was learned from is told beside.
+`bench learn` writes it as a file, which a config's variant names. The ids of trials that follow it depend on its calls and on
+the instances that it was learned on; the run that it was learned from is only noted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_BYTES = 2**18
 
 
 class FirstReplies(BaseModel):
-    """Distinct first replies for one subtask, and how many of them were rejected."""
+    """Distinct first replies for one subtask (`of`), and how many of them were rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     rejected: Count
@@ -31,7 +31,7 @@ class FirstReplies(BaseModel):
 
 
 class PackPolicy(BaseModel):
-    """What was learned of one pack. `calls`: the subtasks by name, those of one call together, in the order of the calls."""
+    """The policy for one pack. `calls` holds the subtasks' names, grouped by call, in the order of the calls."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     instances: Many[str] = Field(min_length=1)
@@ -40,7 +40,7 @@ class PackPolicy(BaseModel):
 
 
 class LearnedPolicy(BaseModel):
-    """`packs` by name, without a variant. `run` to `plan` say what it was learned from."""
+    """A policy for `packs`, by name without a variant. `run` to `plan` say what it was learned from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     run: str
@@ -57,7 +57,7 @@ class LearnedPolicy(BaseModel):
         return hashlib.sha256(json.dumps(learned, sort_keys=True).encode()).hexdigest()[:20]
 
     def calls_for(self, scenario: str, subtasks: Collection[str]) -> Many[Many[str]]:
-        """The calls in which a scenario's subtasks are asked for. Raises ConfigError where the policy does not say."""
+        """Return the calls in which a scenario's subtasks are asked for. Raises ConfigError if the policy does not say."""
         name = scenario.partition(":")[0]
         if name not in self.packs:
             raise ConfigError(f"the policy was learned for {', '.join(self.packs)}, and not for scenario '{scenario}'")
@@ -68,7 +68,7 @@ class LearnedPolicy(BaseModel):
 
 
 def read_policy(path: Path) -> LearnedPolicy:
-    """Raises ConfigError for a file that cannot be read, or is no policy."""
+    """Read a policy. Raises ConfigError for a file that cannot be read, or is no policy."""
     try:
         return LearnedPolicy.model_validate_json(text_of(path, MOST_BYTES))
     except OSError as error:
@@ -81,7 +81,7 @@ def read_policy(path: Path) -> LearnedPolicy:
 
 
 def seen_by(policies: Mapping[str, LearnedPolicy], pack: str) -> frozenset[str]:
-    """The instances of a pack on which one of these policies was learned; variants name their instances alike."""
+    """Return the instances of a pack on which one of these policies was learned; variants share instance names."""
     name = pack.partition(":")[0]
     return frozenset(
         instance for policy in policies.values() if name in policy.packs for instance in policy.packs[name].instances

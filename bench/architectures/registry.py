@@ -1,5 +1,5 @@
-"""The architectures: adding one of ours is one file, and one entry here. Others come from a package's entry points, or load by
-import path, `module:function`."""
+"""The architectures: each of ours is one file, and one entry here. Others come from a package's entry points, or load by import
+path, `module:function`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.errors import ConfigError
 from bench.registry import Registry, attribute_at, importable, is_path, why_not_imported
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
-"""The formats of who makes its calls itself: nothing holds them to a schema."""
+"""The formats of architectures that make their own calls: nothing holds them to a schema."""
 
 EARLY = "before it is handed on"
 
@@ -68,14 +68,14 @@ OURS = (
 )
 ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS")
 OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
-"""What every agent is that is a `command`, and every system that is `served` its trials: the wings that run them say so."""
+"""The entries of agents run as a `command`, and of systems that are `served` their trials, added by the wings that run them."""
 
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:
-    """The architecture of this name, or at this import path, which leads to a function or an entry. A user's module may lie in
-    the current folder. `variants` are names that a config adds.
+    """Return the architecture of this name, or at this import path, which leads to a function or an entry. A user's module can
+    lie in the current folder. `variants` are names that a config adds.
 
-    Raises ConfigError where there is none, or its module cannot be loaded.
+    Raises ConfigError if there is none, or its module cannot be loaded.
     """
     if not is_path(name):
         return ARCHITECTURES.named(name, *variants)
@@ -97,9 +97,9 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
 def load_architecture(
     part: ArchitecturePart, parallel: bool = False, form: Form | None = None, policy: LearnedPolicy | None = None
 ) -> Architecture:
-    """The function of an architecture, in the form that a variant asks for, with the policy that it has learned.
+    """Return the function of an architecture, in the form that a variant asks for, with the policy that it has learned.
 
-    Raises ConfigError where it has but one form, it learns nothing, its packages are missing, or its module cannot be loaded.
+    Raises ConfigError if it lacks that form, it learns nothing, its packages are missing, or its module cannot be loaded.
     """
     if parallel and not part.parallel:
         having = " and ".join(entry.name for entry in ARCHITECTURES if entry.parallel)
@@ -120,7 +120,7 @@ def load_architecture(
             attribute_at(part.prepare)()
         with importable(Path.cwd()) if part.path == part.name else nullcontext():
             loaded: Callable[..., Coroutine[Any, Any, None]] = attribute_at(part.path)
-    except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
+    except (Exception, SystemExit) as error:  # a user's module can raise anything
         if part.extra and isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("bench"):
             raise ConfigError(f"architecture '{part.name}' needs: pip install '{part.package or '.'}[{part.extra}]'") from error
         raise ConfigError(f"architecture '{part.name}' cannot be imported: {why_not_imported(error, Path.cwd())}") from error

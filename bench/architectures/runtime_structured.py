@@ -1,9 +1,9 @@
 """Each output is verified before it is committed; a rejected one is asked for again alone, with the reason appended.
 
-It branches on three signals: which subtasks are done; whether an output is valid; whether it is sufficient. So it skips what is
-not needed, asks again for what is too weak, and reopens the subtask that a validating subtask found wrong.
+It branches on three signals: which subtasks are done, whether an output is valid, and whether it is sufficient. So it skips
+unneeded subtasks, asks again for weak outputs, and reopens a subtask that a validating subtask found wrong.
 
-In parallel all that can be asked now is asked at the same time, a rejected subtask among it.
+In parallel, all that can be asked now is asked at the same time, also rejected subtasks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The subtasks one after another, handed on unverified; verified at the pack's checkpoints. At a rejection everything from the
-first rejected subtask to the checkpoint runs again, with the same prompts.
+"""The subtasks one after another, handed on unverified, and verified at the pack's checkpoints. After a rejection everything
+from the first rejected subtask to the checkpoint runs again, with the same prompts.
 
-In parallel what forks in a stage is asked at the same time. What runs again does so one after another, in the listed order.
+In parallel, independent subtasks of a stage are asked at the same time. Repeats run one after another, in the listed order.
 """
 
 from __future__ import annotations

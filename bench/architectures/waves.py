@@ -1,5 +1,5 @@
-"""In which order subtasks are asked: in waves. A wave's subtasks are asked at the same time, once the wave before has its
-replies."""
+"""The order in which subtasks are asked: in waves. A wave's subtasks are asked at the same time, after the replies of the wave
+before."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ Waves = tuple[tuple[Subtask, ...], ...]
 
 
 def one_by_one(subtasks: Sequence[Subtask]) -> Waves:
-    """In the listed order, each a wave of its own."""
+    """Return one wave for each subtask, in the listed order."""
     return tuple((subtask,) for subtask in subtasks)
 
 
 def by_reads(subtasks: Sequence[Subtask]) -> Waves:
-    """Each in the first wave in which all is there that it reads of these."""
+    """Put each subtask into the first wave after all of these subtasks that it reads."""
     return by_needs(subtasks, {subtask.name: subtask.reads for subtask in subtasks})
 
 
 def by_needs(subtasks: Sequence[Subtask], needs: Mapping[str, Collection[str]]) -> Waves:
-    """Each in the first wave in which all is there that it needs of these. Raises ValueError where some need each other."""
+    """Put each subtask into the first wave after all of these subtasks that it needs. Raises ValueError if some need each
+    other."""
     waves: list[tuple[Subtask, ...]] = []
     left = list(subtasks)
     while left:

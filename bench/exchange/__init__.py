@@ -1,8 +1,8 @@
-"""The wing of exchange: a run in forms that other programs read, and packs made of the runs and tables that they wrote."""
+"""The wing of exchange: runs in formats of other programs, and packs made from their runs and tables."""
 
 ENTRIES = {
     "commands": ("bench.exchange.commands:COMMANDS",),
     "exports": ("bench.exchange.entries:EXPORTS",),
     "pack_sources": ("bench.exchange.commands:PACK_SOURCES",),
 }
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

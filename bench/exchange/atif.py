@@ -1,7 +1,7 @@
 """The form `atif`: each trial as a trajectory in the Agent Trajectory Interchange Format, version 1.7 (Harbor's RFC 0001).
 
-A call of the model is a step of the agent. Before it stand, as steps of the user or the system, the messages that it sent and
-that no call of the trial had sent before. What a fault or a verdict did to a reply stands in that step's `extra`.
+A call of the model is a step of the agent. Before it stand, as steps of the user or the system, those of its messages that no
+earlier call of the trial had sent. The step's `extra` says what a fault or a verdict did to the reply.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ JsonValues = dict[str, Any]
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield a file for each trial, named by its id."""
+    """Yield a file for each trial, named by the trial's id."""
     for trial in trials_of(run):
         yield f"{trial.record.id}.json", json.dumps(trajectory_of(trial, run), indent=1).encode() + b"\n"
 
 
 def trajectory_of(trial: TrialTexts, run: Run) -> JsonValues:
-    """The trajectory of a trial."""
+    """Return the trajectory of a trial."""
     steps = [{"step_id": number, **step} for number, step in enumerate(_steps(trial, run), 1)]
     metrics = [step["metrics"] for step in steps if "metrics" in step]
     totals = {f"total_{key}": sum(metric.get(key) or 0 for metric in metrics) for key in ("prompt_tokens", "completion_tokens")}
@@ -87,7 +87,7 @@ def _step(trial: TrialTexts, sent: SentCall, run: Run) -> JsonValues:
 
 
 def _tools(trial: TrialTexts, sent: SentCall) -> JsonValues:
-    """The tool calls of a step, and what later messages say came of them."""
+    """Return the tool calls of a step, and their results from later messages."""
     ids = {call.id for call in sent.tool_calls}
     later = (message for call in trial.calls if call.number > sent.number for message in call.messages)
     results = {message.tool_call_id: message.content for message in later if message.tool_call_id in ids}
@@ -97,7 +97,7 @@ def _tools(trial: TrialTexts, sent: SentCall) -> JsonValues:
 
 
 def arguments_of(call: ToolCall) -> JsonValues:
-    """The arguments; a text that is no JSON object stands under `text`."""
+    """Return the arguments; a text that is no JSON object stands under `text`."""
     try:
         value = json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ def arguments_of(call: ToolCall) -> JsonValues:
 
 
 def _metrics(trial: TrialTexts, call: Called, run: Run) -> JsonValues:
-    """The provider's own count where it told one, else ours."""
+    """Return the token counts and the cost, by the provider's count if there is one, else by ours."""
     tokens = (call.tokens_in, call.tokens_out)
     if call.usage_in is not None and call.usage_out is not None:
         tokens = (call.usage_in, call.usage_out)

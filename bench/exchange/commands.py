@@ -1,5 +1,4 @@
-"""The entries of `bench export`, `bench import` and `bench new scenario --from`. They stand apart from the forms, which import
-pandas."""
+"""The entries of `bench export`, `bench import` and `bench new scenario --from`, apart from the forms, which import pandas."""
 
 from bench.cli.command_part import CommandPart, PackSourcePart
 

@@ -12,7 +12,7 @@ from bench.render.labels import model_label
 
 
 def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the rows of each frame that has any. A simulated or recorded model is called so."""
+    """Yield the name and the rows of each frame that has rows. Simulated and recorded models are labelled."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     for name, frame in run.frames.items():
         if len(frame):
@@ -20,7 +20,7 @@ def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield each frame as a CSV file. A text that a spreadsheet would run as a formula is marked as a text."""
+    """Yield each frame as a CSV file. A text that a spreadsheet would run as a formula is marked as text."""
     for name, frame in frames_of(run):
         texts = [column for column in frame if pd.api.types.is_string_dtype(frame[column])]
         safe = frame.assign(**{str(column): frame[column].map(escape_csv, na_action="ignore") for column in texts})

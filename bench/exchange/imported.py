@@ -1,6 +1,6 @@
-"""A run that another program recorded, read as steps: a trajectory of ATIF, or a trace of OpenTelemetry's GenAI spans.
+"""Read a run that another program recorded as steps: a trajectory of ATIF, or a trace of OpenTelemetry's GenAI spans.
 
-A step is one call of the model with the calls of tools that it made. The program need have nothing to do with this suite.
+A step is one call of the model with its tool calls. The program need not know this suite.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from bench.files import content_of
 from bench.wording import first_violation
 
 LARGEST = 2**26
-"""Bytes of a file."""
+"""Bytes of the largest file."""
 MOST_STEPS = 500
 CHATS = ("chat", "generate_content", "text_completion")
-"""The operations of a span that stands for a call of a model."""
+"""The operations of spans that are calls of a model."""
 
 
 @dataclass(frozen=True)
 class ImportedCall:
-    """A call of a tool. `reads`: it changes nothing."""
+    """A tool call. `reads`: it changes nothing."""
 
     tool: str
     arguments: str
@@ -40,8 +40,8 @@ class ImportedCall:
 class ImportedStep:
     """A call of the model.
 
-    shown   all that it was shown; `new` is what of it no step before was shown, without the agent's replies
-    reply   what it said; of a reply that is calls alone, those
+    shown   all that it was shown; `new` is the part that no earlier step was shown, without the agent's replies
+    reply   its text, or its tool calls if there is no text
     """
 
     shown: str
@@ -56,10 +56,10 @@ def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None 
     Args:
         path: A file of ATIF, or of OTLP's JSON: one object, or one a line.
         reading_tools: The tools that change nothing.
-        trace: The id of the trace, or the beginning of it, where the file holds several.
+        trace: The id of the trace, or its beginning, if the file holds several.
 
     Raises:
-        ResultsError: It is neither, it is damaged or too large, or it has no step with words.
+        ResultsError: The file is neither, it is damaged or too large, or it has no step with text.
     """
     try:
         content = content_of(path, LARGEST)
@@ -132,13 +132,13 @@ class AtifStep(BaseModel):
 
 
 class Trajectory(BaseModel):
-    """A trajectory, as far as it is read here."""
+    """The parts of a trajectory that are read here."""
 
     steps: Listed[AtifStep]
 
 
 def _text_of(content: str | list[dict[str, Any]] | None) -> str:
-    """The text of a message; of one in parts, that of those that are texts."""
+    """Return the text of a message; for a message in parts, the text parts."""
     return content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in content or ())
 
 
@@ -161,7 +161,7 @@ def _of_trajectory(trajectory: Trajectory) -> Iterator[ImportedStep]:
 
 
 def _called(calls: Iterable[tuple[str, str, str]]) -> str:
-    """A reply that is calls of tools alone."""
+    """Return the text of a reply that has only tool calls."""
     return "\n".join(f"{tool}({arguments})" for tool, arguments, _ in calls)
 
 
@@ -197,7 +197,7 @@ class OtlpResource(BaseModel):
 
 
 class OtlpRequest(BaseModel):
-    """Spans as OTLP's JSON has them, as far as they are read here."""
+    """The parts of spans in OTLP's JSON that are read here."""
 
     resources: Listed[OtlpResource] = Field(alias="resourceSpans")
 
@@ -212,7 +212,7 @@ def _spans(value: Any) -> Iterator[TracedSpan]:
 
 
 def _chosen(spans: Sequence[TracedSpan], trace: str | None, path: Path) -> list[TracedSpan]:
-    """The spans of one trace, in order."""
+    """Return the spans of one trace, in order."""
     ids = dict.fromkeys(span.trace for span in spans)
     fitting = [id_ for id_ in ids if id_.startswith(trace or "")]
     if len(fitting) != 1 and ids:
@@ -222,7 +222,7 @@ def _chosen(spans: Sequence[TracedSpan], trace: str | None, path: Path) -> list[
 
 
 def _of_spans(spans: Sequence[TracedSpan]) -> Iterator[ImportedStep]:
-    """A tool is called by the last call of the model that began before."""
+    """Yield the steps. A tool call belongs to the last call of the model that began before it."""
     chats = [span for span in spans if span.operation in CHATS and span.text("gen_ai.output.messages")]
     seen = set[str]()
     for chat, later in zip(chats, [*chats[1:], None], strict=False):
@@ -249,7 +249,7 @@ def _messages(span: TracedSpan, name: str) -> list[dict[str, Any]]:
 
 
 def _rendered(message: Mapping[str, Any]) -> tuple[str, str]:
-    """The role and the words of a message in the form of the semantic conventions."""
+    """Return the role and the text of a message in the form of the semantic conventions."""
     parts = [part for part in message.get("parts") or () if isinstance(part, dict)]
     texts = [str(part.get("content") or part.get("response") or "") for part in parts]
     calls = _called(
@@ -259,7 +259,7 @@ def _rendered(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def tool_names(steps: Sequence[ImportedStep]) -> Iterator[tuple[int, ImportedCall, str]]:
-    """Yield each call of a tool with the number of its step and a name of its own, such as `step_07_refund`."""
+    """Yield each tool call with the number of its step and a unique name, such as `step_07_refund`."""
     for number, step in enumerate(steps, 1):
         for place, call in enumerate(step.calls, 1):
             word = re.sub(r"[^a-z0-9]+", "_", call.tool.lower()).strip("_")[:40] or "tool"

@@ -1,7 +1,7 @@
 """The form `inspect`: a log of Inspect AI (`.eval`) for each arm, written by Inspect's own writer, for its viewer and frames.
 
-A task is a pack, its solver an architecture, a sample an instance, and an epoch a repetition. Each call is a model event, with
-info events for faults and verdicts beside it.
+A task is a pack, its solver an architecture, a sample an instance, and an epoch a repetition. Each call is a model event,
+followed by info events for its faults and verdicts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 
 STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter"}
-"""How a reply ended, in OpenAI's words -> in Inspect's."""
+"""OpenAI's finish reason -> Inspect's."""
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
@@ -66,7 +66,7 @@ def files(run: Run) -> Iterator[tuple[str, bytes]]:
 
 
 def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
-    """The log of one arm's trials. `number` names it among the run's."""
+    """Return the log of one arm's trials. `number` is its number in the run."""
     first = trials[0]
     pack, code = run.pack(first.record.scenario), run.manifest.code
     ended = [trial for trial in trials if trial.record.outcome != "error"]
@@ -181,7 +181,7 @@ def _answer(trial: TrialTexts, sent: SentCall) -> ModelOutput:
 
 
 def _usage(sent: SentCall) -> ModelUsage:
-    """By the provider's own count where it told one, else by ours."""
+    """Return the provider's count if there is one, else ours."""
     call = sent.event
     read, written = (call.tokens_in, call.tokens_out)
     if call.usage_in is not None and call.usage_out is not None:

@@ -1,11 +1,11 @@
 """The form `otel`: each trial as a trace of OpenTelemetry's GenAI spans, in a file of OTLP's JSON or sent to an endpoint.
 
-A trial is a span `invoke_agent`, each call of the model a span `chat` in it, each call of a world's tool a span
-`execute_tool`. Faults, verdicts, rejections, crashes and questions to people are events. Names of attributes are those of the
-semantic conventions; what these have no name for begins with `recovery_bench.`. Ids follow from the trial's, so that a trial
-sent twice is one trace.
+A trial is a span `invoke_agent`, each call of the model a span `chat` in it, each tool call in a world a span `execute_tool`.
+Faults, verdicts, rejections, crashes and questions to people are events. Attributes have the names of the semantic conventions,
+or names that begin with `recovery_bench.` if there are none. Ids follow from the trial's id, so that a trial sent twice is one
+trace.
 
-A record says when each call began on its trial's own clock, and not when its trial did. So all trials begin when the run did.
+A record says when each call began on its trial's clock, but not when the trial began. So all trials begin when the run did.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Attributes = Mapping[str, Any]
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
-    """Yield one file of OTLP's JSON, a line a trial."""
+    """Yield one file of OTLP's JSON, one line for each trial."""
     lines = (_json(encode_spans(spans_of(trial))) for trial in trials_of(run))
     yield "traces.jsonl", b"".join(lines)
 
@@ -53,8 +53,8 @@ def send(run: Run, url: str) -> int:
     """Send all spans over HTTP, and return how many.
 
     Args:
-        url: An endpoint of OTLP. Without a path it is given that of traces, `/v1/traces`. Headers, certificates and time-outs
-            come from OpenTelemetry's own environment variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
+        url: An endpoint of OTLP. If it has no path, the path for traces, `/v1/traces`, is added. Headers, certificates and
+            time-outs come from OpenTelemetry's own environment variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
 
     Raises:
         ResultsError: The endpoint did not take them.
@@ -62,7 +62,7 @@ def send(run: Run, url: str) -> int:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ResultsError(f"--endpoint {url}: is no address of HTTP; give one such as http://localhost:4318")
-    logging.getLogger("opentelemetry.exporter.otlp.proto.http").disabled = True  # what it says is raised here, in one line
+    logging.getLogger("opentelemetry.exporter.otlp.proto.http").disabled = True  # its messages are raised here, in one line
     logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter").disabled = True
     exporter = OTLPSpanExporter(endpoint=url if parts.path.strip("/") else f"{url.rstrip('/')}/v1/traces")
     sent, waiting = 0, list[ReadableSpan]()
@@ -79,7 +79,7 @@ def send(run: Run, url: str) -> int:
 
 
 def spans_of(trial: TrialTexts) -> list[ReadableSpan]:
-    """The spans of a trial, its own first."""
+    """Return the spans of a trial, the trial's own span first."""
     record = trial.record
     resource = Resource({"service.name": "recovery-bench", f"{OWN}run": trial.run})
     trace = int.from_bytes(hashlib.blake2b(record.id.encode(), digest_size=16).digest())
@@ -165,8 +165,8 @@ def _tools(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
 
 
 def _happened(trial: TrialTexts, number: int | None) -> list[Event]:
-    """The events of the span of a call, or of the trial's own: what no call carried. None of them has a time of its own: each
-    is put at the end of the call that came before it."""
+    """Return the events of a call's span, or of the trial's span for those without a call. They have no times of their own:
+    each gets the end of the call before it."""
     happened, now, call = list[Event](), 0.0, {sent.event.call: sent.number for sent in trial.calls}
     for event in trial.record.events:
         if hasattr(event, "started"):
@@ -187,7 +187,7 @@ def _happened(trial: TrialTexts, number: int | None) -> list[Event]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """A message in the form of the semantic conventions."""
+    """Return a message in the form of the semantic conventions."""
     if message.role == "tool":
         response = {"type": "tool_call_response", "id": message.tool_call_id, "response": message.content}
         return {"role": "tool", "parts": [response]}
@@ -215,12 +215,12 @@ def _context(trace: int, trial: str, number: int | None) -> SpanContext:
 
 
 def _at(trial: TrialTexts, seconds: float) -> int:
-    """Nanoseconds since 1970."""
+    """Return a time in nanoseconds since 1970."""
     return round(trial.began.timestamp()) * 10**9 + timedelta(seconds=seconds) // timedelta(microseconds=1) * 1000
 
 
 def _json(request: Any) -> bytes:
-    """A line of OTLP's JSON, which is that of protobuf but for ids, which are in hex, and enumerations, which are numbers."""
+    """Return a line of OTLP's JSON: protobuf's JSON, but with ids in hex and enumerations as numbers."""
     value = MessageToDict(request, use_integers_for_enums=True)
     for span in (span for resource in value["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]):
         for key in span.keys() & {"traceId", "spanId", "parentSpanId"}:

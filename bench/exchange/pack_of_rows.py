@@ -22,14 +22,14 @@ COMPARED: dict[ColumnKind, str] = {
 
 
 def pack_of_table(name: str, into: Path, file: Path, expected: Sequence[str]) -> Sequence[str]:
-    """Make a pack in `into/name` of a table.
+    """Make a pack in `into/name` from a table.
 
     Args:
         file: The table, as CSV or as JSON lines.
-        expected: The columns that hold the answer; of none, those whose names begin with "expected".
+        expected: The columns that hold the answer; if empty, those whose names begin with "expected".
 
     Returns:
-        What is told of the pack, line by line.
+        A description of the pack, line by line.
 
     Raises:
         PackError: The table cannot be read, or there is such a pack already.
@@ -47,7 +47,7 @@ def pack_of_table(name: str, into: Path, file: Path, expected: Sequence[str]) ->
 def pack_of_rows(name: str, into: Path, rows: SourceRows, source: str) -> Path:
     """Make a pack in `into/name` whose instances are the rows. Raises PackError as `new_scenario` does.
 
-    source   the name of the file that the rows were read from
+    source   the name of the file of the rows
     """
 
     def write(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`bench import`: a pack made of the steps of a run that was recorded elsewhere, and its configs."""
+"""`bench import`: a pack made from the steps of a run recorded elsewhere, and its configs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TEMPLATE = Path(__file__).parent / "templates" / "trace"
 
 
 def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str) -> list[Path]:
-    """Make a pack in `into/name` of a run that was recorded elsewhere, and write its configs.
+    """Make a pack in `into/name` from a run recorded elsewhere, and write its configs.
 
     Args:
         failing: The number of the step that fails, from 1.
-        source: The name of the file that the steps were read from.
+        source: The name of the file of the steps.
 
     Returns:
-        The configs: of replies, and, where the failing step changes something, of effects.
+        The configs: for replies, and, if the failing step changes something, for effects.
 
     Raises:
         PackError: As `new_scenario` does, or a config of this name exists.

@@ -1,7 +1,7 @@
-"""The form `parquet`: each frame as a Parquet file, with a Croissant file and a data card, ready to be published.
+"""The form `parquet`: each frame as a Parquet file, with a Croissant file and a data card, ready to publish.
 
-Croissant is MLCommons' description of a data set: its files by their digests, and each column by its type. The card says in
-words what the rows are, where they come from and what they do not show. Neither names a licence: the data are their author's.
+Croissant is MLCommons' description of a data set: its files by digest, and each column by type. The card says in words what the
+rows are, where they come from and what they do not show. Neither names a licence: the data belong to their author.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _marked(run: Run, model: str) -> str:
 
 
 def _card(run: Run, frames: Mapping[str, pd.DataFrame]) -> str:
-    """A data card as the Hugging Face Hub reads it: a head in YAML, then words."""
+    """Return a data card as the Hugging Face Hub reads it: a YAML head, then text."""
     shapes = {name: f"| {ROWS.get(name, name)} | {len(frame):,} | {len(frame.columns)} |" for name, frame in frames.items()}
     answered = "A simulated model answers from the packs' references: its tokens and seconds are no model's.\n"
     return CARD.format(

@@ -1,4 +1,4 @@
-"""The rows that a pack is made of: which fields are expected, what type each has, and what each row is called."""
+"""The rows of a pack made from a table: which fields are expected, the type of each, and the name of each row."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench.scenario import Output
 ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
 EXPECTED = "expected"
 MOST_WORDS, LONGEST_WORD = 12, 60
-"""A column of texts is a closed vocabulary where it has no more distinct ones, none is longer (in characters) or has several
-lines, and each stands in two rows on average."""
+"""A text column is a closed vocabulary if it has at most so many distinct texts, each has one line of at most so many
+characters, and each is in two rows on average."""
 INTEGER = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)  # no leading zeros: 007 is a name
 NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
@@ -27,7 +27,7 @@ NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the answer. `words` are those of a closed vocabulary, of which the answer is one."""
+    """A field of the answer. `words` is its closed vocabulary; () if it has none."""
 
     name: str
     kind: ColumnKind
@@ -43,20 +43,21 @@ class SourceRow:
 
 @dataclass(frozen=True)
 class SourceRows:
-    """`fields` are those of every row's answer. No two rows share an id, and each field has two values or more."""
+    """All rows. `fields` are the fields of each row's answer. No two rows share an id, and each field has two or more
+    values."""
 
     rows: tuple[SourceRow, ...]
     fields: tuple[Field, ...]
 
     @property
     def most_common(self) -> int:
-        """How many rows have the most common answer: what is right without reading."""
+        """How many rows have the most common answer, which needs no reading."""
         return max(Counter(tuple(map(plain, row.expected.values())) for row in self.rows).values())
 
 
 def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
-    """The rows of a CSV or JSONL file. `expected` names the columns that hold the answer; by default those whose name begins
-    with "expected". Raises PackError in one line for the first thing that is wrong with them."""
+    """Return the rows of a CSV or JSONL file. `expected` names the columns of the answer; by default those whose name begins
+    with "expected". Raises PackError, in one line, for the first fault."""
     records = read_table(path)
     _refuse_other_columns(records)
     columns = _expected(records[0], expected, path)
@@ -90,7 +91,7 @@ def _refuse_other_columns(records: Sequence[FileRow]) -> None:
 
 
 def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
-    """The columns that hold the answer."""
+    """Return the columns of the answer."""
     columns = [name for name in first.fields if name != "id"]
     if named and first.expected:
         raise PackError(f"{path}: its rows say themselves what is expected; leave --expected out")
@@ -111,7 +112,7 @@ def _begins(name: str) -> bool:
 
 
 def _field_names(columns: Sequence[str], path: Path) -> dict[str, str]:
-    """Column -> what a model knows it as: `Expected Team` is `team`."""
+    """Return column -> the field's name for a model: `Expected Team` is `team`."""
     names: dict[str, str] = {}
     for column in columns:
         name = _field_name(column)
@@ -133,7 +134,7 @@ def _field_name(column: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """Lower-case letters, digits and single underscores between them."""
+    """Reduce a text to lower-case letters, digits and single underscores between them."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
@@ -142,7 +143,7 @@ def _is_empty(value: CellValue) -> bool:
 
 
 def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[CellValue]:
-    """The values of a column of the answer; those of CSV are given the type that all of them can have."""
+    """Return the values of an answer's column; values from CSV get the type that all of them can have."""
     for record in records:
         if _is_empty(record.fields[column]):
             raise PackError(f"{record.at}: '{column}' is empty; write what is expected, or leave the row out")
@@ -162,7 +163,7 @@ def _converted(texts: Sequence[str]) -> Sequence[CellValue]:
         return [text.lower() == "true" for text in texts]
     if all(INTEGER.fullmatch(text) for text in texts):
         numbers = [int(text) for text in texts]
-        return numbers if max(map(abs, numbers)) <= LARGEST else texts  # longer ones are names, such as of accounts
+        return numbers if max(map(abs, numbers)) <= LARGEST else texts  # longer ones are names, such as account numbers
     return [float(text) for text in texts] if all(NUMBER.fullmatch(text) for text in texts) else texts
 
 
@@ -196,19 +197,19 @@ def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
 
 
 def _alike(value: CellValue, other: CellValue) -> bool:
-    """Whether a pack of rows grades one answer as the other: numbers by nine digits."""
+    """Return whether a pack of rows grades both answers alike: numbers are compared to nine digits."""
     if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
         return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
     return plain(value) == plain(other)
 
 
 def plain(value: CellValue) -> CellValue:
-    """A text without regard to case and space; all else as it is."""
+    """Return a text without differences of case and space; other values unchanged."""
     return " ".join(value.split()).casefold() if isinstance(value, str) else value
 
 
 def _ids(records: Sequence[FileRow]) -> list[str]:
-    """The name of each row's instance: its id, made legal, or its number."""
+    """Return the name of each row's instance: its id, made legal, or its number."""
     if "id" not in records[0].fields:
         width = max(3, len(str(len(records))))
         return [f"row_{number:0{width}}" for number in range(1, len(records) + 1)]

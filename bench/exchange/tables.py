@@ -1,4 +1,4 @@
-"""Reads a table of rows from a file of CSV or of JSON lines, each row with its place for whoever must mend it."""
+"""Read a table from CSV or JSON lines. Each row keeps its place, for messages."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ CellValue = str | int | float | bool | None
 MOST_BYTES = 2**26
 DELIMITERS = ",;\t|"
 LONGEST_CELL = 2**24
-"""Characters."""
+"""The longest cell, in characters."""
 LOOKED_AT, LOOKED_INTO = 50, 2**20
-"""Rows, and characters of them, by which the delimiter is told."""
+"""Rows, and characters of them, from which the delimiter is determined."""
 _excels_line = re.compile(r"""\s*"?sep=(\\t|[^\w\s"]|\t)[ \t;,"]*(?:\r\n|\r|\n|\Z)""", re.IGNORECASE)
 LARGEST = 2**53
-"""Beyond it a whole number is not the same for every program that reads JSON."""
+"""The largest integer that all programs read alike in JSON."""
 
 
 @dataclass(frozen=True)
 class FileRow:
-    """One row as it stands in the file.
+    """One row of the file.
 
     at         its place: "tickets.csv, line 3"
-    fields     by name; of CSV each is a text
-    expected   the names of those that are expected, where the file itself says so: {"input": {...}, "expected": {...}}
+    fields     by name; in CSV each is a text
+    expected   the expected fields, if the file marks them: {"input": {...}, "expected": {...}}
     """
 
     at: str
@@ -45,7 +45,8 @@ class FileRow:
 
 
 def read_table(path: Path) -> Sequence[FileRow]:
-    """The rows of a file, at least one. Raises PackError, with the line, for what cannot be read or is no table."""
+    """Return the rows of a file, at least one. Raises PackError, with the line, for an unreadable file or one that is no
+    table."""
     reader = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(path.suffix.lower())
     if reader is None:
         raise PackError(f"{path}: is neither .csv nor .jsonl; save the rows as CSV with a header, or as one JSON object a line")
@@ -66,13 +67,13 @@ def _text(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Dialect:
-    """How the cells of a row are told apart: by a delimiter, with blanks behind it or not."""
+    """How the cells of a row are separated: by a delimiter, with or without blanks after it."""
 
     delimiter: str
     spaced: bool = False
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """(line at which it ends, cells) of each row that is not blank. Raises _Broken."""
+        """Yield (line of its end, cells) for each row that is not blank. Raises _Broken."""
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, skipinitialspace=self.spaced, strict=True)
         length = 0
         try:
@@ -85,8 +86,9 @@ class _Dialect:
             raise _Broken(lines.line_num, error) from error
 
     def fit(self, text: str) -> tuple[bool, bool, int, int, bool]:
-        """How well the text's first rows fit, best where it is largest: whether there are several columns, and no quotes left
-        in their names; how many rows have as many cells as the header; how many cells that are."""
+        """Return how well the text's first rows fit, larger is better: whether there are several columns, whether their names
+        are free of quotes, how many rows have as many cells as the header, how many cells these are, and whether no blanks are
+        skipped."""
         sample = list[list[str]]()
         with suppress(_Broken):
             sample += (cells for _, cells in islice(self.rows(text.lstrip("\r\n")[:LOOKED_INTO]), LOOKED_AT))
@@ -97,7 +99,7 @@ class _Dialect:
 
 
 class _Broken(Exception):
-    """The line at which a text stops being CSV, and why."""
+    """A text that stops being CSV, with the line and the reason."""
 
     def __init__(self, line: int, why: csv.Error):
         is_long = str(why).startswith("field larger")
@@ -106,14 +108,14 @@ class _Broken(Exception):
 
 
 def _csv(path: Path, text: str) -> Iterator[FileRow]:
-    """A header, then a row a record."""
+    """Yield a record for each row after the header."""
     with _long_cells():
         yield from _records(path, text)
 
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """The module `csv` has one limit for the whole process."""
+    """Raise the module `csv`'s limit on cells, which holds for the whole process."""
     before = csv.field_size_limit(LONGEST_CELL)
     try:
         yield
@@ -124,7 +126,7 @@ def _long_cells() -> Iterator[None]:
 def _records(path: Path, text: str) -> Iterator[FileRow]:
     if match := _excels_line.match(text):
         dialect = _Dialect("\t" if match[1] == "\\t" else match[1])
-        text = re.sub(r"[^\r\n]", "", match[0]) + text[match.end() :]  # its lines stay: the others keep their numbers
+        text = re.sub(r"[^\r\n]", "", match[0]) + text[match.end() :]  # keeps its line breaks, so that line numbers stay right
     else:
         candidates = [_Dialect(delimiter, spaced) for delimiter in DELIMITERS for spaced in (False, True)]
         dialect = max(candidates, key=lambda candidate: candidate.fit(text))
@@ -179,7 +181,7 @@ def _record(line: str, at: str) -> FileRow:
 
 
 def _parted(value: dict[str, Any], at: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The fields of a flat row, or of one that keeps input and expected fields apart."""
+    """Return the fields of a row, flat or with input and expected fields apart, and the names of the expected ones."""
     if not any(isinstance(value.get(part), dict) for part in ("input", "expected")):
         return value, ()
     if other := sorted(value.keys() - {"id", "input", "expected"}):

@@ -1,4 +1,4 @@
-"""A trial as other programs see an agent: its calls in order, with the words that were sent and that came back."""
+"""A trial as other programs see an agent: its calls in order, with the texts sent and received."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bench.runtime.events import Called
 class SentCall:
     """One call of the model.
 
-    number    its place among the events of the trial
-    request   names it in the whole run: the trial, the call and the try
-    reply     what the architecture was given; None where nothing came
+    number    its place among the trial's events
+    request   its name in the whole run: the trial, the call and the try
+    reply     the text that the architecture got; None if nothing came
     """
 
     number: int
@@ -38,7 +38,7 @@ class SentCall:
 
 @dataclass(frozen=True)
 class TrialTexts:
-    """A trial with its texts. `label` is the model's name as people read it, `began` when the run did."""
+    """A trial with its texts. `label` is the model's name for readers, `began` the start of the run."""
 
     run: str
     record: TrialRecord
@@ -53,7 +53,7 @@ class TrialTexts:
 
     @property
     def attributes(self) -> dict[str, str | int | float | bool]:
-        """What names a trial and says what came of it; as flat as a span's attributes have to be."""
+        """The trial's names and result, flat as a span's attributes must be."""
         record = self.record
         return {
             "run": self.run,
@@ -90,7 +90,7 @@ class TrialTexts:
 def trials_of(run: Run) -> Iterator[TrialTexts]:
     """Yield each trial of a run in the order of its frame.
 
-    Raises ResultsError where its texts cannot be read: a run that was put together from several is exported part by part.
+    Raises ResultsError if its texts cannot be read: a run merged from several is exported part by part.
     """
     records = records_of(run)
     if records is None or run.folder is None:
@@ -109,6 +109,6 @@ def of_kinds(record: TrialRecord, *kinds: type) -> Iterator[Any]:
 
 
 def fields_of(event: Any) -> dict[str, Any]:
-    """Return the fields of a fault or a verdict that say something, as JSON has them."""
+    """Return the fields of a fault or a verdict that are not None, as JSON has them."""
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(event).items()}
     return {key: value for key, value in values.items() if value is not None and key != "kind"}

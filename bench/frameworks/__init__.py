@@ -1,4 +1,4 @@
-"""The wing of frameworks: architectures that others published, and the frameworks that people build agents with."""
+"""The wing of frameworks: published architectures, and the frameworks that people build agents with."""
 
 ENTRIES = {"architectures": ("bench.frameworks.entries:ARCHITECTURES",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

@@ -1,5 +1,5 @@
-"""AutoGen's GraphFlow as static: a chain of AssistantAgents, verified at the pack's checkpoints. At a rejection a new flow of
-what is left from there on, with fresh agents: an agent keeps its history."""
+"""AutoGen's GraphFlow as static: a chain of AssistantAgents, verified at the pack's checkpoints. After a rejection a new flow
+runs the rest from there on, with fresh agents, since an agent keeps its history."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def autogen_graph(task: Task, workbench: Workbench) -> None:
 async def _flow(
     rest: Sequence[Subtask], outputs: Mapping[str, str], prompts: Prompts, session: EndpointSession
 ) -> dict[str, str]:
-    """What the agents say in one flow, by subtask. What was said in earlier flows is told again at the beginning."""
+    """Return what the agents say in one flow, by subtask. It begins with the outputs of earlier flows."""
     here = {subtask.name for subtask in rest}
     passed_on = [TextMessage(source=name, content=text) for name, text in outputs.items() if name not in here]
     async with AsyncHttpxClient() as http:
@@ -63,7 +63,7 @@ async def _flow(
 
 
 def _agent(subtask: Subtask, prompt: Sequence[Message], session: EndpointSession, http: AsyncHttpxClient) -> MessageFilterAgent:
-    """An agent that knows its prompt, and of the others hears only those whose outputs its subtask reads."""
+    """Make an agent that knows its prompt, and hears only the agents whose outputs its subtask reads."""
     system, user = prompt
     address = session.base_url(subtask)
     client = OpenAIChatCompletionClient(

@@ -1,7 +1,7 @@
 """An AutoGen team that talks: an engineer gives the whole answer, and a reviewer approves it or says what is wrong.
 
-They take turns in one conversation (RoundRobinGroupChat). It ends with the reviewer's approval, or after so many answers. Then
-our verifier looks at the last answer; where it rejects it, a fresh team is given the same task. The words are ours.
+They take turns in one conversation (RoundRobinGroupChat). It ends with the reviewer's approval, or after MOST_ANSWERS answers.
+Then our verifier checks the last answer; if it rejects it, a fresh team gets the same task. The prompts are ours.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 MOST_ANSWERS = 2
-"""In one conversation."""
+"""Answers in one conversation."""
 APPROVED = "yes"
-"""How the reviewer's approval begins."""
+"""The beginning of the reviewer's approval."""
 REVIEW = (
     "You review the answer of an engineer to the task below. Compare it with the task and with the form that is asked for. "
     f"If it is right and complete, reply with the one word {APPROVED}. Otherwise say in a few sentences what is wrong with it. "
@@ -43,7 +43,7 @@ async def autogen_team(task: Task, workbench: Workbench) -> None:
 
 
 def reviews(messages: Sequence[Message]) -> bool:
-    """Whether these messages ask the reviewer."""
+    """Return whether these messages ask the reviewer."""
     return messages[0].content.startswith(REVIEW)
 
 
@@ -54,7 +54,7 @@ def _is_approved(messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> bool:
 
 
 async def _conversation(session: EndpointSession) -> str:
-    """The last answer of a fresh team."""
+    """Return the last answer of a fresh team."""
     system, user = session.messages()
     async with AsyncHttpxClient() as http:
         client = OpenAIChatCompletionClient(

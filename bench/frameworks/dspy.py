@@ -1,8 +1,8 @@
-"""DSPy: the task as a program of one Predict for each subtask, and Refine: it runs again what the verifier does not accept,
-each time with a model's advice on the time before.
+"""DSPy: the task as a program of one Predict for each subtask, and Refine, which runs again what the verifier rejects, each
+time with a model's advice on the attempt before.
 
 dspy            Refine over the whole program
-dspy_by_module  a Refine around each Predict, in the place of the Assertions that earlier versions had
+dspy_by_module  a Refine around each Predict, in place of the Assertions of earlier versions
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Program(framework.Module):  # type: ignore[misc]  # DSPy is untyped
 
 
 def signature_of(task: Task, subtask: Subtask) -> type[framework.Signature]:
-    """Our prompt in, the fields of the subtask's output out: so that DSPy's JSON is the JSON that our prompt asks for."""
+    """Return a signature with our prompt as input and the subtask's output fields as outputs: DSPy's JSON is then the JSON that
+    our prompt asks for."""
     outputs = subtask.output.model_fields.items()
     fields = {name: (info.annotation, framework.OutputField(desc=info.description or name)) for name, info in outputs}
     signature: type[framework.Signature] = framework.Signature({"task": (str, framework.InputField()), **fields}, task.role)
@@ -98,6 +99,6 @@ def _take(subtask: Subtask, predictor: framework.Predict, workbench: Workbench, 
 
 
 def advises(messages: Sequence[Message]) -> bool:
-    """Whether these messages ask for Refine's advice: they hold the instructions of its own signature."""
+    """Return whether these messages ask for Refine's advice: they hold the instructions of its signature."""
     instructions = " ".join(OfferFeedback.instructions.split())
     return any(instructions in " ".join(message.content.split()) for message in messages)

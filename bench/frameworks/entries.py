@@ -10,9 +10,10 @@ from bench.architectures.registry import IN_WORDS
 def _system(
     name: str, module: str, extra: str, *limits: str, formats: tuple[AnswerFormat, ...] = IN_WORDS, lineage: str = ""
 ) -> ArchitecturePart:
-    """Return the entry of what people use.
+    """Return the entry of a framework or a published system.
 
-    Its limits stand here and not in its module, so that they can be read where its packages are missing."""
+    Its limits stand here, not in its module, so that they can be read even if its packages are missing.
+    """
     path = f"bench.frameworks.{module}:{name}"
     return ArchitecturePart(
         name,

@@ -1,9 +1,9 @@
 """LangGraph, each node one call of LangChain's ChatOpenAI.
 
-langgraph        a chain of nodes, handed on unverified; at a rejection a chain of what is left from there on, same prompts
-langgraph_retry  each node verifies its output; a conditional edge leads back to it, with the reason, until it will do
-langgraph_retry_same_words   the same graph; the reason stands where, and in the words in which, our architectures tell it
-langgraph_retry_policy       LangGraph's own way: a node raises what the verifier says, and its `RetryPolicy` runs it again
+langgraph        a chain of nodes, handed on unverified; after a rejection a chain of the rest, with the same prompts
+langgraph_retry  each node verifies its output; a conditional edge leads back to it, with the reason, until it is accepted
+langgraph_retry_same_words   the same graph; the reason has the place and the words of our architectures
+langgraph_retry_policy       LangGraph's own way: a node raises the verifier's rejection, and its `RetryPolicy` runs it again
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from bench.scenario import Subtask, Task
 
 
 class Rejection(TypedDict):
-    """A graph's own state. The outputs are in the workbench's, from which the prompts are made."""
+    """A graph's state. The outputs, from which the prompts are made, are in the workbench's state."""
 
     rejected: Rejected | None
 
 
 class NotAccepted(Exception):
-    """The verifier rejected what a node made."""
+    """The verifier rejected a node's output."""
 
 
 Node = Callable[[Rejection], Awaitable[Rejection]]
 MakeMessages = Callable[[Subtask, "GraphClient", Rejected | None], Sequence[Message]]
-"""The messages that ask for a subtask, the first time or after a rejection."""
+"""Makes the messages that ask for a subtask, the first time or after a rejection."""
 NONE = Rejection(rejected=None)
 
 
 @dataclass(frozen=True)
 class GraphClient:
-    """A session, and the HTTP clients for it. LangChain keeps its own by address for ever, and ours is soon another's."""
+    """A session, and its HTTP clients. LangChain would keep its own by address forever, and our address soon serves another
+    session."""
 
     session: EndpointSession
     http: AsyncHttpxClient
@@ -113,7 +114,7 @@ async def _with_edges_back(task: Task, workbench: Workbench, words: MakeMessages
 
 
 def _in_a_chain(graph: StateGraph[Any, Any, Any, Any], subtasks: Sequence[Subtask]) -> Iterator[tuple[Subtask, str]]:
-    """Begin a graph with the first subtask, and give each with the name of what follows it."""
+    """Begin a graph with the first subtask, and yield each subtask with the name of its successor."""
     names = [subtask.name for subtask in subtasks]
     graph.add_edge(START, names[0])
     yield from zip(subtasks, [*names[1:], END], strict=True)

@@ -1,9 +1,9 @@
-"""LLMCompiler: a model plans which subtasks wait for which, those that need not wait are asked at the same time, and a failure
-is planned again as a whole.
+"""LLMCompiler: a model plans which subtasks wait for which. Subtasks that need not wait are asked at the same time. After a
+failure everything is planned again.
 
 After Kim et al., "An LLM Compiler for Parallel Function Calling" (arXiv 2312.04511). Its joiner, which decides whether to plan
-again, is our verifier here, once the whole plan has been carried out. Its task fetching unit sends off each task as soon as it
-can; here they go in waves, as in the parallel forms of the other architectures, so that no seconds differ by that.
+again, is our verifier here, after the whole plan. Its task fetching unit starts each task as soon as it can; here tasks go in
+waves, as in the parallel forms of the other architectures, so that seconds do not differ by that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Context, Output, Subtask, Task
 
 PLAN = "Plan"
-"""The planner's name. No subtask of a pack can have it: theirs begin with a small letter."""
+"""The planner's name. No subtask of a pack can have it: their names begin with a small letter."""
 INSTRUCTIONS = (
     "Plan the subtasks below; they are carried out later. Say of each which others must be done before it: those whose outputs"
     " it reads. Subtasks that do not wait for each other are done at the same time. Name every subtask once."
@@ -52,7 +52,7 @@ async def llm_compiler(task: Task, workbench: Workbench) -> None:
 
 
 async def _attempt(task: Task, workbench: Workbench, planner: Subtask, repair: Rejected | None) -> Rejected | None:
-    """Plan, and carry the plan out; why that failed, or None."""
+    """Plan, and carry the plan out. Return why that failed, or None."""
     workbench.commit_unverified(await workbench.propose(planner, repair=repair))
     if rejected := workbench.checkpoint([planner]):
         return rejected
@@ -66,7 +66,7 @@ async def _attempt(task: Task, workbench: Workbench, planner: Subtask, repair: R
 
 
 def planner_of(task: Task) -> Subtask:
-    """The subtask that asks for a plan of this task's own."""
+    """Return the subtask that asks for a plan of this task."""
 
     def can_be_carried_out(plan: Plan, _: Context) -> str | None:
         return _wrong_names(task, plan) or _wrong_needs(task, plan)
@@ -79,7 +79,7 @@ def planner_of(task: Task) -> Subtask:
 
 
 def plan_of(task: Task) -> Plan:
-    """The plan in which each subtask waits for what it reads, and for nothing else."""
+    """Return the plan in which each subtask waits only for the subtasks that it reads."""
     names = {subtask.name for subtask in task.subtasks}
     return Plan(
         steps=[Step(subtask=subtask.name, needs=[read for read in subtask.reads if read in names]) for subtask in task.subtasks]
@@ -87,7 +87,7 @@ def plan_of(task: Task) -> Plan:
 
 
 def _wrong_names(task: Task, plan: Plan) -> str | None:
-    """A document may be named among the needs, as models do: it is always there."""
+    """Return what is wrong with a plan's names, or None. Needs can name documents, as models do: these are always there."""
     names, planned = [subtask.name for subtask in task.subtasks], [step.subtask for step in plan.steps]
     for name in (*planned, *(need for step in plan.steps for need in step.needs if need not in task.documents)):
         if name not in names:
@@ -111,7 +111,7 @@ def _wrong_needs(task: Task, plan: Plan) -> str | None:
 
 
 def _done_before(waves: Waves, needs: Mapping[str, Sequence[str]]) -> Mapping[str, set[str]]:
-    """What is certainly done before each subtask: what it needs, and what that needs, and so on."""
+    """Return which subtasks are surely done before each subtask: those that it needs, directly or not."""
     done: dict[str, set[str]] = {}
     for wave in waves:
         for subtask in wave:

@@ -36,7 +36,7 @@ EarlierRejection = Rejected | None
 
 @dataclass(frozen=True)
 class MelleaClient:
-    """Our session at the endpoint, and Mellea's own, which makes the calls."""
+    """Our session at the endpoint, and Mellea's session, which makes the calls."""
 
     workbench: Workbench
     endpoint: EndpointSession
@@ -58,7 +58,7 @@ async def mellea_code(task: Task, workbench: Workbench) -> None:
 
 
 async def _branching(task: Task, workbench: Workbench, ask: AskAgain) -> None:
-    """Skips what is not needed and reopens what was found wrong, as `runtime_structured` does."""
+    """Skip unneeded subtasks and reopen those found wrong, as `runtime_structured` does."""
     reopened: dict[str, Rejected] = {}
     async with workbench.endpoint(*task.subtasks, judges=judges) as endpoint, _session(endpoint) as session:
         line = MelleaClient(workbench, endpoint, session)
@@ -98,7 +98,7 @@ async def _instruct(
     requirements: Sequence[str | Requirement],
     rejected: Callable[[str, str], None] = lambda *_: None,
 ) -> SamplingResult[str]:
-    """Mellea's loop. Raises GaveUp where its budget is used up, which Mellea itself does not."""
+    """Run Mellea's loop. Raises GaveUp if its budget is used up, which Mellea itself does not."""
     strategy = _Repair(line.workbench.attempts_left(subtask), rejected)
     system, user = line.endpoint.messages(subtask)
     line.session.backend.turn_to(line.endpoint.base_url(subtask), judges=len(requirements))
@@ -117,7 +117,7 @@ async def _instruct(
 
 @asynccontextmanager
 async def _session(endpoint: EndpointSession) -> AsyncIterator[MelleaSession]:
-    """Made in a thread, because a new backend asks its server for the version, and waits."""
+    """Make the session in a thread, because a new backend waits for its server's version."""
     backend = await asyncio.to_thread(_Backend, "bench", base_url=endpoint.base_url(), api_key=endpoint.api_key)
     try:
         yield MelleaSession(backend, SimpleContext())
@@ -126,8 +126,9 @@ async def _session(endpoint: EndpointSession) -> AsyncIterator[MelleaSession]:
 
 
 class _Backend(OpenAIBackend):  # type: ignore[misc]  # skipped by mypy, as all of Mellea is
-    """A session has one backend, a backend one address; but ours name the subtask. A backend for each of them would be paid
-    for in framework time, which no user of Mellea does. An output's requirements are judged all at once, one call each."""
+    """A backend whose address can change. A session has one backend and a backend one address, but our addresses name the
+    subtask. A backend for each subtask would cost framework time, which no user of Mellea spends. An output's requirements are
+    judged at once, one call each."""
 
     def turn_to(self, base_url: str, judges: int) -> None:
         self._async_client.base_url = base_url
@@ -141,14 +142,15 @@ class _Backend(OpenAIBackend):  # type: ignore[misc]  # skipped by mypy, as all 
 
 
 class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
-    """Mellea's own strategy; it also tells of each output that it repairs. Its `repair` is static, but called on the object."""
+    """Mellea's strategy, which also reports each output that it repairs. Its `repair` is static, but called on the object."""
 
     def __init__(self, budget: int, rejected: Callable[[str, str], None]):
         super().__init__(loop_budget=budget)
         self._rejected = rejected
 
     def repair(self, *steps: Any) -> Any:
-        """Mellea keeps requirements in a set: their order, and with it the repair prompt, would differ from run to run."""
+        """Sort the requirements before the repair: Mellea keeps them in a set, and the repair prompt would differ from run to
+        run."""
         *others, results, verdicts = steps
         ordered = [sorted(group, key=lambda verdict: str(verdict[0].description)) for group in verdicts]
         self._rejected(str(results[-1]), _reasons(ordered[-1]))
@@ -156,7 +158,8 @@ class _Repair(RepairTemplateStrategy):  # type: ignore[misc]
 
 
 def in_words(output: type[Output]) -> list[str]:
-    """The form of an output as the paper's listing says it: what it is, and the fields that it and its items must have."""
+    """Return the form of an output as the paper's listing says it: what it is, and the fields that it and its items must
+    have."""
     lines = ["The output must be one JSON object.", f"It must have: {_fields(output)}."]
     for name, field in output.model_fields.items():
         items = [item for item in get_args(field.annotation) if isinstance(item, type) and issubclass(item, BaseModel)]
@@ -165,7 +168,7 @@ def in_words(output: type[Output]) -> list[str]:
 
 
 def judges(messages: Sequence[Message]) -> bool:
-    """Whether these messages ask whether a requirement is met: they begin as Mellea's own template for that does."""
+    """Return whether these messages ask whether a requirement is met: they begin as Mellea's template for that does."""
     return messages[-1].content.lstrip().startswith(_judging())
 
 

@@ -1,4 +1,4 @@
-"""What is set before a framework is imported."""
+"""Settings that are made before a framework is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def keep_quiet() -> None:
-    """Keep the frameworks off the network, the home folder and the terminal; what a user has set stays."""
+    """Keep the frameworks off the network, the home folder and the terminal; a user's settings stay."""
     quiet = {
         "AUTOGEN_DISABLE_RUNTIME_TRACING": "true",
         "DSPY_CACHEDIR": str(Path(tempfile.gettempdir()) / "dspy_cache"),

@@ -1,7 +1,8 @@
-"""Reflexion: the whole task in one call; after a rejection the model is asked what went wrong, and then the whole again.
+"""Reflexion: the whole task in one call; after a rejection the model is asked what went wrong, and then for the whole task
+again.
 
 After Shinn et al., "Reflexion: Language Agents with Verbal Reinforcement Learning" (arXiv 2303.11366), with the verifier as its
-evaluator. A reflection says something about an output and gives none: its call is accounted for as judging.
+evaluator. A reflection comments on an output and gives none: its call is accounted for as judging.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bench.runtime.workbench import Workbench
 from bench.scenario import Task
 
 REMEMBERED = 3
-"""Reflections kept in the prompt, the latest ones: the paper's bound on the memory."""
+"""How many reflections the prompt keeps, the latest ones: the paper's bound on the memory."""
 REFLECT = "Say in a few sentences what went wrong and what to do differently next time. Do not give the answer itself."
 LESSONS = "# What you learned from your earlier attempts"
 
@@ -37,7 +38,7 @@ async def reflexion(task: Task, workbench: Workbench) -> None:
 
 
 def reflects(messages: Sequence[Message]) -> bool:
-    """Whether these messages ask for a reflection."""
+    """Return whether these messages ask for a reflection."""
     return messages[-1].content.endswith(REFLECT)
 
 

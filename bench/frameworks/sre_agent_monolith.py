@@ -1,17 +1,16 @@
 """One agent investigates with tools, in one conversation, and then gives the whole answer: after fuzzylabs/sre-agent.
 
-arXiv 2605.15425 took that one for its second monolith. The design was read in its repository, in `sre_agent/client/client.py`
-and the prompt server, as they were in 2025. The code and the words are ours.
+arXiv 2605.15425 took that agent for its second monolith. We read the design in its repository, in `sre_agent/client/client.py`
+and the prompt server, as they were in 2025. The code and the prompts are ours.
 
-The same: one model, one conversation and one prompt, which tells the whole job and its order; two kinds of tools, to list what
-there is and to read one text of it; what a tool returns goes into the conversation, all of which is sent again at each turn; a
-tool that fails is told as words, and too many failures in a row end the conversation; it also ends with the first reply that
-calls no tool; nothing is verified on the way.
+The same: one model, one conversation and one prompt, which tells the whole job and its order. There are two kinds of tools, to
+list the texts and to read one. What a tool returns goes into the conversation, which is sent whole at each turn. A tool's
+failure is told in words, and too many failures in a row end the conversation. It also ends with the first reply without a tool
+call. Nothing is verified on the way.
 
-Not the same: the documents of a pack stand in the place of a cluster's logs and of a repository, and the answer in that of an
-issue and a message to a channel. A result goes back as a tool's, not in a user's words. There is no firewall. In the place of a
-limit in seconds there is one in turns. At the end our verifier looks at the answer; where it rejects it, a fresh agent is given
-the same prompt.
+Different: a pack's documents replace a cluster's logs and a repository, and the answer replaces an issue and a message to a
+channel. A result goes back as a tool's, not in a user's words. There is no firewall. The limit is in turns, not in seconds. At
+the end our verifier checks the answer; if it rejects it, a fresh agent gets the same prompt.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from bench.scenario import Task
 
 MOST_TURNS = 10
 MOST_FAILURES = 3
-"""Calls of tools that fail in a row."""
+"""Tool calls that fail in a row."""
 INVESTIGATE = (
     f"Investigate first: {LIST} shows what documents there are, and {READ} shows one of them. Read those that you need. "
     "When you have seen enough, call no tool any more and give the answer to all steps at once."
@@ -49,7 +48,7 @@ async def sre_agent_monolith(task: Task, workbench: Workbench) -> None:
 
 
 async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
-    """The last reply of a fresh agent."""
+    """Return the last reply of a fresh agent."""
     user = "\n\n".join(filter(None, (INVESTIGATE if prompt.inputs else "", prompt.tasks, prompt.form)))
     conversation: list[Any] = [
         {"role": "system", "content": f"{prompt.role}\n{prompt.rule}"},

@@ -1,4 +1,4 @@
-"""Who answers. One method: a request in, a reply out; everything else about a model is its own affair."""
+"""The interface of models. One method: a request in, a reply out; everything else is up to the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.values import dataclass, kept
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 Timing = Literal["live", "simulated", "recorded"]
-"""Where a trial's seconds come from."""
+"""Whether a trial's seconds are real, simulated or recorded."""
 
 
 def _is_empty(text: str | None) -> bool:
@@ -26,15 +26,15 @@ def _is_empty(text: str | None) -> bool:
 
 
 OptionalText = Annotated[str | None, Field(exclude_if=_is_empty)]
-"""A text's digest that most records lack. What is not there is not written, so that a record without it is what it was before
-there was such a field."""
+"""A text's digest that most records lack. An empty value is not written, so that a record without it stays the same as before
+the field existed."""
 
 
 @dataclass(frozen=True)
 class StoredMessage:
-    """A message that was sent. What a message does not have leaves no trace.
+    """A message as a record stores it. Empty fields are not written.
 
-    `content` is the digest of its text, `tool_calls` that of their JSON, `extra` that of what else it has.
+    `content` is the digest of its text, `tool_calls` the digest of their JSON, `extra` the digest of its extra fields.
     """
 
     role: MessageRole
@@ -50,9 +50,9 @@ class Message:
 
     role           who speaks
     content        its text
-    tool_calls     those that the assistant made
+    tool_calls     the tool calls that the assistant made
     tool_call_id   the call whose result a message of role `tool` is
-    extra          what else the provider gave with it, and may want back (`bench.models.extra_fields`)
+    extra          other fields that the provider gave, and may want back (`bench.models.extra_fields`)
     """
 
     role: MessageRole
@@ -66,7 +66,7 @@ class Message:
 
     @kept
     def stored(self) -> tuple[StoredMessage, Texts]:
-        """Return its stored form, and the texts named there: its content, its tool calls as JSON, and what else it has."""
+        """Return the stored form, and the texts behind its digests: content, tool calls as JSON, and extra fields."""
         texts = Texts()
         content, calls = texts.keep(self.content), text_of(self.tool_calls)
         named = texts.keep(calls) if calls else None
@@ -83,8 +83,8 @@ def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ..
     """Return messages as a record keeps them.
 
     Args:
-        messages: What was sent.
-        texts: Where the texts that are named in them are put.
+        messages: The messages that were sent.
+        texts: Gets the texts behind the digests.
 
     Returns:
         Their stored forms, in the same order.
@@ -97,22 +97,22 @@ def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ..
 
 @dataclass(frozen=True)
 class RequestContext:
-    """What a request is for. It is never sent to a real model; simulated and recorded ones find their reply by it.
+    """What a request is for. It is never sent to a real model; simulated and recorded models find their reply by it.
 
     scenario        the pack, with its variant
     subtasks        the subtasks whose outputs are asked for
     repetition      the trial's, from 1
     attempt         the subtasks', from 1
-    arm             the architecture and the fault plan, on which no reply may depend but a recorded one
-    judging         a judgment on outputs of these subtasks is asked for, not the outputs
-    instance        "" for the sole instance of a pack
+    arm             the architecture and the fault plan; only a recorded reply may depend on it
+    judging         whether a judgment on outputs of these subtasks is asked for, not the outputs
+    instance        "" for the only instance of a pack
     sample          which of several samples this is, from 1
-    model           the trial's model, which may pass the request on to another one
+    model           the trial's model, which can pass the request on to another
     answer_format   what the messages ask for
-    state           the state of the world that is judged; "" where there is no world
-    drawn_from      what each draw of the trial begins with, for what is to be the same at all of its calls
-    references      the outputs with which a simulated model answers what an architecture added at run time
-    life            which process of the agent asks, from 1: it has another after each death in a world
+    state           the state of the world that is judged; "" if there is no world
+    drawn_from      the first parts of the trial's draws, for values that are the same at all of its calls
+    references      a simulated model's outputs for subtasks that an architecture added at run time
+    life            which process of the agent asks, from 1: each death in a world begins another
     """
 
     scenario: str
@@ -138,10 +138,10 @@ class Request:
     messages     what is sent
     seed         the same for every architecture at the same repetition and attempt
     context      what it is for
-    occurrence   how often this trial has sent just these messages with this seed, from 1
-    answers      how many of these times a reply came
-    schema       the JSON schema of the answer that is asked for, for a model that can be held to it
-    options      what a client asked for beside its messages (`bench.models.options`), as JSON; "" for nothing
+    occurrence   how often this trial has sent these messages with this seed, from 1
+    answers      how many of these requests got a reply
+    schema       the JSON schema of the answer, for a model that can be held to it
+    options      the client's other options (`bench.models.options`), as JSON; "" for none
     """
 
     messages: tuple[Message, ...]
@@ -154,7 +154,7 @@ class Request:
 
     @property
     def asked(self) -> RequestContent:
-        """Return what makes it the same request as another."""
+        """Return what two equal requests have in common."""
         return self.messages, self.options, self.seed
 
 
@@ -163,11 +163,11 @@ RequestContent = tuple[tuple[Message, ...], str, int]
 
 @dataclass(frozen=True)
 class Usage:
-    """What the provider says it counted, in its own tokens.
+    """The provider's token counts.
 
-    tokens_in    of the prompt
-    tokens_out   of the reply
-    cached       those of `tokens_in` that its prompt cache held already; None where it does not tell
+    tokens_in    tokens of the prompt
+    tokens_out   tokens of the reply
+    cached       how many of `tokens_in` its prompt cache held; None if it does not say
     """
 
     tokens_in: int
@@ -177,17 +177,17 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model replied.
+    """A model's reply.
 
     text         its text
     finish       how it ended, as OpenAI writes it: `stop`, `length`, `tool_calls`, `content_filter`
-    usage        None if the provider told none
-    by           the model that answered, where the one that was asked had passed the request on
-    reused       whether it had been given before to the same request
+    usage        None if the provider sent none
+    by           the model that answered, if the model that was asked passed the request on
+    reused       whether the same request had got this reply before
     took         the seconds that it took then
-    flight       from when to when it was waited for, in nanoseconds of `time.perf_counter_ns`, where the model knows
-                 that better than who awaits it: a busy process is late
-    tool_calls   the calls of tools that it makes
+    flight       begin and end of the wait for it, in nanoseconds of `time.perf_counter_ns`, if the model knows them better
+                 than the caller, which a busy process makes late
+    tool_calls   the tool calls that it makes
     extra        as in a message
     """
 
@@ -204,13 +204,13 @@ class Reply:
 
 @dataclass(frozen=True)
 class Response:
-    """What a model did on one request: the reply, or the failure that it ended in.
+    """A model's reaction to one request: a reply, or a failure.
 
-    It is found again by what was asked (messages, seed, how often this trial had asked it before) and by who asked.
+    It is looked up by the request (messages, seed, how often this trial had sent it before) and by the arm.
 
     model     the model's name
-    request   what was asked
-    outcome   what came
+    request   the request
+    outcome   the reply or the failure
     seconds   how long it took
     """
 
@@ -221,15 +221,15 @@ class Response:
 
 
 Sleep = Callable[[float], Awaitable[None]]
-"""Let seconds pass on the trial's clock: a real sleep for a live trial, none at all for a simulated one."""
+"""Lets seconds pass on the trial's clock: a real sleep for a live trial, none for a simulated one."""
 
 
 class Model(Protocol):
-    """Who answers. What it is made of goes into the trial's digest and the run's manifest; neither holds a key.
+    """A model. Its parameters are in the trial's digest and the run's manifest; neither holds a key.
 
     name          its name in the config
-    timing        whose seconds its calls take: `live` ones are real, all others run on the trial's own clock
-    endpoint      what is shared: calls to one endpoint are bounded together
+    timing        the kind of its seconds: `live` ones are real, all others run on the trial's own clock
+    endpoint      calls to one endpoint share one bound on concurrency
     concurrency   how many calls its endpoint takes at a time
     """
 
@@ -243,11 +243,11 @@ class Model(Protocol):
         """Return all that determines its replies, as JSON by name, without keys."""
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        """Answer a request. The caller owns all retries.
+        """Answer a request. The caller does all retries.
 
         Args:
-            request: What is asked.
-            sleep: Lets seconds pass on the trial's clock; a model that is not live uses no other.
+            request: The request.
+            sleep: Lets seconds pass on the trial's clock; a model that is not live uses no other clock.
 
         Returns:
             The reply.
@@ -258,10 +258,10 @@ class Model(Protocol):
         ...
 
     async def prepare(self, patient: bool = True) -> None:
-        """Prove that the model can be used.
+        """Check that the model can be used.
 
         Args:
-            patient: Whether to try again where it is only busy.
+            patient: Whether to try again if it is only busy.
 
         Raises:
             EndpointError: It cannot be used.
@@ -269,12 +269,12 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give up what it holds. Nothing is asked of it afterwards."""
+        """Release its resources. No request follows."""
 
 
 @runtime_checkable
 class ExchangedModel(Protocol):
-    """A model that may be another one in each process of the agent."""
+    """A model that can be another one in each process of the agent."""
 
     def in_life(self, life: int) -> Model:
         """Return the model that answers this process.
@@ -283,6 +283,6 @@ class ExchangedModel(Protocol):
             life: The process's number, from 1.
 
         Returns:
-            Another model, or this one where that does not depend on the process.
+            Another model, or this one if the process does not matter.
         """
         ...

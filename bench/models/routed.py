@@ -1,8 +1,7 @@
-"""A model that passes each request on to another one of the config, by the subtasks that the request is for, or by the process
-of the agent that asks.
+"""A model that passes each request on to another model of the config, by the request's subtasks, or by the process of the agent
+that asks.
 
-So it can be measured what giving only some subtasks to a larger model buys, and what changes where a new version of a model
-comes while an agent is at work.
+It measures the gain of a larger model for only some subtasks, and the effect of a new model version while an agent is at work.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from bench.models.making import Making
 
 
 class RoutedSettings(BaseModel):
-    """A model that passes each request on to another model of the config, by the subtasks that the request is for, or by the
-    process of the agent that asks.
+    """A model that passes each request on to another model of the config, by the request's subtasks, or by the process of the
+    agent that asks.
 
     A request for several subtasks at once, such as a monolithic architecture's, goes to the default unless all of them are
-    routed to one and the same model: one reply cannot be shared out.
+    routed to the same model: one reply cannot be divided.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -33,8 +32,8 @@ class RoutedSettings(BaseModel):
     subtasks: Lookup[str, str] = Field(default_factory=dict)
     """Subtask -> the name of the model that does it."""
     after_crash: str | None = Field(None, exclude_if=lambda model: model is None)
-    """In a world: the model that does all subtasks once the agent's process has died, in place of `default`. So a fault plan
-    says at which step the model is exchanged."""
+    """In a world: the model that replaces `default` for all subtasks once the agent's process has died. So a fault plan says at
+    which step the model is exchanged."""
 
     @model_validator(mode="after")
     def _passes_something_on(self) -> RoutedSettings:
@@ -44,25 +43,25 @@ class RoutedSettings(BaseModel):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of all models that it may pass a request on to, each once."""
+        """The names of all models that can get a request, each once."""
         return tuple(dict.fromkeys((self.default, *self.subtasks.values(), *filter(None, [self.after_crash]))))
 
     def target(self, subtasks: Sequence[str], life: int = 1) -> str:
-        """Who answers a request for these subtasks, by this process of the agent."""
+        """Return the name of the model for these subtasks in this process of the agent."""
         default = self.after_crash if self.after_crash and life > 1 else self.default
         return target_of(default, self.subtasks, subtasks)
 
 
 def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
-    """The model that answers a request for these subtasks; `routes` maps a subtask to its model."""
+    """Return the name of the model for these subtasks; `routes` maps a subtask to its model."""
     named = {routes.get(name, default) for name in subtasks}
     return named.pop() if len(named) == 1 else default
 
 
 class RoutedModel:
-    """Implements `bench.models.base.Model` on the models that it names. What comes back says who answered.
+    """Implements `bench.models.base.Model` on the models that it names. Replies and failures name the model that answered.
 
-    Raises ConfigError where some of them take real time and others do not: a trial has one clock.
+    Raises ConfigError if only some of them take real time: a trial has one clock.
     """
 
     def __init__(self, name: str, settings: RoutedSettings, models: Mapping[str, Model]):
@@ -89,7 +88,7 @@ class RoutedModel:
         return self._models[self._settings.target(request.context.subtasks, request.context.life)]
 
     def in_life(self, life: int) -> Model:
-        """The model that answers all requests of this process of the agent; itself where that depends on the subtasks."""
+        """Return the model for all requests of this process of the agent; this model if that depends on the subtasks."""
         return self if self._settings.subtasks else self._models[self._settings.target((), life)]
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
@@ -110,12 +109,12 @@ class RoutedModel:
 
 
 def answerers(model: Model) -> tuple[Model, ...]:
-    """The models that may answer in this one's name: itself, unless it passes its requests on."""
+    """Return the models that can answer for this one: itself, unless it passes its requests on."""
     return model.answerers if isinstance(model, RoutedModel) else (model,)
 
 
 def answering(model: Model, request: Request) -> Model:
-    """The model that answers this request: it is at its endpoint, and no other, that the call takes a slot."""
+    """Return the model that answers this request. The call takes a slot only at that model's endpoint."""
     return model.answering(request) if isinstance(model, RoutedModel) else model
 
 
