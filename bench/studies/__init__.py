@@ -1,5 +1,5 @@
-"""The wing of studies: for each question beyond the paper one file, with its analysis and its view, and an entry in
-`entries.py`; what was published, and what a run's data says of it, in `claims`."""
+"""The wing of studies: one file for each question beyond the paper, with its analysis and its tables and figures, registered in
+`entries.py`. `claims` compares published results with a run's data."""
 
 ENTRIES = {
     "claims": ("bench.studies.entries:CLAIMS",),
@@ -16,4 +16,4 @@ ENTRIES = {
         "bench.studies.claims.natural_table:TABLES",
     ),
 }
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""What this wing registers, by kind (`bench.registry.WINGS`)."""

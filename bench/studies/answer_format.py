@@ -1,4 +1,4 @@
-"""Answer format: what it does to solved, rejected and tokens in which form a model is asked to answer, by architecture."""
+"""Answer format: how the form in which a model is asked to answer changes solved, rejected and tokens, by architecture."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bench.render.marks import Sign, signs_of, whisker
 from bench.render.table import Table, TableColumn, table_of
 
 ASIDE = ("answer_format", "response_format", "recording", "cache_from")
-"""Parameters in which the same model may differ from one format to another."""
+"""Parameters that can differ between formats of the same model."""
 
 
 @dataclass(frozen=True)
 class FormatArm:
-    """One architecture in one answer format, beside itself asked for JSON in words.
+    """One architecture in one answer format, compared with itself asked for JSON in words.
 
-    malformed, objected   replies of a trial that were rejected for their form, or for what they say, each reply once
+    malformed, objected   replies of a trial that were rejected for their form, or for their content; each reply counts once
     tokens                of a trial
-    solved_less, tokens_less   less those of the arm in json, paired by (instance, repetition); None for that one
+    solved_less, tokens_less   minus the arm in json, paired by (instance, repetition); None for the arm in json
     """
 
     scenario: str
@@ -49,9 +49,9 @@ class FormatArm:
 
 
 def answer_formats(run: Run) -> list[list[FormatArm]]:
-    """By scenario, fault plan and architecture: the arms of one model in its formats, that in json first.
+    """Return the arms of one model in its formats, json first, by scenario, fault plan and architecture.
 
-    Raises ResultsError where no model was asked in json and in another format.
+    Raises ResultsError if no model was asked in json and in another format.
     """
     arms = arms_of(run)
     rejected = _rejected_replies(run)
@@ -69,7 +69,7 @@ def answer_formats(run: Run) -> list[list[FormatArm]]:
 
 
 def _same_but_for_format(run: Run) -> list[list[str]]:
-    """The models that differ in their answer format alone, json first; those that were asked in one format are left out."""
+    """Group the models that differ only in their answer format, json first. Models asked in one format only are left out."""
     same: dict[str, list[str]] = {}
     for model in run.names("model"):
         parameters = run.parameters_of(model).shown
@@ -81,7 +81,7 @@ def _same_but_for_format(run: Run) -> list[list[str]]:
 
 
 def _rejected_replies(run: Run) -> pd.DataFrame:
-    """Trial -> how many of its replies were rejected for their form, and how many for what they say."""
+    """Return trial -> how many of its replies were rejected for their form, and how many for their content."""
     malformed = run.replies["kind"].isin(MALFORMED)
     objected = run.replies["kind"].ne("") & ~malformed
     return pd.DataFrame({"malformed": malformed, "objected": objected}).groupby(run.replies["trial"]).sum()
@@ -111,7 +111,7 @@ def _replies(arm: Arm, rejected: pd.DataFrame, column: str) -> Mean:
     return amount_of(by_unit(dict(zip(pairs_of(arm.usable), counts.tolist(), strict=True))).values(), "retry")
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "json: one JSON object, asked for in words; schema: the same words, and the endpoint holds the model to it; fenced: "
@@ -145,8 +145,8 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: above the share solved, below the tokens a trial, by architecture; a column of panels for each
-    scenario and fault plan."""
+    """Yield a figure for each model: solved shares above, tokens a trial below, by architecture. Each scenario and fault plan
+    has a column of panels."""
     groups = answer_formats(run)
     for model in dict.fromkeys(group[0].model for group in groups):
         yield _figure(run, [format_arm for group in groups if group[0].model == model for format_arm in group])
@@ -182,5 +182,5 @@ def _panel(ax: Axes, shown: Sequence[FormatArm], signs: Mapping[str, Sign], abov
 
 
 def _share(share: Share) -> Mean:
-    """A share where a mean is drawn."""
+    """Return a share as a mean, for drawing."""
     return Mean(share.n, share.rate, None, share.low, share.high)

@@ -1,8 +1,8 @@
-"""What approval buys: what it prevents that a person is asked before an effect, and what it costs, by kind of reviewer.
+"""What approval buys: the damage that asking a person before an effect prevents, and its cost, by kind of reviewer.
 
-A variant that asks is compared with the variant that differs from it in asking nobody, on the same instance. An effect that
-needs a person and was made without one is damage by its definition, whether or not it was right: any yes takes that away, so it
-is shown apart. All people are simulated: no reviewer reads what the gate shows.
+A variant that asks is compared with the variant that differs only in asking nobody, on the same instance. An effect that needs
+a person and was made without one is damage by definition, right or wrong. Any yes removes that damage, so it is shown apart.
+All people are simulated: no reviewer reads what the gate shows.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ PATIENCE = "waiting_for_people_minutes"
 
 @dataclass(frozen=True)
 class Purchase:
-    """One variant that asks people of one kind, beside the variant that asks nobody. All are means over instances, of a trial.
+    """A variant that asks people of one kind, compared with the variant that asks nobody. All are means of a trial over
+    instances.
 
     prevented      damaged effects that it has less
-    unapproved     of these the effects against the policy, or without the person that they needed
+    unapproved     of these, effects against the policy, or without the person that they needed
     solved         share of trials that it solves more
     minutes        of world time in which it waited for people
     tokens, calls  of the model, that it took more
@@ -57,9 +58,10 @@ class Purchase:
 
 
 def purchases(run: Run) -> list[Purchase]:
-    """By scenario, model, variant that asks, and kind of reviewer; those whose reviewers were asked nothing are left out.
+    """Return the purchases by scenario, model, asking variant and kind of reviewer. Reviewers who were asked nothing are left
+    out.
 
-    Raises ResultsError where no two variants of the run differ in asking nobody alone, or the run has no plan without a fault.
+    Raises ResultsError if no two variants of the run differ only in asking nobody, or the run has no plan without a fault.
     """
     asking, plans = _asking(run), run.names("plan")
     if not asking or FAULT_FREE not in plans:
@@ -100,7 +102,7 @@ def purchases(run: Run) -> list[Purchase]:
 
 
 def _asking(run: Run) -> dict[str, str]:
-    """Variant that asks a person -> the variant that differs from it in asking nobody."""
+    """Return variant that asks a person -> the variant that differs only in asking nobody."""
     entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
     return {
         name: silent
@@ -110,7 +112,7 @@ def _asking(run: Run) -> dict[str, str]:
     }
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "less damage: damaged effects of a trial with nobody asked, less those with people asked",
@@ -144,7 +146,7 @@ def _cell(contrast: MeanContrast, digits: int = 2) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each scenario."""
+    """Yield a figure for each model, with a panel for each scenario."""
     for model, of_model in by_model(run, purchases(run)):
         scenarios = list(dict.fromkeys(each.scenario for each in of_model))
         signs = signs_of(list(dict.fromkeys(each.asking for each in of_model)))

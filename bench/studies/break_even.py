@@ -1,4 +1,4 @@
-"""Break-even: what a solved task costs at each failure rate, and from which rate on one architecture overtakes another."""
+"""Break-even: the price of a solved task at each failure rate, and the rate at which one architecture overtakes another."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from bench.studies.plans import failure_rates
 from bench.studies.priced_forms import ClosedForm, priced_forms
 
 GRID = 501
-"""Rates at which closed forms are compared."""
+"""Number of rates at which closed forms are compared."""
 
 
 @dataclass(frozen=True)
 class RatePoint:
-    """`expected`: by the closed form; None where there is none."""
+    """One rate of a curve. `expected` comes from the closed form; None if there is none."""
 
     rate: float
     solved: Share
@@ -43,7 +43,7 @@ class RatePoint:
 
 @dataclass(frozen=True)
 class Overtaking:
-    """`second` is dearer than `first` at the lowest rate. `expected` is where the closed forms cross, None without them."""
+    """`second` is dearer than `first` at the lowest rate. `expected` is where the closed forms cross; None without them."""
 
     first: str
     second: str
@@ -53,7 +53,7 @@ class Overtaking:
 
 @dataclass(frozen=True)
 class PriceCurves:
-    """One measure in one scenario with one model: a curve for each architecture, and where they cross."""
+    """One measure in one scenario with one model: a curve for each architecture, and their crossings."""
 
     scenario: str
     model: str
@@ -62,11 +62,11 @@ class PriceCurves:
     overtakings: tuple[Overtaking, ...]
 
 
-@lru_cache(maxsize=1)  # a report's table and its figure are of the same curves
+@lru_cache(maxsize=1)  # a report's table and figure share the curves
 def price_curves(run: Run) -> list[PriceCurves]:
-    """By scenario, model and measure; a measure that is unknown, as cost is without prices, is left out.
+    """Return the curves by scenario, model and measure. An unknown measure, such as cost without prices, is left out.
 
-    Raises ResultsError where the run has not at least two failure rates.
+    Raises ResultsError if the run has fewer than two failure rates.
     """
     rates = failure_rates(run)
     all_curves = []
@@ -117,7 +117,7 @@ def _expected(first: ClosedForm, second: ClosedForm, highest: float) -> float:
     return crossing_of(rates, *worths)
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "spent per solved task: all that the trials spent by those solved, with its 95% interval over the trials",
@@ -152,7 +152,7 @@ def _curves(run: Run, all_curves: Sequence[PriceCurves]) -> Iterator[Table]:
 
 
 def _curve_columns(title: str, digits: int) -> tuple[TableColumn[tuple[str, RatePoint]], ...]:
-    """The columns of a table whose rows are points of named curves."""
+    """Return the columns of a table whose rows are points of named curves."""
     columns = (
         TableColumn[RatePoint]("Failure rate", lambda point: Number(point.rate, 3)),
         TableColumn[RatePoint]("Solved", lambda point: Rate(point.solved)),
@@ -186,7 +186,7 @@ def _crossings(run: Run, all_curves: Sequence[PriceCurves]) -> Table:
 
 
 OvertakenCurves = tuple[PriceCurves, Overtaking]
-"""Two curves, and where the second becomes the cheaper."""
+"""All curves of a measure, and one crossing of two of them."""
 
 
 def _curves_of(overtaken: OvertakenCurves) -> PriceCurves:
@@ -203,7 +203,7 @@ def _rate(overtaken: OvertakenCurves, value: float | None) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a row of panels for each scenario, in it one for each measure."""
+    """Yield a figure for each model: a row of panels for each scenario, with a panel for each measure."""
     for model, of_model in by_model(run, price_curves(run)):
         yield _figure(run, model, of_model)
 

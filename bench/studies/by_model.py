@@ -1,4 +1,4 @@
-"""An experiment's findings parted by model: each model has figures of its own."""
+"""Split the results of an experiment by model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result", bound=OfModel)
 
 
 def by_model(run: Run, results: Iterable[Result]) -> Iterator[tuple[str, list[Result]]]:
-    """Each model of the run of which something was found, in the run's order, and that."""
+    """Yield each model that has results, in the run's order, with its results."""
     every = list(results)
     for model in run.names("model"):
         if of_model := [result for result in every if result.model == model]:

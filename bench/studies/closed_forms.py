@@ -1,25 +1,25 @@
-"""What a solved task costs at a failure rate, by reckoning: the closed forms that a simulation must agree with.
+"""The price of a solved task at a failure rate, calculated: the closed forms that a simulation must agree with.
 
-Let a model be right whenever it is not struck, and let a fault that every verifier sees strike each subtask's part of a reply
-with chance p, independently. Let n bound the attempts at a subtask, t be the price of its first call and u of each further one
-(tokens or seconds; u > t where a reason is appended to the prompt).
+Let a model be right whenever it is not struck. Let a fault that every verifier sees strike each subtask's part of a reply with
+chance p, independently. Let n bound the attempts at a subtask. Let t be the price of its first call and u of each further call
+(tokens or seconds; u > t if a reason is appended to the prompt).
 
 monolithic   One call for all k subtasks is accepted with chance a = (1 - p)^k. The calls are geometric, cut off at n: call i is
-             made with chance (1 - a)^(i - 1), so that their expected number is (1 - (1 - a)^n) / a, and the task is solved with
-             chance 1 - (1 - a)^n. At one price t a call, what is spent by solved task is t / a: the bound n cancels out.
+             made with chance (1 - a)^(i - 1), so their expected number is (1 - (1 - a)^n) / a, and the task is solved with
+             chance 1 - (1 - a)^n. At one price t a call, the price of a solved task is t / a: the bound n cancels out.
 
-runtime_structured   Each subtask by itself is geometric, cut off at n: attempt i is made with chance p^(i - 1), and all fail
-             with chance p^n. Subtask j is reached with chance (1 - p^n)^(j - 1) and costs t + u (p + ... + p^(n - 1)) then; the
+runtime_structured   Each subtask alone is geometric, cut off at n: attempt i is made with chance p^(i - 1), and all fail with
+             chance p^n. Subtask j is reached with chance (1 - p^n)^(j - 1) and then costs t + u (p + ... + p^(n - 1)); the
              task is solved with chance (1 - p^n)^k.
 
 static       Within a stage (the subtasks up to a checkpoint) a pass from subtask i on costs all from i to the checkpoint. The
-             first of them to be struck is f with chance p (1 - p)^(f - i), and the next pass begins there; none is with chance
-             (1 - p)^(m - i + 1). Who is asked in every pass runs out of attempts first, so the state of the recursion is (where
-             the pass begins, the attempts used by each). Its tree ends after n passes, and the sum over it is exact.
+             first struck subtask is f with chance p (1 - p)^(f - i), and the next pass begins there; none is struck with
+             chance (1 - p)^(m - i + 1). A subtask asked in every pass runs out of attempts first, so the state of the
+             recursion is (where the pass begins, the attempts used by each). Its tree ends after n passes, and the sum over
+             it is exact.
 
-What they leave out: a struck output that is handed on is a little shorter than a whole one, and so is the prompt that shows
-it. A real model fails by itself as well, and is not always right when it passes: what a measurement lies above the closed form
-is that.
+What they leave out: a struck output that is handed on is a little shorter than a whole one, and so is the prompt that shows it.
+A real model also fails by itself, and is not always right when it passes. A measured price above the closed form shows this.
 
 Derived here, from the definitions of the architectures; no other source.
 """
@@ -34,9 +34,8 @@ from itertools import chain
 
 @dataclass(frozen=True)
 class Pipeline:
-    """first, again    the price of the first and of any further call, by stage and in it by subtask
-    attempts        the bound n, at least 1
-    """
+    """first, again    the price of the first and of each further call, by stage and subtask
+    attempts        the bound n, at least 1"""
 
     first: tuple[tuple[float, ...], ...]
     again: tuple[tuple[float, ...], ...]
@@ -45,7 +44,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected of one trial: what it spends, and the chance that it is solved."""
+    """What a trial is expected to spend, and the chance that it is solved."""
 
     spent: float
     solved: float
@@ -56,7 +55,7 @@ class Expectation:
 
 
 def monolithic(call: float, subtasks: int, rate: float, attempts: int) -> Expectation:
-    """`call`: the price of the one call that does all `subtasks`."""
+    """Return the expectation. `call`: the price of the one call that does all `subtasks`."""
     failed = 1 - (1 - rate) ** subtasks
     return Expectation(call * sum(failed**made for made in range(attempts)), 1 - failed**attempts)
 
@@ -82,7 +81,7 @@ def static(pipeline: Pipeline, rate: float) -> Expectation:
 def _passes(
     first: Sequence[float], again: Sequence[float], rate: float, most: int, begin: int, used: tuple[int, ...]
 ) -> Expectation:
-    """A pass from subtask `begin` to the checkpoint, and all that may follow."""
+    """Return the expectation of a pass from subtask `begin` to the checkpoint, with all passes that can follow."""
     spent = 0.0
     for place in range(begin, len(first)):
         if used[place] == most:
@@ -97,31 +96,34 @@ def _passes(
     return Expectation(spent, passed)
 
 
-# When a round of static is dearer than one of monolithic
+# When a round of static is dearer than a round of monolithic
 
 NEAR = 0.05
-"""So near to 1 a ratio of rounds decides nothing: it leaves out that a struck output is shorter, and that a reason is told."""
+"""A ratio of rounds this near to 1 decides nothing: it ignores that a struck output is shorter, and that a reason is told."""
 
 
 def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
-    """A pass of static by one of monolithic, in a pipeline of `depth` equal calls.
+    """Return a pass of static divided by a pass of monolithic, in a pipeline of `depth` equal calls.
 
     Let a call's own tokens (its instructions, its form, its reply) be 1. `shared` is what every call is told again (the role,
-    the documents) and one call for all is told once; `handed_on` is what a call reads of earlier outputs, which one call for
-    all writes and does not read.
+    the documents) and a single call for all is told once. `handed_on` is what a call reads of earlier outputs, which a single
+    call for all writes and does not read.
     """
     return depth * (shared + handed_on + 1) / (shared + depth)
 
 
 def round_ratio(pass_ratio: float, run_again: float) -> float:
-    """A round of static by one of monolithic. `run_again`: the share of static's pass that lies from what was struck to where
-    that is noticed. Exact for calls of any sizes: a round of monolithic is its pass. So static is dearer where the share that
-    is run again is larger than monolithic's pass is beside static's."""
+    """Return a round of static divided by a round of monolithic.
+
+    `run_again` is the share of static's pass from the struck subtask to where the failure is noticed. The ratio is exact for
+    calls of any sizes, because a round of monolithic is its pass. So static is dearer if `run_again` is larger than
+    monolithic's pass divided by static's.
+    """
     return pass_ratio * run_again
 
 
 def shared_at_parity(depth: int, run_again: float, handed_on: float = 0.0) -> float | None:
-    """From how much shared context on a round of static is dearer; 0 where it always is, None where it never is."""
+    """Return the shared context from which a round of static is dearer: 0 if it always is, None if it never is."""
     if depth * run_again <= 1:
         return None
     return max(0.0, depth * (1 - run_again * (1 + handed_on)) / (depth * run_again - 1))

@@ -1,4 +1,4 @@
-"""Context: what a failure costs by how much there is to read."""
+"""Context: the price of a failure by the size of the documents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Growth:
     """One architecture on one pack in several sizes, under one fault plan.
 
     sizes    (tokens of all documents, the arm of that size), ascending
-    slope    retry tokens more by token of document: a straight line through the sizes of each repetition by least squares, and
-             the mean of the repetitions' slopes, which is the slope of all of them together
+    slope    additional retry tokens for each token of document: a straight line through the sizes of each repetition by least
+             squares, then the mean of the repetitions' slopes, which is the slope of all repetitions together
     """
 
     pack: str
@@ -35,9 +35,9 @@ class Growth:
 
 
 def context(run: Run) -> list[Growth]:
-    """By pack, model, fault plan and architecture.
+    """Return the growths by pack, model, fault plan and architecture.
 
-    Raises ResultsError where no pack was run in two sizes or more, or the run does not say how large its documents are.
+    Raises ResultsError if no pack was run in at least two sizes, or the run does not say how large its documents are.
     """
     arms = arms_of(run)
     packs = {pack: sizes for pack, sizes in _sizes(run).items() if len(sizes) > 1}
@@ -54,7 +54,7 @@ def context(run: Run) -> list[Growth]:
 
 
 def _sizes(run: Run) -> dict[str, dict[str, int]]:
-    """Pack -> scenario -> tokens of its documents, ascending."""
+    """Return pack -> scenario -> tokens of its documents, ascending."""
     known = {name: run.pack(name).document_tokens for name in run.names("scenario")}
     packs: dict[str, dict[str, int]] = {}
     for scenario in sorted((name for name, tokens in known.items() if tokens), key=lambda name: known[name]):
@@ -72,7 +72,7 @@ def _growth(arms: Arms, pack: str, sizes: Mapping[str, int], model: str, plan: s
 
 
 def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
-    """Over the repetitions, by instance where there are several, that have all sizes; its interval is Student's over them."""
+    """Return the mean slope over repetitions that have all sizes, by instance if there are several, with Student's interval."""
     xs = [tokens for tokens, _ in sizes]
     columns = [arm.by_pair("retry_tokens") for _, arm in sizes]
     whole = sorted(set.intersection(*(set(column) for column in columns)))
@@ -82,7 +82,7 @@ def slope_of(sizes: Sequence[tuple[int, Arm]]) -> Mean:
     return mean_of(by_unit(slopes).values(), "retry")
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "retry tokens of a trial, mean ± sd [95% interval]; the slope is retry tokens more by token of document",
@@ -107,7 +107,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each pack and fault plan."""
+    """Yield a figure for each model, with a panel for each pack and fault plan."""
     for model, growths in by_model(run, context(run)):
         yield _figure(run, model, growths)
 

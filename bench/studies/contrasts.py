@@ -1,4 +1,4 @@
-"""Contrasts between cells of an experiment: each instance gives one value, and the intervals come of resampled instances."""
+"""Contrasts between cells of an experiment. Each instance gives one value; intervals come from resampled instances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Levels = Mapping[str, object]
 
 @dataclass(frozen=True)
 class MeanContrast:
-    """The mean over instances, and its 95% interval; none of fewer than two instances, or where all values are the same."""
+    """The mean over instances, and its 95% interval. There is no interval for fewer than two instances or equal values."""
 
     value: float | None
     low: float | None
@@ -25,7 +25,7 @@ class MeanContrast:
 
 
 def contrast_of(values: Mapping[str, float]) -> MeanContrast:
-    """The mean of one value for each instance, by the expanded percentiles of 2,000 resamples of the instances."""
+    """Return the mean of one value for each instance, with expanded percentiles of 2,000 resamples of the instances."""
     if not values:
         return MeanContrast(None, None, None, 0)
     numbers, units = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
@@ -38,7 +38,7 @@ def contrast_of(values: Mapping[str, float]) -> MeanContrast:
 def main_effect(
     trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
 ) -> MeanContrast:
-    """How much the outcome rises from a part's reference to a level, all else being equal.
+    """Return how much the outcome rises from a part's reference to a level, all else being equal.
 
     Args:
         trials: One row a trial.
@@ -51,7 +51,7 @@ def main_effect(
 def interaction(
     trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
 ) -> MeanContrast:
-    """How much more the outcome rises with one part where the other has its level than where that has its reference."""
+    """Return how much more the outcome rises with one part if the other part has its level, than if it has its reference."""
     part, other = parts
     rest = [name for name in pairs if name != other]
     with_other, without = (
@@ -62,7 +62,7 @@ def interaction(
 
 
 def _risen(trials: pd.DataFrame, outcome: str, part: str, levels: tuple[object, object], pairs: list[str]) -> pd.Series[float]:
-    """The rise between each two trials that differ in this part alone, by what they share."""
+    """Return the rise between each two trials that differ only in this part, by what they share."""
     shared = [name for name in pairs if name != part]
     there, here = (trials[trials[part] == level].set_index(shared)[outcome].astype(float) for level in levels)
     return (there - here).dropna()

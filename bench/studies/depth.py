@@ -1,4 +1,4 @@
-"""Depth: what a failure costs by where in the pipeline it strikes, and by how long the pipeline is."""
+"""Depth: the price of a failure by where in the pipeline it strikes, and by the length of the pipeline."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ End = Literal["first", "last"]
 
 @dataclass(frozen=True)
 class StruckArm:
-    """An arm whose fault strikes one subtask, the `position`th of `length`; `ahead`: how many subtasks lie from it to the next
-    checkpoint, both counted. `retry_tokens`: those of a trial that did not end in an error."""
+    """An arm whose fault strikes one subtask, at `position` of `length`.
+
+    ahead          number of subtasks from it to the next checkpoint, both counted; None if there is no checkpoint
+    retry_tokens   of the trials that did not end in an error
+    """
 
     scenario: str
     model: str
@@ -42,7 +45,7 @@ class StruckArm:
 
     @property
     def end(self) -> End | None:
-        """Whether it is the pipeline's first or last subtask. Where there is but one, it is the first."""
+        """Whether it is the pipeline's first or last subtask. A single subtask is the first."""
         if self.position == 1:
             return "first"
         return "last" if self.position == self.length else None
@@ -50,10 +53,10 @@ class StruckArm:
 
 @dataclass(frozen=True)
 class LengthSeries:
-    """One architecture on one pack in several sizes, the fault at the same end of the pipeline.
+    """One architecture on one pack in several sizes, with the fault at the same end of the pipeline.
 
-    lengths  (how many subtasks, the arm of that size), ascending
-    slope    retry tokens more by subtask added, as `bench.studies.context` makes its slope
+    lengths  (number of subtasks, the arm of that size), ascending
+    slope    additional retry tokens for each subtask added, calculated as in `bench.studies.context`
     """
 
     pack: str
@@ -66,16 +69,16 @@ class LengthSeries:
 
 @dataclass(frozen=True)
 class Depth:
-    """Either may be empty, not both."""
+    """The results by position and by length. One of them can be empty, not both."""
 
     positions: tuple[StruckArm, ...]
     lengths: tuple[LengthSeries, ...]
 
 
 def depth(run: Run) -> Depth:
-    """By position: every scenario that is struck at two subtasks or more; by length: every pack in sizes that differ in it.
+    """Return the results by position for scenarios struck at several subtasks, and by length for packs of several lengths.
 
-    Raises ResultsError where the run has neither.
+    Raises ResultsError if the run has neither.
     """
     struck = _struck(run)
     result = Depth(_at_several_positions(struck), _at_several_lengths(struck))
@@ -86,7 +89,7 @@ def depth(run: Run) -> Depth:
 
 
 def _struck(run: Run) -> list[StruckArm]:
-    """By scenario, model, position and architecture. Where two plans strike the same subtask the first one counts."""
+    """Return the arms by scenario, model, position and architecture. If two plans strike the same subtask, the first counts."""
     arms = arms_of(run)
     return [
         struck
@@ -107,7 +110,7 @@ def _struck_in(run: Run, arms: Arms, scenario: str, model: str) -> Iterator[Stru
 
 
 def _plans_by_subtask(faults: Mapping[str, FaultEntry], pack: str, subtasks: Sequence[str]) -> dict[str, str]:
-    """Subtask -> the first plan whose one fault strikes it, in the pipeline's order."""
+    """Return subtask -> the first plan whose single fault strikes it, in the pipeline's order."""
     plans: dict[str, str] = {}
     for plan, fault in faults.items():
         named = fault.subtask
@@ -129,7 +132,7 @@ def _at_several_positions(struck: Sequence[StruckArm]) -> tuple[StruckArm, ...]:
 
 
 def _at_several_lengths(struck: Iterable[StruckArm]) -> tuple[LengthSeries, ...]:
-    """By pack, model, end and architecture. Of two sizes of one length the first counts."""
+    """Return series by pack, model, end and architecture. Of two sizes of one length the first counts."""
     series: dict[tuple[str, str, End, str], dict[int, Arm]] = {}
     for struck_arm in struck:
         if struck_arm.end and len(struck_arm.arm.usable):
@@ -139,7 +142,7 @@ def _at_several_lengths(struck: Iterable[StruckArm]) -> tuple[LengthSeries, ...]
     return tuple(LengthSeries(*key, lengths, slope_of(lengths)) for key, lengths in several)
 
 
-# What a report shows of it
+# Tables and figures
 
 POSITION_NOTES = (
     "retry tokens of a trial whose fault strikes this one subtask; mean ± sd [95% interval]",
@@ -150,7 +153,7 @@ LENGTH_NOTES = (
     "slope: retry tokens more by subtask added; least squares through the lengths of each repetition, then the mean over "
     "repetitions with Student's 95% interval",
 )
-LONGEST_NAMED = 8  # subtasks; in a longer pipeline their names have no room beside each other, and their numbers stand there
+LONGEST_NAMED = 8  # subtasks; in a longer pipeline their names do not fit beside each other, and numbers are shown
 SAID = "Points are means with their 95% intervals, joined by straight lines."
 
 
@@ -196,7 +199,7 @@ def _lengths_table(run: Run, all_series: Sequence[LengthSeries]) -> Table:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """For each model a figure by position, a panel for each scenario, and one by length, a panel for each pack and end."""
+    """Yield for each model a figure by position (a panel for each scenario) and a figure by length (for each pack and end)."""
     result = depth(run)
     for model, struck in by_model(run, result.positions):
         yield _positions_figure(run, model, struck)

@@ -1,4 +1,4 @@
-"""Detectability: what becomes of a trial when a fault is easy to see, and when it is a plausible lie."""
+"""Detectability: how a trial ends if a fault is easy to see, and if it is a plausible lie."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from bench.studies.by_model import by_model
 from bench.studies.plans import single_faults
 
 ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
-"""What became of a trial in which the fault was delivered; each trial has one end.
+"""The ends of a trial in which the fault was delivered. Each trial has one end.
 
 silently corrupted   the answer is wrong, and the fault passed every verification
 wrong otherwise      the answer is wrong, though the fault was noticed, or is not in the answer
 gave up              the attempts were used up
-recovered            the task was solved, and the answer does not stand on what the fault had struck
-did no harm          the task was solved by an answer that stands on it, unnoticed
+recovered            the task was solved, and the answer does not depend on what the fault had struck
+did no harm          the task was solved by an answer that depends on it, unnoticed
 """
 
 
 @dataclass(frozen=True)
 class Detection:
-    """`noticed`: of the trials in which the fault was delivered and that did not end in an error, those in which the
-    verifier rejected what carried it. `ends`: of the same trials, by ENDS; the shares add up to 1."""
+    """Shares of the trials in which the fault was delivered and that did not end in an error. `noticed`: the verifier rejected
+    what carried the fault. `ends`: by ENDS; they add up to 1."""
 
     scenario: str
     model: str
@@ -46,9 +46,9 @@ class Detection:
 
 
 def detectability(run: Run) -> list[Detection]:
-    """By scenario, model, fault plan and architecture, in the config's order.
+    """Return the detections by scenario, model, fault plan and architecture, in the config's order.
 
-    Raises ResultsError where no plan with a single fault was run.
+    Raises ResultsError if no plan with a single fault was run.
     """
     faults = single_faults(run)
     if not faults:
@@ -66,7 +66,7 @@ def detectability(run: Run) -> list[Detection]:
 
 
 def named(fault: FaultEntry) -> str:
-    """A fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
+    """Return a fault in a few words, such as `missing_field at output, attempts 1, 2, 3`."""
     return f"{fault.effect} at {fault.point}, {_when(fault)}"
 
 
@@ -86,7 +86,7 @@ def _detection(scenario: str, model: str, architecture: str, plan: str, fault: s
 
 
 def _end(outcome: str, passed: bool, silent: bool) -> str:
-    """`passed`: the fault is in the answer, and nobody had noticed it."""
+    """Return the end of a trial. `passed`: the fault is in the answer, unnoticed."""
     if outcome == "solved":
         return "did no harm" if passed else "recovered"
     if outcome == "gave_up":
@@ -94,7 +94,7 @@ def _end(outcome: str, passed: bool, silent: bool) -> str:
     return "silently corrupted" if silent else "wrong otherwise"
 
 
-# What a report shows of it
+# Tables and figures
 
 LOOKS: Mapping[str, Look] = dict(
     zip(
@@ -131,7 +131,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    """Yield a figure for each model: a row of panels for each scenario, with a panel for each architecture."""
     for model, detections in by_model(run, detectability(run)):
         yield _figure(run, model, detections)
 

@@ -1,8 +1,8 @@
 """Exactly once: what one crash does to the effects of an agent, at each of the four points of an effect.
 
-The unit is a trial in which the agent died once. What went wrong in it counts where its control, the same instance and
-repetition without a crash, did it less often: a pattern that compensates nothing is not charged with that at every crash.
-Copies are no evidence: of a simulated proposer, repetitions of an instance and effect that all came to the same count once.
+The unit is a trial in which the agent died once. Damage counts if it happened more often than in the control, the same instance
+and repetition without a crash: a pattern that compensates nothing is not charged with that at every crash. Copies are not
+evidence: with a simulated proposer, repetitions of an instance and effect with the same result count once.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")
 TOLD = ["lives", *(f"beyond_{kind}" for kind in KINDS)]
-"""Repetitions that agree in these are copies."""
+"""Repetitions that agree in these columns are copies."""
 
 
 @dataclass(frozen=True)
 class CrashedArm:
     """One pattern, in one form, at one point.
 
-    shares      kind of damage -> of the trials with one crash, those in which it happened more often than in their control
-    effects     kind of damage -> how many effects more that were in all
-    left_out    trials in which the agent died not once but more often, or not at all, or that ended in an error
-    instances   how many different ones the trials are of
+    shares      kind of damage -> share of trials with one crash in which it happened more often than in their control
+    effects     kind of damage -> additional effects in all
+    left_out    trials in which the agent died more than once, or not at all, or that ended in an error
+    instances   number of different instances
     """
 
     scenario: str
@@ -59,9 +59,9 @@ class CrashedArm:
 
 
 def exactly_once(run: Run) -> list[CrashedArm]:
-    """By scenario, model, architecture and point. Plans of one point count together, whatever tool they strike.
+    """Return the arms by scenario, model, architecture and point. Plans of one point count together, whatever tool they strike.
 
-    Raises ResultsError where the run has no plan that lets the agent die at one point, or no control beside it.
+    Raises ResultsError if the run has no plan that kills the agent at one point, or no control.
     """
     points = {plan: fault.effect for plan, fault in single_faults(run).items() if fault.point == "process"}
     if not points or FAULT_FREE not in run.names("plan"):
@@ -98,11 +98,11 @@ def _crashed(scenario: str, model: str, architecture: str, point: str, trials: p
 
 
 def _share(once: pd.DataFrame, kind: str) -> Share:
-    """Clustered by instance: each dies at several effects."""
+    """Return the share, clustered by instance: each instance dies at several effects."""
     return exact_share_by_instance(once["instance"].tolist(), (once[f"beyond_{kind}"] > 0).tolist())
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "k of N trials in which the agent died once, and in which this damage happened more often than without the crash; exact "
@@ -119,7 +119,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def crashes_table(crashed_arms: Sequence[CrashedArm]) -> Table:
-    """A row each, its model called as it is."""
+    """Return a table with a row for each arm. Its model's name is shown unchanged."""
 
     def damaged(kind: str) -> TableColumn[CrashedArm]:
         return TableColumn(kind.capitalize(), lambda crashed: _Damaged(crashed.shares[kind], crashed.effects[kind]))
@@ -138,7 +138,7 @@ def crashes_table(crashed_arms: Sequence[CrashedArm]) -> Table:
 
 @dataclass(frozen=True)
 class _Damaged(Rate):
-    """A share of crashes, and of how many effects they are."""
+    """A share of crashes, with the number of damaged effects."""
 
     effects: int = 0
 
@@ -151,14 +151,13 @@ class _Damaged(Rate):
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each scenario and kind of damage."""
+    """Yield a figure for each model, with a panel for each scenario and kind of damage."""
     for model, of_model in by_model(run, exactly_once(run)):
         title, caption = titled(of_model, model_label(run, model))
         yield finish(_figure(of_model), slug("study", "exactly-once", model), title, caption)
 
 
 def titled(crashed_arms: Sequence[CrashedArm], label: str) -> tuple[str, str]:
-    """The figure's title and its caption."""
     numbers = sorted({crashed.crashes for crashed in crashed_arms})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     title = f"Exactly once: shares of crashes after which effects were damaged, {label}"

@@ -1,4 +1,4 @@
-"""The figures of the wing that a report shows behind those of the core: the break-even, and those of a run's study."""
+"""The figures of this wing that a report shows after the core's figures: break-even, and the figures of a run's study."""
 
 from bench.report.figure_part import FigurePart
 from bench.report.studies import study_pictures

@@ -1,4 +1,4 @@
-"""HumanEval: the share of problems solved beside what a model's makers publish, and why the others failed."""
+"""HumanEval: the share of problems solved beside the share that a model's makers publish, and why the others failed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ GRADED = {
     "no function": "no code",
     **{name: name for name in ("syntax", "exception", "time limit", "wrong value")},
 }
-"""What the pack's grader notes of a wrong answer, before the colon -> the category of its failure."""
+"""The grader's note on a wrong answer, up to the colon -> the category of its failure."""
 REJECTED = {
     "cut_off": "cut off",
     **dict.fromkeys(("missing_field", "form", "vocabulary"), "no code"),
     **dict.fromkeys(("content", "insufficient"), "refused"),
 }
-"""The kind of the last rejected reply of a trial that gave up, where it was to hold code -> the category of its failure."""
+"""Kind of the last rejected reply of a trial that gave up on code -> the category of its failure."""
 WORDS_ALONE = ("plan", "review")
 """Subtasks whose outputs hold no code."""
 ELSEWHERE = "plan or review"
@@ -71,7 +71,7 @@ CATEGORIES = tuple(LOOKS)[1:]
 
 @dataclass(frozen=True)
 class PublishedShare:
-    """A share of the 164 problems that a model's makers say it solves, and where."""
+    """The share of the 164 problems that a model's makers say it solves, and the source."""
 
     rate: float
     source: str
@@ -85,7 +85,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True, eq=False)
 class Solving:
-    """One arm. `ended`: the trials that did not end in an error, each with "solved" or the category of its failure."""
+    """One arm. `ended`: "solved" or the category of failure, for each trial that did not end in an error."""
 
     arm: Arm
     ended: pd.Series[str]
@@ -99,13 +99,13 @@ class Solving:
         return Counter(self.ended.tolist())
 
     def problems(self, category: str) -> list[str]:
-        """By name; one that failed so in several repetitions stands once, with their number."""
+        """Return the problems' names. A problem that failed so in several repetitions appears once, with their number."""
         having = Counter(self.arm.usable.loc[self.ended.eq(category).to_numpy(), "instance"].tolist())
         return [f"{name} (x{count})" if count > 1 else name for name, count in sorted(having.items())]
 
 
 def solving(run: Run) -> list[Solving]:
-    """By arm. Raises ResultsError where the run has no trial of the pack humaneval."""
+    """Return the results by arm. Raise ResultsError if the run has no trial of the pack humaneval."""
     last = _last_rejected(run)
     solvings = [
         Solving(arm, _ended(arm.usable, last))
@@ -118,7 +118,7 @@ def solving(run: Run) -> list[Solving]:
 
 
 def _last_rejected(run: Run) -> Mapping[str, tuple[str, str]]:
-    """Trial -> the subtask and the kind of its last rejected reply."""
+    """Return trial -> the subtask and the kind of its last rejected reply."""
     rejected = run.replies[run.replies["kind"].ne("")]
     reasons = zip(rejected["subtask"].tolist(), rejected["kind"].tolist(), strict=True)
     return dict(zip(rejected["trial"].tolist(), reasons, strict=True))
@@ -130,7 +130,7 @@ def _ended(trials: pd.DataFrame, last: Mapping[str, tuple[str, str]]) -> pd.Seri
 
 
 def category_of(outcome: str, note: str, subtask: str, rejected: str) -> str:
-    """Return the category of a trial's outcome, its grader's note, and the subtask and the kind of its last rejected reply."""
+    """Return the category from a trial's outcome, its grader's note, and subtask and kind of its last rejected reply."""
     if outcome == "solved":
         return outcome
     if outcome == "wrong":
@@ -138,7 +138,7 @@ def category_of(outcome: str, note: str, subtask: str, rejected: str) -> str:
     return ELSEWHERE if subtask in WORDS_ALONE else REJECTED.get(rejected, UNTOLD)
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "solved: k/N of the trials that did not end in an error, with Wilson's 95% interval, clustered by problem where there are "
@@ -209,7 +209,7 @@ def _named(solved_arm: Solving) -> Iterator[Unsolved]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a bar for each arm, its trials by how they ended."""
+    """Yield a figure for each model: a bar for each arm, its trials by how they ended."""
     for model, of_model in by_model(run, solving(run)):
         figure = blank(7.5, 1.6 + 0.45 * len(of_model))
         _bars(figure.subplots(), of_model)

@@ -1,7 +1,7 @@
-"""A bank of replies: how often a single judgment is right, and how it errs where it is not.
+"""A bank of replies: how often a single judgment is right, and how it errs.
 
-A judgment is asked once in each state of the world that the pack names, by `every_judgment`; a repetition is another seed.
-A reply is right where all of it is but what it only notes (`Environment.notes`).
+`every_judgment` asks a judgment once in each state of the world that the pack names; a repetition is another seed. A reply is
+right if all its fields are, except its notes (`Environment.notes`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from bench.studies.by_model import by_model
 from bench.worlds.bank import banked
 
 MOST_ERRORS = 8
-"""Rows of one judgment in the table of errors; the rest is counted in one."""
+"""Rows of one judgment in the table of errors. The other errors are counted in one row."""
 
 
 @dataclass(frozen=True)
 class Judgment:
     """One judgment by one model.
 
-    states     how many different ones it was asked in; `replies` are all, over states and seeds
-    right      of the replies, with an interval by instances
-    misformed  does not fit its schema; caught: wrong, and a business rule says so; passed: wrong, and nothing says so
-    beyond     replies with a number above all that is ever right in its field: an absurd discount
-    errors     (field, said, right) -> how often
+    states     number of different states in which it was asked
+    right      share of all replies, over states and seeds, with an interval by instances
+    misformed  replies that do not fit the schema
+    caught     wrong replies that a business rule rejects; passed: wrong replies that no rule rejects
+    beyond     replies with a number above every right value of its field: an absurd discount
+    errors     (field, reply's value, right value) -> how often
     """
 
     scenario: str
@@ -50,7 +51,8 @@ class Judgment:
 
 
 def judgments(run: Run) -> list[Judgment]:
-    """By scenario, model and judgment. Raises ResultsError where the run holds none, or was put together from several."""
+    """Return the judgments by scenario, model and name. Raise ResultsError if the run holds none, or was merged from
+    several."""
     if run.folder is None:
         raise ResultsError("the bank is read from one run; report it alone")
     groups: dict[tuple[str, str, str], list[BankedReply]] = {}
@@ -146,7 +148,7 @@ def _judgment_of(wrong: WrongField) -> Judgment:
 
 
 def _wrong_fields(judgment: Judgment) -> Iterator[WrongField]:
-    """The most frequent ones, and the others together."""
+    """Yield the most frequent wrong values, and the others in one row."""
     ranked = sorted(judgment.errors.items(), key=lambda item: (-item[1], str(item[0])))
     for (field, value, right), times in ranked[:MOST_ERRORS]:
         share = times / (judgment.caught + judgment.passed)
@@ -156,7 +158,7 @@ def _wrong_fields(judgment: Judgment) -> Iterator[WrongField]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: how often each judgment is right."""
+    """Yield a figure for each model: how often each judgment is right."""
     for model, of_model in by_model(run, judgments(run)):
         figure, [ax] = panels(1, 1, 5.0, 0.9 + 0.4 * len(of_model))
         for place, judgment in enumerate(of_model):

@@ -37,7 +37,7 @@ def learn(
     """
     folder = folder_of(run)
     require_sound(folder)
-    from bench.studies.learning import learn as learned  # noqa: PLC0415  here, because it imports pandas
+    from bench.studies.learning import learn as learned  # noqa: PLC0415  noqa: PLC0415  it imports pandas
 
     policy = learned(folder, scenarios, architecture, plan, model, instances)
     to.parent.mkdir(parents=True, exist_ok=True)

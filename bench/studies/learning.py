@@ -1,14 +1,13 @@
 """What rejections teach: a policy is learned from one run's trials, and judged in another run, on instances it has not seen.
 
-What is learned is the decomposition: which neighbouring subtasks share a call. A joint call reads shared documents once; but
-where one of its outputs is rejected, all are asked for again. Let p(i) be the chance that the first reply for subtask i is
-rejected, by the rule of succession (r + 1) / (n + 2) from r of n in training, and c(G) the mean tokens of one call for the
-subtasks G over the training instances: its prompt, what it reads of other calls, and the replies. Taking rejections to be
-independent, the call is accepted with the chance of all 1 - p(i), so that an accepted one costs c(G) over that chance. The
+The learned part is the decomposition: which neighbouring subtasks share a call. A joint call reads shared documents once; but
+if one of its outputs is rejected, all are asked for again. Let p(i) be the chance that the first reply for subtask i is
+rejected, by the rule of succession (r + 1) / (n + 2) from r of n in training. Let c(G) be the mean tokens of one call for the
+subtasks G over the training instances: its prompt, what it reads of other calls, and the replies. If rejections are
+independent, the call is accepted with the product of all 1 - p(i), so an accepted call costs c(G) divided by that product. The
 policy is the cut of the task's list into calls with the least sum.
 
-All counts are of sets, and all sums of whole numbers: neither the order of the trials nor how many ran at a time can change
-what is learned.
+All counts are of sets, and all sums of whole numbers, so the order and concurrency of trials cannot change what is learned.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from bench.tokens import count_tokens
 
 @dataclass
 class _Seen:
-    """Distinct first replies for one subtask, by what was asked and replied: whether each was rejected, and its tokens."""
+    """Distinct first replies for one subtask, by prompt and reply: whether each was rejected, and its tokens."""
 
     rejected: dict[object, bool] = field(default_factory=dict)
     tokens: dict[object, int] = field(default_factory=dict)
@@ -61,10 +60,11 @@ class _Seen:
 def learn(
     folder: Path, packs: Sequence[Path], architecture: str, plan: str, model: str | None = None, count: int | None = None
 ) -> LearnedPolicy:
-    """The policy that a run's trials of one architecture, plan and model teach, from all its instances or a sample of `count`.
+    """Return the policy learned from a run's trials of one architecture, plan and model, on all instances or a sample of
+    `count`.
 
-    Raises ResultsError where the run is not complete or asks for no subtask alone, ConfigError for an unknown name or a pack
-    that has other subtasks today.
+    Raises ResultsError if the run is not complete or has no calls for a single subtask, ConfigError for an unknown name or a
+    pack whose subtasks have changed.
     """
     manifest, records = read_manifest(folder), list(read_records(folder))
     sessions = [record for record in records if isinstance(record, SessionRecord)]
@@ -97,7 +97,7 @@ def learn(
 def of_pack(
     name: str, manifest: Manifest, trials: Sequence[TrialRecord], packs: Sequence[Path], count: int | None
 ) -> PackPolicy:
-    """What these trials teach of one scenario. Raises as `learn` does."""
+    """Return what these trials teach about one scenario. Raise as `learn` does."""
     drawn = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
     scenarios = [load_pack(name, packs, instance) for instance in drawn]
     if (names := tuple(subtask.name for subtask in scenarios[0].task.subtasks)) != manifest.scenarios[name].subtasks:
@@ -118,7 +118,7 @@ def of_pack(
 
 
 def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
-    """Take in the first reply for each subtask."""
+    """Record the first reply for each subtask."""
     calls = {call.call: call for call in of_kind(trial.events, Called)}
     judged: set[str] = set()
     for verdict in of_kind(trial.events, Judged):
@@ -132,7 +132,7 @@ def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
 
 
 def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple[tuple[str, ...], ...]:
-    """The cut of the list of subtasks into calls that costs least; of equal ones, the one with more calls."""
+    """Return the cheapest cut of the list of subtasks into calls; of equal cuts, the one with more calls."""
     subtasks = scenarios[0].task.subtasks
     best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
     for end in range(1, len(subtasks) + 1):
@@ -146,7 +146,7 @@ def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple
 
 
 def _price(scenarios: Sequence[Scenario], names: Sequence[str], seen: Mapping[str, _Seen]) -> Fraction:
-    """The expected tokens of an accepted call for these subtasks."""
+    """Return the expected tokens of an accepted call for these subtasks."""
     asked = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
     together = [scenarios[0].task.subtask(name) for name in names]
     read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in seen and name not in names)
@@ -162,7 +162,7 @@ def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:
     return sum(count_tokens(message.content) for message in messages)
 
 
-# What a report shows of it
+# Tables
 
 NOTES = (
     "the split is by instance: none that a policy was learned on is run, by any architecture of the run",
@@ -172,7 +172,8 @@ NOTES = (
 
 
 def tables(run: Run) -> Iterator[Table]:
-    """What each policy says, what it was learned on, and what it is judged on. Raises ResultsError where there is none."""
+    """Yield a table of what each policy learned, from what, and on what it is judged. Raise ResultsError if there is no
+    policy."""
     learned = [
         LearnedPack(scenario, name, policy, policy.packs[pack])
         for name, policy in run.manifest.policies.items()
@@ -201,7 +202,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 @dataclass(frozen=True)
 class LearnedPack:
-    """What an architecture's policy learned of the pack of a scenario."""
+    """What an architecture's policy learned about the pack of a scenario."""
 
     scenario: str
     architecture: str
@@ -218,6 +219,6 @@ def _rejected(pack: PackPolicy) -> str:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """None: it is a table."""
+    """Yield nothing: this study has only a table."""
     del run
     yield from ()

@@ -1,7 +1,7 @@
-"""Event log or state machine: does it matter whether the truth of an agent is a log of events or a durable row?
+"""Event log or state machine: does it matter whether an agent's source of truth is a log of events or a durable row?
 
-Both are compared on the same instance under the same failures. The pack tells its first event twice, and a bare consumer of a
-log begins anew at the second notice. Plans in which that notice is missed compare the two without it.
+Both are compared on the same instance under the same failures. The pack sends the notice of its first event twice, and a bare
+consumer of a log begins again at the second notice. Plans in which that notice is missed compare the two without it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ PAIRS = ["instance", "repetition", "pattern"]
 class LogOrRow:
     """The two patterns in one form under one fault plan.
 
-    log, row      damaged effects of a trial, the mean over instances
-    difference    the mean of the log less that of the row, paired by instance
+    log, row      damaged effects of a trial, mean over instances
+    difference    mean of the log minus mean of the row, paired by instance
     """
 
     scenario: str
@@ -46,7 +46,7 @@ class LogOrRow:
 
 
 def comparisons(run: Run) -> list[LogOrRow]:
-    """By scenario, model, fault plan and form. Raises ResultsError where the run has not both patterns in one form."""
+    """Return the comparisons by scenario, model, fault plan and form. Raise ResultsError if no form has both patterns."""
     trials = _trials(run)
     groups = trials.groupby(["scenario", "model", "plan", "form"], sort=False, observed=True)
     compared = [
@@ -68,7 +68,7 @@ def comparisons(run: Run) -> list[LogOrRow]:
 
 
 def _trials(run: Run) -> pd.DataFrame:
-    """The trials of the two patterns, with a column for the pattern, its form and the damaged effects."""
+    """Return the trials of the two patterns, with columns for pattern, form and damaged effects."""
     remedied = {name: entry.base for name, entry in run.config.architecture.items() if entry.remedies}
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE)]
     names = trials["architecture"].astype(str)
@@ -85,7 +85,7 @@ def _mean(trials: pd.DataFrame) -> float | None:
     return contrast_of({str(instance): float(value) for instance, value in means.items()}).value
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "damage: effects of a trial that were lost, doubled, orphaned, unauthorised, uncompensated, stale or late",
@@ -114,7 +114,7 @@ def _cell(contrast: MeanContrast) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each form."""
+    """Yield a figure for each model, with a panel for each form."""
     for model, of_model in by_model(run, comparisons(run)):
         figure, axes = panels(len(FORMS), 2, 5.2, 1.2 + 0.16 * len(of_model))
         for form, ax in zip(FORMS, axes, strict=True):

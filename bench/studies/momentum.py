@@ -1,11 +1,12 @@
-"""Reliability over a horizon, taken apart: the luck of the calls, what comes without any error of the proposer, single errors.
+"""Reliability over a horizon, decomposed: chance in the calls, damage without any error of the proposer, and single errors.
 
 Y(t) is 1 if a trial is damaged by its t-th committed effect. *Variance of the call*: the mean over instances of the variance of
-Y over sets of the proposer's draws, under the same faults. *Momentum*: the hazard, damaged at an effect where the trial was not
-before, with a proposer that never errs. *Escape*: of trials with one wrong first reply and no fault, the share that is damaged.
+Y over sets of the proposer's draws, under the same faults. *Momentum*: the hazard with a proposer that never errs: the chance
+that an effect damages a trial that was not damaged before. *Escape*: of trials with one wrong first reply and no fault, the
+share that is damaged.
 
-Damage is dated by the entry of the journal that did it; where an effect was doubled, by the second. What is lost has no entry:
-it is dated by the first step that came to nothing, else by the trial's end.
+Damage is dated by the journal entry that did it; for a doubled effect, by the second entry. A lost effect has no entry: it is
+dated by the first step that failed, else by the trial's end.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ PAIRS = ["instance", "repetition", "plan", "architecture", "rate"]
 
 
 def onsets(run: Run) -> pd.DataFrame:
-    """The trials in worlds, each with its proposer's error rate, the `effects` that it committed and its `onset`: the number of
-    the effect by which it is damaged, infinite where it never is.
+    """Return the trials in worlds with their proposer's error rate, the number of `effects` they committed, and their `onset`:
+    the number of the effect that damages the trial, infinite if none does.
 
-    Raises ResultsError where the run is put together, or has no such trial.
+    Raises ResultsError if the run was merged from several, or has no such trial.
     """
     usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
     if run.folder is None or usable.empty:
@@ -62,7 +63,7 @@ def onsets(run: Run) -> pd.DataFrame:
 
 
 def _dated(folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, int, float]]:
-    """Trial, its effects, its onset."""
+    """Yield each trial with its number of effects and its onset."""
     texts = read_texts(folder)
 
     @cache
@@ -79,7 +80,7 @@ def _dated(folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, int, floa
 
 
 def effects_before_failure(record: TrialRecord) -> int | None:
-    """How many effects had been committed when the first step came to nothing; None where none did."""
+    """Return how many effects had been committed when the first step failed. None if none failed."""
     done = 0
     for event in record.events:
         done += isinstance(event, ToolCalled) and event.outcome == "done" and event.access != "read"
@@ -89,12 +90,12 @@ def effects_before_failure(record: TrialRecord) -> int | None:
 
 
 def onset_of(harms: Mapping[str, Sequence[Harm]], effects: Sequence[int], failed: int | None) -> float:
-    """The number of the first effect that did harm, from 1; infinite where none did.
+    """Return the number of the first effect that did harm, from 1; infinite if none did.
 
     Args:
         harms: Kind of damage -> what it was counted from.
         effects: The entries of all effects, in order.
-        failed: How many effects had been committed when the first step came to nothing.
+        failed: How many effects had been committed when the first step failed; None if none failed.
     """
     dates = [inf]
     for kind, each in harms.items():
@@ -108,12 +109,12 @@ def onset_of(harms: Mapping[str, Sequence[Harm]], effects: Sequence[int], failed
 
 
 def damaged_by(trials: pd.DataFrame, horizon: int) -> MeanContrast:
-    """The share of trials that are damaged by an effect: the mean over instances."""
+    """Return the share of trials that are damaged by effect `horizon`, as a mean over instances."""
     return _by_instance((trials["onset"] <= horizon).astype(float), trials["instance"])
 
 
 def variance_of_call(trials: pd.DataFrame, horizon: int) -> MeanContrast | None:
-    """The mean over instances of the variance of Y over the sets of draws; None of one set alone."""
+    """Return the mean over instances of the variance of Y over the sets of draws. None if there is only one set."""
     if trials["model"].nunique() < 2:
         return None
     by_faults = (trials["onset"] <= horizon).astype(float).groupby([trials["instance"], trials["repetition"]]).var(ddof=1)
@@ -121,7 +122,7 @@ def variance_of_call(trials: pd.DataFrame, horizon: int) -> MeanContrast | None:
 
 
 class Hazard(NamedTuple):
-    """How many trials began to be damaged, of how many effects at risk, and the first by the second."""
+    """Trials that began to be damaged, effects at risk, and the ratio of both."""
 
     onsets: int
     at_risk: int
@@ -129,7 +130,7 @@ class Hazard(NamedTuple):
 
 
 def hazard(trials: pd.DataFrame) -> Hazard:
-    """Return the hazard of an effect; its interval is of resampled instances."""
+    """Return the hazard of an effect, with an interval of resampled instances."""
     begun = (~trials["onset"].map(isinf)).astype(int)
     at_risk = trials[["onset", "effects"]].min(axis=1)
     sums = pd.DataFrame({"begun": begun, "at_risk": at_risk}).groupby(trials["instance"], sort=True).sum()
@@ -146,15 +147,15 @@ def _by_instance(values: pd.Series[float], instances: pd.Series[Any] | pd.Index[
 
 
 def one_wrong_reply(run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials without a fault whose proposer was wrong in one first reply. All arms draw the same, so that it is counted
-    where most first replies were rejected."""
+    """Return the fault-free trials whose proposer was wrong in exactly one first reply. All arms draw the same, so the count is
+    taken from the arm that rejected most first replies."""
     second = run.calls[run.calls["attempt"].eq(2)].astype({"instance": str})
     rejected = second.groupby([*TRIAL, "architecture"], observed=True).size().groupby(level=TRIAL, observed=True).max()
     once = rejected[rejected == 1].reset_index()[TRIAL]
     return trials[trials["plan"].eq("none") & trials["rate"].gt(0)].merge(once.astype({"instance": str}), on=TRIAL)
 
 
-# What a report shows of it
+# Tables
 
 NOTES = (
     "damaged by effect t: the share of trials, mean over instances; variance of the call at the last horizon: of five sets of "
@@ -227,7 +228,7 @@ def _gaps(run: Run, trials: pd.DataFrame) -> Table:
 
 
 def _compared(run: Run) -> list[tuple[str, str]]:
-    """The bare patterns, the first against each other; and the variants, likewise."""
+    """Return (weak, strong) arms: the first pattern with each other pattern, and each other variant with the last."""
     variants = [name for name in run.names("architecture") if name in run.config.architecture]
     patterns = [name for name in run.names("architecture") if name not in variants]
     ordered = [*([(patterns[0], other) for other in patterns[1:]]), *((other, variants[-1]) for other in variants[:-1])]
@@ -254,7 +255,7 @@ def _cell(contrast: MeanContrast) -> BoundedNumber:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """A panel for each error rate, where there are several: the share damaged by the horizon, arm by arm."""
+    """Yield a figure with a panel for each error rate: the share damaged by each horizon, by arm."""
     trials = onsets(run)
     rates, architectures = sorted(trials["rate"].unique()), run.names("architecture")
     signs = signs_of(architectures)

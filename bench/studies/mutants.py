@@ -1,7 +1,7 @@
-"""How good are a pack's validators? The reference outputs, corrupted on purpose, are held against schema and checks.
+"""The quality of a pack's validators: corrupted reference outputs are checked against schema and checks.
 
-No model is asked: what is measured is the verifier alone. A mutant that it accepts *survives*; whether that does harm the
-grader says of the reference answer with the mutant in its place.
+No model is asked: only the verifier is measured. An accepted mutant *survives*. The grader says whether it does harm: it grades
+the reference answer with the mutant in its place.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from bench.scenario import Json, Output, Scenario, Subtask
 from bench.seeding import draw_for
 
 DRAWS = 100
-"""Mutants of each subtask's output by each effect; the same one may be drawn more than once."""
+"""Mutants of each subtask's output by each effect. The same mutant can be drawn more than once."""
 MOST, LONGEST = 3, 60
 """Changes of a mutant that are kept, and characters of each value."""
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that schema and checks accept: what it changed, and how often it was drawn.
+    """A mutant that schema and checks accept: its change, and how often it was drawn.
 
-    too_weak   why it is not sufficient, in an architecture that asks this; "" where it is
+    too_weak   why it is not sufficient, in an architecture that asks this; "" if it is
     harmless   whether the reference answer with this output in its place is graded correct
     """
 
@@ -41,8 +41,8 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Mutants:
-    """The mutants of one subtask's output by one effect. `made`: those that differ from the reference; an effect that cannot
-    strike this output makes none. `caught`: how many were rejected, by reason."""
+    """The mutants of one subtask's output by one effect. `made` counts mutants that differ from the reference; 0 if the effect
+    cannot strike this output. `caught`: reason -> number rejected."""
 
     scenario: str
     subtask: str
@@ -53,7 +53,7 @@ class Mutants:
 
 
 def mutants_of(scenarios: Iterable[Scenario], seed: int, draws: int = DRAWS) -> list[Mutants]:
-    """The mutants of every subtask by every content effect. The same seed gives the same ones."""
+    """Return the mutants of every subtask by every content effect. The same seed gives the same mutants."""
     return [
         _mutants(scenario, subtask, effect, seed, draws)
         for scenario in scenarios
@@ -87,7 +87,7 @@ def _mutant(scenario: Scenario, subtask: Subtask, effect: TextEffect, draw: Rand
 
 
 def _verdict(scenario: Scenario, subtask: Subtask, text: str) -> Verdict:
-    """As of a reply with this text, all that the subtask reads being as in the reference."""
+    """Judge a reply with this text, given the reference for all that the subtask reads."""
     task, reference = scenario.task, scenario.reference
     earlier = {name: task.subtask(name).output.model_validate(reference[name]) for name in subtask.reads if name in reference}
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
@@ -104,7 +104,7 @@ def _survivor(scenario: Scenario, subtask: Subtask, text: str, times: int, outpu
 
 
 def _changes(before: Json, after: Json, path: str = "") -> Iterator[str]:
-    """Each value that differs, with its place."""
+    """Yield each value that differs, with its place."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys([*before, *after]):
             if before.get(name) != after.get(name):

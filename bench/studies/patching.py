@@ -1,8 +1,8 @@
 """Patching: a model repairs generated repositories patch by patch, in edits of lines or in whole files.
 
-Each patch is held against all tests, and a patch that fails one is asked for again with its first failure. On a recorded model
-the arms of `retesting` are followed over the patches that it wrote: which tests each would have run again, and what it would
-have believed. That runs a model's code, in the sandbox, when the run begins.
+All tests check each patch. If a test fails, a new patch is asked for, with the first failure. For a recorded model the arms of
+`retesting` are followed over its patches: which tests each arm would have run again, and what it would have believed. This runs
+a model's code, in the sandbox, when the run begins.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from bench.studies.patch_loop.recorded import FORMS, PatchedCase, recorded_cases
 from bench.wording import first_violation
 
 _KEPT = TypeAdapter(BoundedTable[str, BoundedTable[str, Listed[PatchedCase]]])
-"""Form of the patches -> arm -> what each case came to."""
+"""Form of the patches -> arm -> the result of each case."""
 
 
 def prepare(matrix: Matrix) -> dict[str, Any]:
-    """Follow all arms over the patches of the run that is replayed: when the run begins. Nothing of a live model.
+    """Follow all arms over the patches of the replayed run, when a run begins. A live model has none.
 
-    Raises Unguarded where a guard of the sandbox is missing.
+    Raises Unguarded if a guard of the sandbox is missing.
     """
     entries = {name: matrix.config.model.get(name) for name in matrix.config.models}
     folders = {name: entry.replays for name, entry in entries.items() if entry and entry.replays}
@@ -48,9 +48,9 @@ def prepare(matrix: Matrix) -> dict[str, Any]:
 
 
 def followed(run: Run) -> Mapping[str, Mapping[str, list[PatchedCase]]]:
-    """Return what each case came to, by form and arm, as the run's manifest has it; empty where no recording was replayed.
+    """Return the result of each case by form and arm, from the run's manifest; empty if no recording was replayed.
 
-    Raises ResultsError where the manifest is damaged.
+    Raises ResultsError if the manifest is damaged.
     """
     try:
         return _KEPT.validate_python(run.manifest.prepared.get("patching", {}))
@@ -58,7 +58,7 @@ def followed(run: Run) -> Mapping[str, Mapping[str, list[PatchedCase]]]:
         raise ResultsError(f"its manifest holds no patches: {first_violation(error).line}; restore it from a copy") from error
 
 
-# What a report shows of it
+# Tables
 
 NOTES = (
     "a case is a repository; means have their 95% interval over cases, shares Wilson's",
@@ -106,5 +106,5 @@ ARM_COLUMNS = (
 
 
 def pictures(_: Run) -> Iterator[Picture]:
-    """None: twelve cases are a table."""
+    """Return nothing: twelve cases need only a table."""
     return iter(())

@@ -1,8 +1,8 @@
-"""Pattern × failure: which pattern does a provoked failure damage, bare and with its author's remedies?
+"""Pattern × failure: which failure damages which pattern, bare and with its author's remedies?
 
-The unit is a pair: a trial under one failure, and the same trial without it. A weakness is *shown bare* where the failure
-damages a bare trial more than its control, and *mended by its remedy* where it does so in no trial with remedies. Two patterns
-that came to the same damage in every pair are *not told apart* by any failure here.
+The unit is a pair: a trial under one failure, and the same trial without it. A weakness is *shown bare* if the failure damages
+a bare trial more than its control, and *mended by its remedy* if it does so in no trial with remedies. Two patterns with the
+same damage in every pair are *not told apart* by any failure here.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
     *("shown with remedies alone", "withstood", "not provoked"),
 )
 DARK = 0.6
-"""The share above which a cell is too dark for black figures."""
+"""Share above which a cell is too dark for black digits."""
 
 
 @dataclass(frozen=True)
 class Weakness:
     """One pattern under one failure.
 
-    bare, remedied   of the pairs in which the failure was delivered, those with more damage than the control
+    bare, remedied   of the pairs in which the failure was delivered, the share with more damage than the control
     """
 
     scenario: str
@@ -57,9 +57,9 @@ class Weakness:
 
 
 def weaknesses(run: Run) -> list[Weakness]:
-    """By scenario, model, failure and pattern, in the config's order.
+    """Return the weaknesses by scenario, model, failure and pattern, in the config's order.
 
-    Raises ResultsError where the run has no failure, no control, or no pattern both bare and with remedies.
+    Raises ResultsError if the run has no failure, no control, or no pattern both bare and with remedies.
     """
     forms = _forms(run)
     failures = [plan for plan in run.names("plan") if plan != FAULT_FREE]
@@ -75,7 +75,7 @@ def weaknesses(run: Run) -> list[Weakness]:
 
 
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
-    """Form (`bare`, `with remedies`) -> the groups of patterns whose damage is the same in every pair of the run."""
+    """Return form (`bare`, `with remedies`) -> groups of patterns with the same damage in every pair of the run."""
     forms, pairs = _forms(run), _pairs(run)
     places = ["scenario", "model", "plan", "instance", "repetition"]
     groups: dict[str, list[list[str]]] = {}
@@ -89,7 +89,7 @@ def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
 
 
 def _forms(run: Run) -> dict[str, str]:
-    """Pattern -> the variant of it that has its remedies, and as many children, of those that the run has both of."""
+    """Return pattern -> its variant with remedies and as many children, if the run has both."""
     entries, names = run.config.architecture, run.names("architecture")
 
     def kind(name: str) -> tuple[str, int | None]:
@@ -109,7 +109,7 @@ def _share(pairs: pd.DataFrame, failure: str, architecture: str) -> Share:
     return exact_share_by_instance(struck_pairs["instance"].astype(str).tolist(), struck_pairs["is_damaged"].tolist())
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "k/N of the pairs in which the failure was delivered have more damage than the same trial without it: bare, then with the "
@@ -146,7 +146,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _file_name(run: Run, *more: str) -> str:
-    """Runs of several configs lie in one report."""
+    """Return a name with the config's name in it: runs of several configs share a report."""
     return slug("study", *run.config.name.split("_"), *more)
 
 
@@ -158,7 +158,7 @@ def _cell(weakness: Weakness) -> str:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each scenario, bare and with remedies side by side."""
+    """Yield a figure for each model: a panel for each scenario and form."""
     for model, of_model in by_model(run, weaknesses(run)):
         scenarios = list(dict.fromkeys(weakness.scenario for weakness in of_model))
         failures = list(dict.fromkeys(weakness.failure for weakness in of_model))

@@ -1,4 +1,4 @@
-"""Which fault plans of a run a study can use."""
+"""The fault plans of a run that a study can use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bench.runtime.faults import EVERY
 
 
 def single_faults(run: Run) -> dict[str, FaultEntry]:
-    """Plan -> its fault, for the plans that have just one, in the config's order."""
+    """Return plan -> its fault, for plans with a single fault, in the config's order."""
     return {plan: faults[0] for plan in run.names("plan") if len(faults := run.config.faults_of(plan)) == 1}
 
 
 def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
-    """Plan -> the subtasks from the one that it strikes to its checkpoint."""
+    """Return plan -> the subtasks from the struck one to its checkpoint."""
     pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
@@ -30,8 +30,8 @@ def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
 
 
 def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
-    """The same as the trials of static show it, where an early run's manifest has no stages: what the rejection that made the
-    struck subtask's first retry made necessary with it, from that subtask on."""
+    """Return the same from the trials of static, for an early run whose manifest has no stages: the calls caused by the
+    rejection that caused the struck subtask's first retry, from that subtask on."""
     calls = run.calls
     rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
     retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]
@@ -43,14 +43,14 @@ def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, .
 
 
 def _breaks_form(effect: str) -> bool:
-    """Whether an output that it struck is rejected where it is looked at first."""
+    """Return whether an output that this effect struck is rejected at its first verification."""
     return any(isinstance(entry, TextEffect) and entry.breaks_form for entry in EFFECTS if entry.name == effect)
 
 
 def failure_rates(run: Run) -> dict[str, float]:
-    """Plan -> the chance that a reply's part for a subtask is struck, ascending: 0 for the plan without faults.
+    """Return plan -> the chance that a reply's part for a subtask is struck, ascending; 0 for the plan without faults.
 
-    Raises ResultsError where there are not at least two such plans.
+    Raises ResultsError if there are fewer than two such plans.
     """
     rates = {
         plan: fault.probability

@@ -1,4 +1,4 @@
-"""The closed forms of the architectures, with the prices of the calls that a run made without faults."""
+"""The closed forms of the architectures, priced with the calls that a run made without faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.studies import closed_forms
 from bench.studies.closed_forms import Expectation, Pipeline
 
 CALL_COLUMNS = {"tokens": "tokens", "latency_seconds": "seconds"}
-"""Column of the trials -> that of the calls: a price that calls have, too, and that closed forms can be reckoned from."""
+"""Column of the trials -> column of the calls: the prices from which closed forms can be calculated."""
 
 ClosedForm = Callable[[float], Expectation]
 """Failure rate -> what a trial spends, and its chance of being solved."""
@@ -27,8 +27,8 @@ def _of(frame: pd.DataFrame, architecture: str) -> pd.DataFrame:
 
 
 def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) -> dict[str, ClosedForm]:
-    """Architecture -> its closed form by this measure, for those that have one, where the run has trials without faults to take
-    the prices from; none for a measure that calls do not have."""
+    """Return architecture -> its closed form by this measure. Empty if calls do not have the measure; an architecture without a
+    form or without fault-free trials is left out."""
     if measure.name not in CALL_COLUMNS:
         return {}
     stages = run.pack(scenario).stages
@@ -48,8 +48,8 @@ def priced_forms(run: Run, scenario: str, calls: pd.DataFrame, measure: Metric) 
 
 @dataclass(frozen=True)
 class FirstPrices:
-    """Mean tokens of the first calls in trials without faults: of the one call for all, and of static's by subtask, where those
-    that were never asked took none."""
+    """Mean tokens of the first calls in fault-free trials: of monolithic's call, and of static's calls by subtask. A subtask
+    that was never asked has 0."""
 
     monolithic: float
     static: Mapping[str, float]
@@ -60,10 +60,10 @@ class FirstPrices:
         return sum(self.static.values())
 
     def round_of(self, architecture: str, again: Sequence[str]) -> float | None:
-        """What a round takes by the closed form; None for an architecture that has none here.
+        """Return the tokens of a round by the closed form. None for an architecture without one.
 
         Args:
-            architecture: Whose round it is.
+            architecture: The architecture.
             again: The subtasks from the struck one to the checkpoint that notices it, in order.
         """
         rounds = {
@@ -75,7 +75,7 @@ class FirstPrices:
 
 
 def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
-    """None where the run has no such trials of one of the two."""
+    """Return the first prices. None if monolithic or static has no fault-free calls."""
     calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
     smooth = _smooth(calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"]))
     whole, steps = _mean(_of(smooth, "monolithic")["tokens"]), _of(smooth, "static")
@@ -93,7 +93,8 @@ def _monolithic(call: float, subtasks: int, attempts: int, rate: float) -> Expec
 def _pipeline(
     calls: pd.DataFrame, column: str, stages: Sequence[Sequence[str]], attempts: int, asks_alike: bool
 ) -> Pipeline | None:
-    """`asks_alike`: a further call has the first one's prompt, and so its price; else it has that of the further calls made."""
+    """Price a pipeline. `asks_alike`: further calls have the first call's prompt and price; else the price of the further calls
+    made."""
     first, again = list[tuple[float, ...]](), list[tuple[float, ...]]()
     smooth, further = _smooth(calls), calls[calls["cause"] == "retry"]
     for stage in stages:
@@ -108,7 +109,7 @@ def _pipeline(
 
 
 def _smooth(calls: pd.DataFrame) -> pd.DataFrame:
-    """First calls in trials without faults."""
+    """Return the first calls of fault-free trials."""
     return calls[(calls["plan"] == FAULT_FREE) & (calls["cause"] == "first")]
 
 

@@ -1,7 +1,7 @@
-"""The reliability surface R(k, ε, λ): how often k repetitions of one task all come right, told at ε and under faults of λ.
+"""The reliability surface R(k, ε, λ): how often k repetitions of a task all succeed, worded at level ε and under faults of λ.
 
-The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as the task that it is one of,
-and meets the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
+The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as its original task and meets
+the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = {
     ("process", "unacknowledged"): "crash",
     ("call", "rate_limit"): "rate limit",
 }
-"""What a fault is called here; any other by its effect."""
+"""The names of faults here. Any other fault is named by its effect."""
 KEY = ["task", "model", "architecture", "epsilon", "plan"]
 
 
@@ -46,7 +46,7 @@ class SurfacePoint:
 
     kind        of the faults; "" without any
     passes      pass^k for k = 1, 2, ...
-    instances   how many tasks; repetitions: of each at least
+    instances   number of tasks; repetitions: the fewest of any task
     """
 
     task: str
@@ -64,9 +64,9 @@ class SurfacePoint:
 
 
 def surface(run: Run) -> list[SurfacePoint]:
-    """By task, model, architecture, ε, kind and λ. Trials that ended in an error are left out.
+    """Return the points by task, model, architecture, ε, kind and λ. Trials that ended in an error are left out.
 
-    Raises ResultsError where the run has no plan whose faults all strike with a chance, or no plan without faults.
+    Raises ResultsError if the run has no plan whose faults all have a probability, or no plan without faults.
     """
     struck = {plan: intensity for plan in run.names("plan") if (intensity := _intensity(run.config.faults_of(plan)))}
     if not struck or FAULT_FREE not in run.names("plan"):
@@ -80,8 +80,8 @@ def surface(run: Run) -> list[SurfacePoint]:
 
 
 def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
-    """The kind of a plan's faults and their λ: the chance with which a call is struck, of several kinds together. A fault that
-    stands several times strikes as many tries. None for a plan without faults, or with one that strikes without chance."""
+    """Return the kind of a plan's faults and their λ: the chance that a call is struck, summed over kinds. A repeated fault
+    strikes further tries and counts once. None for a plan without faults, or if a fault has no probability."""
     if not faults or not all(fault.probability for fault in faults):
         return None
     chances = {(str(fault.point), fault.effect): fault.probability for fault in faults}
@@ -104,7 +104,7 @@ def _order(run: Run, plans: Sequence[tuple[str, float]], point: SurfacePoint) ->
     return point.task, point.model, names.index(point.architecture), point.epsilon, kinds.index(point.kind), point.intensity
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "pass^k: the chance that k repetitions of one instance all come right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
@@ -143,7 +143,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _strongest(run: Run, points: Sequence[SurfacePoint], ks: Sequence[int]) -> Table:
-    """What is left at the highest λ of each kind, where the task is told as it is."""
+    """Return the table of the highest λ of each kind, at the lowest ε."""
     epsilon = min(point.epsilon for point in points)
     told = [point for point in points if point.epsilon == epsilon]
     most = {point.kind: point.intensity for point in sorted(told, key=lambda each: each.intensity)}
@@ -166,7 +166,7 @@ def _strongest(run: Run, points: Sequence[SurfacePoint], ks: Sequence[int]) -> T
 
 
 def _shown(points: Sequence[SurfacePoint]) -> list[int]:
-    """The k that all points have: the first, and those that double, and the last."""
+    """Return the k to show: powers of two, and the largest that all points have."""
     most = min(point.repetitions for point in points)
     return [k for k in range(1, most + 1) if k == most or k.bit_count() == 1]
 
@@ -177,7 +177,8 @@ def _cell(point: SurfacePoint, k: int) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model and task: a row of panels for k = 1 and one for the most, a panel for each kind of fault."""
+    """Yield a figure for each model and task: a row of panels for k = 1 and for the largest k, a panel for each kind of
+    fault."""
     for model, points in by_model(run, surface(run)):
         for task in dict.fromkeys(point.task for point in points):
             yield _figure(run, model, task, [point for point in points if point.task == task])

@@ -1,4 +1,4 @@
-"""Repair: what it buys to tell a model why its output was rejected, and what that costs."""
+"""Repair: what telling a model the reason of a rejection buys, and its price."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 
 UNTOLD = "none"
-"""The setting under which a rejected output is asked for again in the same words."""
+"""The setting under which a rejected output is asked for again with the same prompt."""
 
 
 @dataclass(frozen=True)
 class RepairVariant:
-    """A variant of an architecture by what its repair prompt tells, beside the variant that is told nothing.
+    """A variant of an architecture with one repair setting, compared with the variant whose repair prompt says nothing.
 
-    Of each trial the first repair counts: the first call after the first rejection that asks for the same output again and is
-    answered. Later ones stand on what came of it, and trials with many would outweigh the others.
+    Only the first repair of a trial counts: the first answered call after the first rejection that asks for the same output
+    again. Later ones depend on it, and trials with many would outweigh the others.
 
-    accepted         first repairs whose output was accepted, of the trials that came to one
-    accepted_less    the rate less the untold variant's, over the repetitions in which both came to a repair; None for that one
+    accepted         share of first repairs whose output was accepted
+    accepted_less    minus the untold variant's rate, over the repetitions in which both had a repair; None for that variant
     prompt_tokens    tokens of the first repair's prompt
     retry_tokens     of a trial that did not end in an error
-    retry_less       retry tokens less the untold variant's, paired by repetition; None for that one
+    retry_less       retry tokens minus the untold variant's, paired by repetition; None for that variant
     """
 
     scenario: str
@@ -62,9 +62,9 @@ class RepairVariant:
 
 
 def repair(run: Run) -> list[RepairVariant]:
-    """By scenario, model, fault plan and variant.
+    """Return the variants by scenario, model, fault plan and architecture.
 
-    Raises ResultsError where no architecture was run under two repair settings, one of them none.
+    Raises ResultsError if no architecture was run under two repair settings, one of them `none`.
     """
     families = _families(run)
     first = _first_repairs(run)
@@ -80,7 +80,7 @@ def repair(run: Run) -> list[RepairVariant]:
 
 
 def _families(run: Run) -> dict[str, dict[str, str]]:
-    """Base -> architecture -> its repair setting, for the bases that were run with none and with another."""
+    """Return base -> architecture -> its repair setting, for bases that were run with `none` and another setting."""
     families: dict[str, dict[str, str]] = {}
     for name in run.names("architecture"):
         variant = run.config.architecture.get(name)
@@ -92,7 +92,7 @@ def _families(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _first_repairs(run: Run) -> dict[str, tuple[bool, int]]:
-    """Trial -> (was its first repair's output accepted, tokens of that prompt)."""
+    """Return trial -> (whether its first repair's output was accepted, tokens of that prompt)."""
     repairs: dict[str, tuple[bool, int]] = {}
     for trial, calls in run.calls[run.calls["failure"] == ""].groupby("trial", sort=False):
         repaired = _first_repair(calls)
@@ -129,7 +129,7 @@ def _variants(
 
 
 def _of_first_repairs(arm: Arm, first: Mapping[str, tuple[bool, int]]) -> dict[Pair, tuple[bool, int]]:
-    """Pair -> (was its first repair's output accepted, tokens of that prompt), for the trials that came to one."""
+    """Return pair -> (whether its first repair's output was accepted, tokens of that prompt), for trials that have a repair."""
     rows = zip(pairs_of(arm.usable), arm.usable["trial"].tolist(), strict=True)
     return {pair: first[trial] for pair, trial in rows if trial in first}
 
@@ -138,7 +138,7 @@ def _accepted(repairs: Mapping[Pair, tuple[bool, int]]) -> dict[Pair, bool]:
     return {pair: accepted for pair, (accepted, _) in repairs.items()}
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "first repair: of each trial the first call after the first rejection that asks for the same output again; k/N of the "
@@ -172,8 +172,8 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: above the share of first repairs accepted, below the retry tokens, a column of panels for each
-    scenario, fault plan and architecture that came to a repair."""
+    """Yield a figure for each model: shares of first repairs accepted above, retry tokens below, with a column of panels for
+    each scenario, fault plan and architecture that has repairs."""
     for model, variants in by_model(run, (variant for variant in repair(run) if variant.accepted.n)):
         yield _figure(run, model, variants)
 

@@ -1,7 +1,7 @@
-"""A bank of repairs: how often a judgment is right that was rejected and is asked again, by what the proposer was told.
+"""A bank of repairs: how often a rejected judgment is right when it is asked again, by what the proposer was told.
 
-The unit is a rejected reply: each is followed by one reply to each signal. Several of one instance are alike, so that the
-intervals cluster by instance.
+The unit is a rejected reply, which is followed by one reply to each signal. Replies of one instance are alike, so intervals
+cluster by instance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIGNALS: tuple[RepairSignal, ...] = get_args(RepairSignal)
 
 @dataclass(frozen=True)
 class Heard:
-    """The replies of one model to one signal; `judgment` is "" for all judgments together."""
+    """The replies of one model to one signal. `judgment` is "" for all judgments together."""
 
     scenario: str
     model: str
@@ -38,7 +38,8 @@ class Heard:
 
 
 def replies(run: Run) -> list[Heard]:
-    """By scenario, model, judgment and signal. Raises ResultsError where the run asked nothing again, or is put together."""
+    """Return the replies by scenario, model, judgment and signal. Raise ResultsError if the run asked nothing again, or was
+    merged."""
     if run.folder is None:
         raise ResultsError("the repairs are read from one run; report it alone")
     groups: dict[tuple[str, str, str], list[ErringRepair]] = {}
@@ -61,7 +62,7 @@ def _heard(place: tuple[str, str, str], signal: RepairSignal, repairs: list[Erri
     return Heard(*place, signal, share_by_instance(instances, accepted), share_by_instance(instances, right))
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "k of N replies to a judgment whose first reply was rejected; 95% intervals cluster by instance",
@@ -83,7 +84,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a panel for each scenario."""
+    """Yield a figure for each model, with a panel for each scenario."""
     for model, rows in by_model(run, replies(run)):
         scenarios = list(dict.fromkeys(heard.scenario for heard in rows))
         figure, axes = panels(len(scenarios), 3, 3.6, 2.8)

@@ -1,7 +1,7 @@
-"""Repair policies: what each would pay for the very failure that a trial had, where its verifier first rejected something.
+"""Repair policies: the price of each for the same failure, from where a trial's verifier first rejected something.
 
-A call that is made again is priced at the tokens of the recorded one: the same prompt, a reply of the same size, accepted this
-time. So no policy is charged for a repair prompt, nor for a second failure.
+A repeated call is priced at the tokens of the recorded call: the same prompt, a reply of the same size, this time accepted. So
+no policy pays for a repair prompt or a second failure.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bench.runtime.events import Answered, Called, Committed, Event, Judged
 from bench.studies.by_model import by_model
 
 POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
-"""What is asked again, of the subtasks that had been asked when the failure was noticed:
+"""The subtasks that each policy asks again, of those asked when the failure was noticed:
 
 full rerun                  all
-rerun from there            the first rejected one and all that were asked after it
-rerun what it invalidates   the rejected ones and all outputs made from theirs, by the lineage that the commits keep
-retry alone                 the rejected ones: where something was made from their outputs, that now stands on nothing
-least                       no policy that mends the failure pays less: the rejected ones, and of what was made from them that
-                            which the answer holds in another text. Only hindsight knows it; without an answer it is nothing
+rerun from there            the first rejected subtask and all that were asked after it
+rerun what it invalidates   the rejected subtasks and all outputs made from theirs, by the lineage of the commits
+retry alone                 only the rejected subtasks, even if outputs were made from their rejected outputs
+least                       the cheapest way to mend the failure: the rejected subtasks, and of the outputs made from theirs
+                            those whose text differs in the answer. Only hindsight knows these; none without an answer
 """
 
 
@@ -41,8 +41,8 @@ least                       no policy that mends the failure pays less: the reje
 class PricedFailure:
     """The first failure of a trial.
 
-    prices     tokens that each policy would pay, by policy
-    standing   how many outputs had been made from the rejected ones
+    prices     policy -> tokens that it would pay
+    standing   number of outputs made from the rejected ones
     paid       tokens of all calls that the trial made again after it
     """
 
@@ -53,7 +53,7 @@ class PricedFailure:
 
 @dataclass
 class _Progress:
-    """What a trial had done up to a moment. `by`: the call that a subtask was last asked in, in the order of the first time."""
+    """What a trial had done up to a moment. `by`: subtask -> the call that asked it last, in the order of first asking."""
 
     by: dict[str, Called] = field(default_factory=dict)
     written: dict[str, Committed] = field(default_factory=dict)
@@ -65,14 +65,14 @@ class _Progress:
             self.written[event.subtask] = event
 
     def from_(self, failed: Iterable[str]) -> set[str]:
-        """The subtasks whose outputs were made from those of `failed`, however far down."""
+        """Return the subtasks whose outputs were made from those of `failed`, directly or indirectly."""
         reached = set(failed)
         while more := {name for name in self.written.keys() - reached if reached & _reads(self.written[name])}:
             reached |= more
         return reached - set(failed)
 
     def price(self, subtasks: Iterable[str]) -> int:
-        """Return the price of asking for these again: a call that does several subtasks' work is made once."""
+        """Return the price of asking for these again. A call for several of them is paid once."""
         calls = {self.by[name].call: self.by[name] for name in subtasks if name in self.by}
         return sum(call.tokens_in + call.tokens_out for call in calls.values())
 
@@ -82,7 +82,7 @@ def _reads(commit: Committed) -> set[str]:
 
 
 def first_failure(events: Sequence[Event]) -> PricedFailure | None:
-    """The trial's first failure; None where nothing was rejected."""
+    """Return the trial's first failure. None if nothing was rejected."""
     made = _Progress()
     for place, event in enumerate(events):
         made.see(event)
@@ -92,12 +92,13 @@ def first_failure(events: Sequence[Event]) -> PricedFailure | None:
 
 
 def _is_rejection(event: Event) -> bool:
-    """Whether the trial met a rejection here; a verdict on what a fault had replaced is none of its course."""
+    """Return whether the trial met a rejection here. A verdict on an undamaged reply that a fault had replaced is not part of
+    it."""
     return isinstance(event, Judged) and not event.accepted and event.view != "undamaged"
 
 
 def _rejected_together(rest: Iterable[Event]) -> list[str]:
-    """All that is rejected before the next call is made."""
+    """Return all that is rejected before the next call."""
     failed = []
     for event in rest:
         if isinstance(event, Called):
@@ -122,7 +123,7 @@ def _priced(made: _Progress, failed: Sequence[str], rest: Sequence[Event]) -> Pr
 
 
 def _came_out_different(before: Committed, rest: Iterable[Event]) -> bool:
-    """Whether the answer holds another text of it than had been made before. A trial without an answer does not tell."""
+    """Return whether the answer holds a different text of this output. False if the trial has no answer."""
     texts = {(event.subtask, event.version): event.digest for event in rest if isinstance(event, Committed)}
     answer = dict(next((event.versions for event in rest if isinstance(event, Answered)), ()))
     final = (before.subtask, answer.get(before.subtask, before.version))
@@ -134,7 +135,7 @@ def _came_out_different(before: Committed, rest: Iterable[Event]) -> bool:
 
 @dataclass(frozen=True)
 class PolicyPrice:
-    """One policy on all failures of an arm: its mean price, and the ratio of that to the least's. `each`: the single prices."""
+    """One policy over all failures of an arm: mean price, its ratio to the price of `least`, and `each` single price."""
 
     policy: str
     mean: Mean
@@ -144,7 +145,7 @@ class PolicyPrice:
 
 @dataclass(frozen=True)
 class Failures:
-    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then went on to pay."""
+    """The first failures of one architecture's trials, over all fault plans. `paid`: what the trials then really paid."""
 
     scenario: str
     model: str
@@ -157,13 +158,13 @@ class Failures:
 
 
 PolicyOfFailures = tuple[Failures, PolicyPrice]
-"""A policy's price beside the failures that it is priced on."""
+"""A policy's price, with the failures it is priced on."""
 
 
 def policies(run: Run) -> list[Failures]:
-    """By scenario, model and architecture, in the config's order; trials that ended in an error are left out.
+    """Return the failures by scenario, model and architecture, in the config's order, without trials that ended in an error.
 
-    Raises ResultsError where the run's events cannot be read, or where nothing was ever rejected.
+    Raises ResultsError if the run's events cannot be read, or nothing was ever rejected.
     """
     grouped: dict[tuple[str, str, str], dict[Pair, PricedFailure]] = {}
     instances = dict(zip(run.trials["trial"].tolist(), instances_of(run.trials), strict=True))
@@ -197,7 +198,7 @@ def _trials_in(run: Run, scenario: str, model: str, architecture: str) -> int:
 
 
 def _failures(scenario: str, model: str, architecture: str, trials: int, failures: Mapping[Pair, PricedFailure]) -> Failures:
-    """Each failure counts once, or of several instances each instance."""
+    """Summarize failures. The unit is a failure, or an instance if there are several instances."""
     prices = {policy: {place: float(failure.prices[policy]) for place, failure in failures.items()} for policy in POLICIES}
     units = {policy: by_unit(each) for policy, each in prices.items()}
     priced = [
@@ -217,7 +218,7 @@ def _failures(scenario: str, model: str, architecture: str, trials: int, failure
     )
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "each trial is cut where its verifier first rejected something; all policies are priced on that very failure, in tokens "
@@ -254,7 +255,7 @@ def _ratio(ratio: Ratio) -> str:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: a row of panels for each scenario, in it one for each architecture."""
+    """Yield a figure for each model: a row of panels for each scenario, with a panel for each architecture."""
     for model, of_model in by_model(run, policies(run)):
         yield _figure(run, model, of_model)
 

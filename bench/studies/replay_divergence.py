@@ -1,13 +1,13 @@
-"""Replay divergence: how often is something else committed where another model consumes the same events, or where a model is
+"""Replay divergence: how often is a different output committed if another model consumes the same events, or if a model is
 asked in other words?
 
-*Local*: each event is consumed from its recorded state; D is the share of pairs of replies whose committed outputs differ, free
-text left out. *Running*: each model goes on from its own state; D is the share of pairs of trials whose effects differ at the
-end. Both are taken beyond the models' own spread: D(A, B) − ½ (D(A, A′) + D(B, B′)), A′ being A with another seed. An estimate
-below zero is kept. Intervals cluster by instance. Two prompts are a scenario and its equivalent, asked of one model; their
-states are paired by their order, since what a state holds is told otherwise.
+*Local*: each event is consumed from its recorded state. D is the share of pairs of replies whose committed outputs differ, free
+text left out. *Running*: each model goes on from its own state. D is the share of pairs of trials whose effects differ at the
+end. Both are taken beyond the models' own spread: D(A, B) − ½ (D(A, A′) + D(B, B′)), A′ being A with another seed. Estimates
+below zero are kept. Intervals cluster by instance. Two prompts are a scenario and its equivalent, asked of one model; their
+states are paired by order, because their texts differ.
 
-A boundary without checks commits what it is given. With the pack's business rules nothing is committed of a rejected reply.
+A boundary without checks commits what it is given. With the pack's business rules a rejected reply commits nothing.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from bench.worlds.bank import banked
 from bench.worlds.runtime.events import ToolCalled
 
 STRENGTHS = ("none", "business_rule")
-"""Of the boundary that a reply meets in the local form."""
+"""The strengths of the boundary in the local form."""
 LESS = "none, less business_rule"
 Differ = Callable[[Any, Any], bool]
 
 
 @dataclass(frozen=True)
 class ComparedSides:
-    """The two `names` that a run compares: its models, or the prompts of its model. A trial names either in this `column`."""
+    """The two `names` that a run compares: models, or prompts of one model. `column` is the trials' column that holds them."""
 
     column: str
     names: Sequence[str]
@@ -68,7 +68,7 @@ class Divergence:
     place      the judgment, or "" for all
     between    D(A, B); within: ½ (D(A, A′) + D(B, B′)); beyond: their difference
     events     states in which both were asked, or instances that both ran
-    first      the mean place of the first effect that differs, from 1, in pairs that differ; None where none does, or local
+    first      mean number of the first effect that differs, from 1, in pairs that differ; None if none differs, or local
     """
 
     form: str
@@ -83,7 +83,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparedEvent:
-    """What either side committed at one event, with each seed."""
+    """What each side committed at one event, with each seed."""
 
     instance: str
     these: Sequence[Any]
@@ -91,7 +91,7 @@ class ComparedEvent:
 
 
 def sides_of(run: Run) -> ComparedSides:
-    """Raises ResultsError where the run has neither just two models nor one model and just two prompts of a task."""
+    """Return the sides. Raise ResultsError unless the run has exactly two models, or one model and two prompts of a task."""
     models, scenarios = run.names("model"), run.names("scenario")
     if run.folder is not None and len(models) == 2 and len(set(map(task_of, scenarios))) == len(scenarios):
         return ComparedSides("model", models)
@@ -102,9 +102,9 @@ def sides_of(run: Run) -> ComparedSides:
 
 
 def divergences(run: Run) -> list[Divergence]:
-    """Local ones where the run asked judgments, else running ones. Raises ResultsError as `sides_of` does."""
+    """Return local divergences if the run asked judgments, else running ones. Raise ResultsError as `sides_of` does."""
     sides = sides_of(run)
-    assert run.folder is not None  # sides_of has looked
+    assert run.folder is not None  # sides_of has checked it
     replies = list(banked(run.folder))
     return _local(sides, replies) if replies else _running(run, run.folder, sides)
 
@@ -134,7 +134,8 @@ def _local(sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]) -> 
 
 
 def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
-    """(model, reply, what both sides know its state by). Between prompts that is its number among those of its judgment."""
+    """Yield (model, reply, name of the state for both sides). For prompts the name is the state's number within its
+    judgment."""
     asked: Counter[tuple[str, str, str, int, str]] = Counter()
     for model, reply in replies:
         place = (model, reply.scenario, reply.instance, reply.repetition, reply.judgment)
@@ -143,7 +144,7 @@ def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) 
 
 
 def committed(reply: BankedReply, strength: str) -> object:
-    """What a boundary of this strength commits of a reply; None is nothing."""
+    """Return what a boundary of this strength commits of a reply. None means nothing."""
     if reply.rejected and strength == "business_rule":
         return None
     if reply.output is None:
@@ -171,7 +172,7 @@ def _events(trials: pd.DataFrame, by_trial: Mapping[str, tuple[str, ...]], sides
 
 
 def courses(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Trial -> its effects in order, each by its tool and its arguments."""
+    """Return trial -> its effects in order, each as its tool and arguments."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {
         record.id: tuple(
@@ -233,7 +234,7 @@ def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanC
     return contrast_of({instance: fmean(each) for instance, each in by_instance.items()})
 
 
-# What a report shows of it
+# Tables and figures
 
 
 def _notes(noun: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Retesting: what it costs a coding agent to find out again what it knew, and what it costs to believe what is no longer so.
+"""Retesting: what it costs a coding agent to test again what it knew, and to believe results that no longer hold.
 
-Five arms repair the same generated repositories, patch by patch, with the same simulated proposer. They differ in which results
-of tests they still believe after a patch. The tests are real code, run in the sandbox; the proposer is a draw.
+Five arms repair the same generated repositories, patch by patch, with the same simulated proposer. They differ in which test
+results they still believe after a patch. The tests are real code, run in the sandbox; the proposer is a random draw.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from bench.wording import first_violation
 REFERENCE = "rerun_everything"
 RetestResults = BoundedTable[str, BoundedTable[str, Listed[LoopResult]]]
 _KEPT = TypeAdapter(RetestResults)
-"""Disruption -> arm -> what each case came to, in the order of the cases."""
+"""Disruption -> arm -> the result of each case, in the order of the cases."""
 
 
 def prepare(matrix: Matrix) -> dict[str, Any]:
-    """Run all arms on the matrix's instances of the pack `repairs`: when the run begins."""
+    """Run all arms on the matrix's instances of the pack `repairs`, when a run begins."""
     seed = matrix.config.seed
     cases = [case_of(scenario, seed) for scenario in matrix.scenarios.values() if scenario.name.startswith("repairs")]
     results: RetestResults = {
@@ -43,9 +43,9 @@ def prepare(matrix: Matrix) -> dict[str, Any]:
 
 
 def retested(run: Run) -> Mapping[str, Mapping[str, Sequence[LoopResult]]]:
-    """Return what each case came to, by disruption and arm, as the run's manifest has it.
+    """Return the result of each case by disruption and arm, from the run's manifest.
 
-    Raises ResultsError where the manifest has none.
+    Raises ResultsError if the manifest has none.
     """
     try:
         kept = _KEPT.validate_python(run.manifest.prepared.get("retesting", {}))
@@ -56,7 +56,7 @@ def retested(run: Run) -> Mapping[str, Mapping[str, Sequence[LoopResult]]]:
     return kept
 
 
-# What a report shows of it
+# Tables and figures
 
 SIMULATED = "SIMULATED proposer"
 NOTES = (
@@ -90,7 +90,7 @@ COLUMNS = (
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """A panel for each disruption: executions across, the share solved up, a point for each arm."""
+    """Yield a figure with a panel for each disruption: executions across, share solved up, a point for each arm."""
     kept = retested(run)
     figure, axes = panels(len(kept), 3, 3.6, 3.0)
     undisturbed: dict[str, str] = {}
@@ -105,7 +105,7 @@ def pictures(run: Run) -> Iterator[Picture]:
             if disruption == "none":
                 undisturbed[arm] = f"{executions.mean:.1f} tests a case and solved {solved.k} of {solved.n}"
             colour, marker = f"C{place}", "os^Dv"[place % 5]
-            # regenerate runs the tests that rerun_everything runs, so that its point lies below
+            # regenerate runs the same tests as rerun_everything, so the two points coincide
             hollow: dict[str, Any] = {"markersize": 11, "markerfacecolor": "none"} if arm == "regenerate" else {}
             ax.plot(executions.mean, solved.rate, marker=marker, color=colour, linestyle="", label=arm, **hollow)
             ax.vlines([executions.mean], [solved.low], [solved.high], color=colour, lw=0.8)

@@ -1,8 +1,9 @@
-"""Sizes: when is a round of `static` dearer than one of `monolithic`? A closed form that needs no model, beside measurements.
+"""Sizes: when is a round of `static` dearer than a round of `monolithic`? A closed form without a model, beside measurements.
 
-A round of monolithic is its pass. A round of static is the part of its pass from what was struck to the checkpoint that notices
-it. So two numbers decide: how much dearer static's pass is, and what share of it is run again (`bench.studies.closed_forms`).
-The first grows with the context that its calls share and with their number; the second is where the failure is noticed.
+A round of monolithic is its pass. A round of static is the part of its pass from the struck subtask to the checkpoint that
+notices it. So two numbers decide: how much dearer static's pass is, and the share of it that is run again
+(`bench.studies.closed_forms`). The first grows with the shared context and the number of calls; the second depends on where the
+failure is noticed.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from bench.studies.plans import run_again
 from bench.studies.priced_forms import FirstPrices, first_prices
 
 FEWEST = 5
-"""Pairs that are judged."""
+"""Fewest pairs that are judged."""
 
 
 @dataclass(frozen=True)
 class MapPoint:
-    """Where a pipeline and a failure stand on the map: static's pass by monolithic's, and the share of it that is run again."""
+    """The place of a pipeline and a failure on the map: static's pass divided by monolithic's, and the share of it run
+    again."""
 
     pass_ratio: float
     run_again: float
@@ -46,8 +48,8 @@ class MapPoint:
 
 @dataclass(frozen=True)
 class SizedRound:
-    """A scenario under a plan that strikes one subtask. `again`: the subtasks that static runs again; `measured`: its first
-    rounds less monolithic's, in tokens."""
+    """A scenario under a plan that strikes one subtask. `again`: the subtasks that static runs again. `measured`: its first
+    rounds minus monolithic's, in tokens."""
 
     scenario: str
     model: str
@@ -68,7 +70,7 @@ class SizedRound:
 
 
 def verdict(ratio: float, measured: PairedMean) -> str:
-    """What is to be said of a direction that was measured, where the closed form has this ratio of the rounds."""
+    """Return the verdict on a measured direction, given the closed form's ratio of the rounds."""
     difference = measured.difference
     if difference.n < FEWEST or difference.mean is None:
         return "not measured"
@@ -80,7 +82,7 @@ def verdict(ratio: float, measured: PairedMean) -> str:
 
 
 def sizes(run: Run) -> list[SizedRound]:
-    """By scenario, model and plan. Raises ResultsError where nothing can be compared."""
+    """Return the rounds by scenario, model and plan. Raise ResultsError if nothing can be compared."""
     arms, rounds = arms_of(run), list[SizedRound]()
     for scenario in run.names("scenario"):
         for model in run.names("model"):
@@ -101,7 +103,7 @@ def _difference(static: Arm | None, monolithic: Arm | None) -> PairedMean | None
 
 
 def published_places() -> dict[str, MapPoint]:
-    """The paper's own two, by the tables that they stand in."""
+    """Return the places of the paper's two tables, by table."""
     published, places = load_published(), dict[str, MapPoint]()
     for table in published.table:
         tokens, again = table.cells["tokens"].values, table.cells["retry_tokens"].values
@@ -112,7 +114,7 @@ def published_places() -> dict[str, MapPoint]:
     return places
 
 
-# What a report shows of it
+# Tables and figures
 
 SIZED = (
     TableColumn[SizedRound]("Run again", lambda sized: f"{len(sized.again)} of {sized.subtasks}"),
@@ -155,7 +157,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _published_row(name: str, place: MapPoint) -> tuple[Cell, ...]:
-    """The paper publishes sizes, and nothing of single rounds."""
+    """Return a row of the paper. It publishes sizes, but no single rounds."""
     published: dict[str, Cell] = {
         "Scenario": name,
         "Model": "gpt-4",
@@ -187,7 +189,7 @@ def _parity(shared: float | None) -> str:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One figure for each model: the map with all points, and what the closed form's first number is made of."""
+    """Yield a figure for each model: the map with all points, and what makes static's pass dearer."""
     for model, rounds in by_model(run, sizes(run)):
         figure, (plane, origin) = panels(2, 2, 5.6, 4.4)
         _draw_map(plane, rounds)

@@ -1,4 +1,4 @@
-"""Validators: the mutation score of each subtask's schema and checks, and the mutants that survived them."""
+"""Validators: the mutation score of each subtask's schema and checks, and the mutants that survived."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
 class Score:
     """The mutation score of one subtask's output and one effect.
 
-    caught      of the mutants that were made, those that were rejected: as unreadable, by the schema, by a check
-    dangerous   of the same, those that were accepted and make the reference answer wrong
-    too_weak    how many of the survivors an architecture that asks for sufficiency would reject
+    caught      share of the mutants that were rejected: as unreadable, by the schema, by a check
+    dangerous   share of the mutants that were accepted and make the reference answer wrong
+    too_weak    number of survivors that an architecture that asks for sufficiency would reject
     """
 
     scenario: str
@@ -47,21 +47,22 @@ class Score:
 
 
 ScoredSurvivor = tuple[Score, Survivor]
-"""A survivor beside the score of its subtask and effect."""
+"""A survivor, with the score of its subtask and effect."""
 
 
 _KEPT = TypeAdapter(Listed[Mutants])
 
 
 def prepare(matrix: Matrix) -> dict[str, Any]:
-    """The mutants of the matrix's packs: they are drawn when the run begins."""
+    """Draw the mutants of the matrix's packs, when a run begins."""
     return {"mutants": _KEPT.dump_python(mutants_of(matrix.scenarios.values(), matrix.config.seed), mode="json")}
 
 
 def mutation_scores(run: Run) -> list[Score]:
-    """By scenario, subtask and effect, as the run's manifest has them; an effect that cannot strike an output is left out.
+    """Return the scores by scenario, subtask and effect, from the run's manifest. An effect that cannot strike an output is
+    left out.
 
-    Raises ResultsError where the manifest has none: the run's config did not ask for them.
+    Raises ResultsError if the manifest has no mutants because the run's config did not ask for them.
     """
     try:
         kept = _KEPT.validate_python(run.manifest.prepared.get("mutants", []))
@@ -90,7 +91,7 @@ def _score(mutants: Mutants) -> Score:
     )
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "the reference outputs, corrupted; no model was asked. Shares are k/N of the mutants drawn, with Wilson's 95% interval",
@@ -138,7 +139,7 @@ def _survivors(scores: Sequence[Score]) -> Table:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """One panel for each scenario: subtasks down, effects across, in each field the share caught."""
+    """Yield a figure with a panel for each scenario: subtasks down, effects across, each field the share caught."""
     scores = mutation_scores(run)
     scenarios = list(dict.fromkeys(score.scenario for score in scores))
     effects = list(dict.fromkeys(score.effect for score in scores))

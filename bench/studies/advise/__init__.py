@@ -1,1 +1,1 @@
-"""Advice on which pattern to build, by what was measured: `bench advise WORKLOAD.toml`."""
+"""Advice on which pattern to build, from measurements: `bench advise WORKLOAD.toml`."""

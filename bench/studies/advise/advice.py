@@ -1,7 +1,7 @@
 """The advice, by its author's five steps of selection: runtime, dimensions, state first, predicates, artifact.
 
-The predicates say which patterns supply what the work demands. Of those, the advised arm did no damage under the failures that
-the work has, at the least tokens. Where several cost the same, the one that supplies the least beyond the demand is advised.
+The predicates say which patterns supply what the work demands. Of their arms, the advised arm did no damage under the failures
+of the work and takes the fewest tokens. If several cost the same, the arm that supplies the least beyond the demand is advised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUPPLIES: Mapping[str, tuple[str, ...]] = {
     "plan_execute_evaluate": ("row", "delegation"),
     "composition": ("row", "scatter", "gate", "people"),
 }
-"""Pattern -> what of the work's demands it supplies."""
+"""Pattern -> the demands that it supplies."""
 STANDS_FOR: Mapping[str, str] = {
     "row": "state_machine",
     "log": "event_driven",
@@ -36,15 +36,15 @@ STANDS_FOR: Mapping[str, str] = {
     "gate": "supervisor_gate",
     "people": "human_in_the_loop",
 }
-"""Demand -> the pattern that supplies it alone, by which its worth is measured."""
+"""Demand -> the pattern that supplies only this demand and shows its worth."""
 STATES = ("row", "log")
 ALIKE = 0.001
-"""Prices that differ by a smaller share are the same."""
+"""Prices that differ by a smaller share count as equal."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What the work demands in one dimension, and why; `what` is "" where it demands nothing."""
+    """What the work demands in one dimension, and why. `what` is "" if it demands nothing."""
 
     dimension: str
     what: str
@@ -53,12 +53,12 @@ class Demand:
 
 @dataclass(frozen=True)
 class Backing:
-    """What a recommendation rests on: an arm beside another, under the failures of the work that were measured.
+    """The evidence for a recommendation: an arm compared with another, under the measured failures of the work.
 
     ours, theirs   the arms
-    damaged        the shares of trials in which anything was damaged, of the first and of the second
-    effects        the numbers of damaged effects
-    break_even     failure -> from how many of it on the first takes fewer tokens; None where that was not measured
+    damaged        the share of trials with any damage, of each arm
+    effects        the number of damaged effects, of each arm
+    break_even     failure -> the rate from which `ours` takes fewer tokens; None if that was not measured
     """
 
     ours: str
@@ -70,10 +70,10 @@ class Backing:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How the advised arm came out in a run that the advice has not seen.
+    """The result of the advised arm in a run that the advice has not seen.
 
-    harmless   the arms that damaged nothing there; `close`: those of them within 10% of the cheapest
-    ratio      its tokens by those of the cheapest harmless arm; None where no arm was harmless
+    harmless   number of arms that damaged nothing there; `close`: those within 10% of the cheapest
+    ratio      its tokens divided by those of the cheapest harmless arm; None if no arm was harmless
     """
 
     arm: str
@@ -88,20 +88,20 @@ class HeldOut:
 
     @property
     def holds(self) -> bool:
-        """Whether it damaged nothing, within 10% of the best price of those that damaged nothing."""
+        """Whether it damaged nothing, within 10% of the best price of the harmless arms."""
         return self.damaged.k == 0 and self.ratio is not None and self.ratio <= 1.1
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What is advised, and on which measurements.
+    """The advice, with its measurements.
 
-    arm            the advised arm; `pattern` without its remedies
-    kept           the patterns that supply all demands, or, where none does, that of the state
-    unmeasured     failures of the work of which the run has no measurement
-    harmless       the kept arms that damaged nothing -> tokens of a run of the work
-    alike          the others of them that cost the same
-    backing        what the advised arm and each demanded pattern is worth
+    arm            the advised arm; `pattern`: the arm without its remedies
+    kept           the patterns that supply all demands, or, if none does, the state's demand and most others
+    unmeasured     failures of the work that the run did not measure
+    harmless       kept arms that damaged nothing -> tokens of a run of the work
+    alike          the other arms that cost the same
+    backing        the comparisons that show the worth of the advised arm and of each demanded pattern
     """
 
     runtime: Runtime
@@ -119,7 +119,7 @@ class Advice:
 
 
 def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
-    """Advise on a workload by what was measured.
+    """Advise on a workload from measurements.
 
     Args:
         workload: The work.
@@ -141,7 +141,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
     least = min(damaged.values(), key=lambda share: share.k).k
     best = min(prices[arm] for arm in arms if damaged[arm].k == least)
     alike = [arm for arm in arms if damaged[arm].k == least and prices[arm] <= best * (1 + ALIKE)]
-    # An arm that keeps its remedies off has no margin where a failure is not measured.
+    # If a failure is not measured, an arm without remedies has no margin.
     arm = min(alike, key=lambda name: (len(SUPPLIES[arms[name]]), name in evidence.patterns))
     pattern = arms[arm]
     other = evidence.patterns[pattern] if arm == pattern else pattern
@@ -163,7 +163,7 @@ def advise(workload: WorkloadEntry, evidence: Evidence) -> Advice:
 
 
 def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
-    """State comes first: coordination is put around it, and control bounds it."""
+    """Yield the demands. State comes first: coordination is built around it, and control bounds it."""
     work, crashes = workload.work, workload.failures.get("crash", 0.0)
     if work.log_is_truth:
         yield Demand("state", "log", "a log of events is the truth")
@@ -186,7 +186,8 @@ def _demands(workload: WorkloadEntry) -> Iterator[Demand]:
 
 
 def _kept(wanted: list[str], patterns: list[str]) -> list[str]:
-    """The patterns that supply all demands; where none does, those that supply the state's and most of the others."""
+    """Return the patterns that supply all demands. If none does, those that supply the state's demand and most of the
+    others."""
     if complete := [pattern for pattern in patterns if set(wanted) <= set(SUPPLIES[pattern])]:
         return complete
     states = [what for what in wanted if what in STATES]
@@ -212,10 +213,10 @@ def held_out(advice: Advice, evidence: Evidence, plan: str) -> HeldOut:
     Args:
         advice: The advice.
         evidence: The other run's trials.
-        plan: The fault plan of that run under which it is judged.
+        plan: The fault plan of that run under which the advice is judged.
 
     Returns:
-        What the advised arm damaged and cost there, beside all arms of the run.
+        The damage and cost of the advised arm there, compared with all arms of the run.
     """
     arms = [arm for pattern in evidence.patterns.items() for arm in pattern]
     damaged = {arm: evidence.damaged(arm, (plan,)) for arm in arms}

@@ -1,4 +1,4 @@
-"""What advice looks like: a few lines on the terminal, and the validation artifact, which says what would refute it."""
+"""The advice as a few lines on the terminal, and as the validation artifact, which says what would refute it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = """| arm | beside | damaged effects, in trials | of the other | cheaper f
 
 
 def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> Iterator[str]:
-    """Yield the advice, a fact a line: at most eleven."""
+    """Yield the advice, one fact a line, at most eleven lines."""
     verb = "did no damage" if not advice.damaged.k else "did the least damage"
     yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
     yield f"measured in {evidence.scenario} of {evidence.run}{', SIMULATED: no model answered' if evidence.simulated else ''}"
@@ -37,13 +37,12 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
 
 
 def share(value: Share) -> str:
-    """Return k/n with its interval."""
     bounds = f" [{value.low:.0%}, {value.high:.0%}]" if value.low is not None and value.high is not None else ""
     return f"{value.k}/{value.n}{bounds}"
 
 
 def told(backing: Backing) -> str:
-    """Return what a recommendation rests on, in a line."""
+    """Return the evidence for a recommendation, in a line."""
     sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
     rates = ", ".join(f"{name} {rate_in_words(rate)}" for name, rate in backing.break_even.items())
@@ -51,7 +50,7 @@ def told(backing: Backing) -> str:
 
 
 def rate_in_words(rate: BreakEven | None) -> str:
-    """Return from how many failures in a run on the first arm is the cheaper one."""
+    """Return from how many failures in a run the first arm is cheaper."""
     if rate is None:
         return NOT_MEASURED
     if rate.rate == math.inf:
@@ -65,7 +64,7 @@ def _rate(value: float) -> str:
 
 
 def judged_line(judged: HeldOut) -> str:
-    """Return how the advice came out where it had not looked."""
+    """Return the result of the advice on the held-out run."""
     verdict = "holds" if judged.holds else "does not hold"
     price = f"{judged.ratio:.2f} × the best price of the {judged.harmless}" if judged.ratio else "there are none"
     arms = f"{price} of {judged.arms} arms without damage"
@@ -77,9 +76,9 @@ def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, jud
 
     Args:
         workload: The work.
-        advice: What is advised.
-        evidence: On which measurements.
-        judged: How it came out in a run that it has not seen; None where none was given.
+        advice: The advice.
+        evidence: Its measurements.
+        judged: Its result in a run that it has not seen; None if there is none.
     """
     work = ", ".join(f"{key} = {value}" for key, value in workload.work.model_dump().items())
     failures = ", ".join(f"{name} {count:g}" for name, count in workload.failures.items()) or "none"

@@ -26,7 +26,7 @@ def advise(
 
     For example: bench advise configs/workloads/returns.toml
     """
-    # They import pandas, for which no other command should wait.
+    # They import pandas, which slows down the start.
     from bench.studies.advise.advice import advise as advice_of  # noqa: PLC0415
     from bench.studies.advise.advice import held_out  # noqa: PLC0415
     from bench.studies.advise.artifact import artifact_of, lines_of  # noqa: PLC0415

@@ -30,7 +30,7 @@ COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcom
 class Evidence:
     """The trials of one world of a run.
 
-    simulated   whether no model answered in it
+    simulated   whether all its models are simulated
     """
 
     run: str
@@ -45,7 +45,7 @@ class Evidence:
 
     @cached_property
     def patterns(self) -> dict[str, str]:
-        """Each pattern that the run has in both forms -> its remedied arm."""
+        """Each pattern that the run has in both forms -> its arm with remedies."""
         variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
         return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
 
@@ -54,12 +54,12 @@ class Evidence:
         return self.trials[(self.trials["architecture"] == arm) & self.trials["plan"].isin(plans)]
 
     def damaged(self, arm: str, plans: Sequence[str]) -> Share:
-        """Return the share of the trials in which anything was damaged."""
+        """Return the share of trials with any damage."""
         trials = self.of(arm, plans)
         return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
 
     def effects(self, arm: str, plans: Sequence[str]) -> int:
-        """Return how many effects were damaged, of each kind."""
+        """Return how many effects were damaged, of all kinds."""
         return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
 
     def tokens(self, arm: str, plan: str) -> float:
@@ -72,7 +72,7 @@ class Evidence:
         return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
 
     def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
-        """Return the tokens that one failure cost beyond the control, by trial that a failure struck."""
+        """Return pair -> the tokens that one failure cost beyond the control, for trials that a failure struck."""
         trials, passes = self.of(arm, [plan]), self.passes(arm)
         struck = trials[trials["faults_delivered"] > 0]
         return {
@@ -81,7 +81,7 @@ class Evidence:
         }
 
     def price(self, arm: str, failures: dict[str, float]) -> float:
-        """Return the tokens of a run that has so many of each failure: a pass, and a round for each."""
+        """Return the tokens of a run with this many of each failure: a pass, and a round for each failure."""
         passes = self.passes(arm)
         total = sum(passes.values()) / len(passes)
         for plan, count in failures.items():
@@ -90,7 +90,7 @@ class Evidence:
         return total
 
     def break_even(self, ours: str, theirs: str, plan: str) -> BreakEven | None:
-        """Return from how many such failures a run on the first arm takes fewer tokens than the second."""
+        """Return from how many such failures a run on the first arm takes fewer tokens than on the second."""
         passes = in_common(self.passes(ours), self.passes(theirs))
         return break_even(passes, in_common(self.rounds(ours, plan), self.rounds(theirs, plan)))
 
@@ -115,8 +115,8 @@ def read_evidence(run: str, scenario: str) -> Evidence:
     """Read what a run measured in one world.
 
     Args:
-        run: The run's name under results/, or under reports/ where its table of trials is, or its folder.
-        scenario: The world, as the run names it.
+        run: The run's name under results/, or under reports/ if its table of trials is there, or its folder.
+        scenario: The world's name in the run.
 
     Returns:
         Its trials that did not end in an error.

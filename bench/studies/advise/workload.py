@@ -1,4 +1,4 @@
-"""A workload: what a person tells of the work that an agent is to do. `configs/workloads/returns.toml` is an example."""
+"""A workload: a person's description of the work for an agent. `configs/workloads/returns.toml` is an example."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY, HOUR = 24 * 60, 60
 
 
 class WorkEntry(ConfigEntry):
-    """What the work is like."""
+    """The properties of the work."""
 
     lasts_minutes: float = Field(gt=0)
     """From its beginning to its end, waiting included."""
@@ -27,17 +27,17 @@ class WorkEntry(ConfigEntry):
     parts: int = Field(1, ge=1)
     """Pieces of the work that can go on side by side."""
     outside_effects: bool = True
-    """It changes something outside of the agent."""
+    """It changes something outside the agent."""
     cannot_be_undone: bool = False
-    """Some of that cannot be taken back."""
+    """Some of these changes cannot be taken back."""
     approvals: bool = False
     """Somebody has to approve some of it."""
     log_is_truth: bool = False
-    """What is so stands in a log of events that others read, and in no row."""
+    """The source of truth is a log of events that others read, not a row."""
 
 
 class EvidenceEntry(ConfigEntry):
-    """Where it was measured."""
+    """Where the work was measured."""
 
     run: str = Field(max_length=300)
     """A run's name under results/ or reports/, or its folder."""
@@ -46,21 +46,21 @@ class EvidenceEntry(ConfigEntry):
 
 
 class HeldOutEntry(EvidenceEntry):
-    """A run by which the advice is judged. The advice never looks at it."""
+    """A run that judges the advice. The advice never looks at it."""
 
     plan: str = Field(max_length=300)
     """Its fault plan."""
 
 
 class WorkloadEntry(ConfigEntry):
-    """A workload as it stands in its file."""
+    """A workload as its file holds it."""
 
     name: str = Field(min_length=1, max_length=100)
     runtime: Runtime | None = None
-    """Follows from the work, where it is not given."""
+    """Follows from the work if it is not given."""
     work: WorkEntry
     failures: dict[Annotated[str, Field(max_length=100)], Annotated[float, Field(ge=0)]] = Field(max_length=100, fail_fast=True)
-    """Name of a fault plan of the run -> how many such failures a run of the work has in the mean."""
+    """Name of a fault plan of the run -> mean number of such failures in a run of the work."""
     evidence: EvidenceEntry
     held_out: HeldOutEntry | None = None
 

@@ -1,7 +1,7 @@
-"""The paper's Tables 1 and 2 with our numbers beside its own: its rows, its quantities, and what a retry costs by monolithic's.
+"""The paper's Tables 1 and 2 with our numbers: its rows, its quantities, and the price of a retry relative to monolithic's.
 
-Its tokens, seconds and calls are those of a run without a failure, and so ours are of the first pass of trials without a fault.
-Its retry tokens are those of one round of recovery, and so ours are of the first round after a fault.
+The paper's tokens, seconds and calls are of a run without a failure; ours are of the first pass of trials without a fault. The
+paper's retry tokens are of one round of recovery; ours are of the first round after a fault.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from bench.studies.claims.judging import figures
 from bench.studies.claims.published import Cells, Published, PublishedTable
 
 WHOLE = "monolithic"
-"""The architecture by whose retry the others' are told."""
+"""The architecture to whose retry the others' are compared."""
 OURS, PAPERS = "ours, with the 95% interval", "the paper's"
 SIGNS: Mapping[str, Sign] = {OURS: ("o", BLUE), PAPERS: ("D", VERMILION)}
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A published table, and the arms that stand beside it.
+    """A published table, with the arms that are compared with it.
 
-    condition   the scenario, the model and the plan whose failure is the paper's
+    condition   the scenario, the model and the plan with the paper's failure
     undisturbed the arms without a fault, by architecture
     struck      the arms under that plan
     """
@@ -60,7 +60,7 @@ class Beside:
     struck: Mapping[str, Arm]
 
     def by_monolithic(self, architecture: str) -> Ratio | None:
-        """The first round of an architecture by monolithic's; None where either has none."""
+        """Return the first round of an architecture divided by monolithic's. None if one of them has none."""
         rounds = [self.struck[name].by_pair(FIRST_ROUND.tokens.name) for name in (architecture, WHOLE) if name in self.struck]
         if len(rounds) < 2:
             return None
@@ -72,7 +72,7 @@ class Beside:
 
 
 def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Each published table once for each size of its pack, model, and plan whose failure is the paper's."""
+    """Yield each published table for each size of its pack, model, and plan with the paper's failure."""
     for table in published.table:
         for condition, struck in arms.items():
             if condition.scenario.partition(":")[0] == table.scenario and condition.plan in (table.plan, *table.also):
@@ -90,7 +90,7 @@ def paper_tables(run: Run, arms: Arms, published: Published) -> Iterator[Table]:
 
 
 def _name(cell: Beside, alike: Sequence[Beside]) -> str:
-    """`table1`, and behind it what tells it from others of the same published table."""
+    """Return `table1`, with suffixes that distinguish it from others of the same published table."""
     condition = cell.condition
     parts = [
         (condition.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in alike}),
@@ -208,7 +208,7 @@ class _Table:
 
 
 def _shares(published: Published) -> list[str]:
-    """The distinct shares of framework time in the paper's latency, to one digit of a percent."""
+    """Return the distinct shares of framework time in the paper's latency, to one digit of a percent."""
     shares = [
         f"{part.mean / table.cells['latency_seconds'].values[name].mean:.1%}"
         for table in published.table
@@ -221,7 +221,8 @@ def _shares(published: Published) -> list[str]:
 
 
 def retry_figures(run: Run, arms: Arms, published: Published) -> Iterator[Picture]:
-    """One for each model: the abstract's claim, what a retry costs by monolithic's, a panel for each table."""
+    """Yield a figure for each model: the price of a retry relative to monolithic's (the abstract's claim), a panel for each
+    table."""
     cells = list(beside(arms, published))
     for model in run.names("model"):
         of_model = [cell for cell in cells if cell.condition.model == model and any(map(cell.by_monolithic, cell.struck))]
@@ -244,7 +245,7 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
 
 
 def _retry_said(cell: Beside, name: str) -> str:
-    """The abstract's claim in this table, ours and the paper's."""
+    """Return the abstract's claim in this table, ours and the paper's."""
     ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"

@@ -1,8 +1,8 @@
-"""Break-even: from how many failures a trial on the architecture that is dearer in its first pass is the cheaper one.
+"""Break-even: from how many failures a trial is the architecture with the dearer first pass cheaper?
 
-What a trial takes is put as its first pass and a round for each failure. Then two architectures take the same at
-f* = (pass_A - pass_B) / (round_B - round_A) failures a trial. That supposes that both fail as often, which they need not: so
-each one's own rate of rejections stands beside it.
+A trial's tokens are its first pass plus a round for each failure. Then two architectures take the same at f* = (pass_A -
+pass_B) / (round_B - round_A) failures a trial. This assumes that both fail equally often, which need not be so: each
+architecture's rejection rate is shown too.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ from bench.experiment.config import FAULT_FREE
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Failures a trial from which on one architecture is cheaper than another: 0 where it is at any rate, infinite where it
-    never is.
+    """Failures a trial from which one architecture is cheaper than another: 0 if it is at any rate, infinite if it never is.
 
-    low, high   the 95% interval, whose ends may be either as well; None below two units with a first pass, or with a round
+    low, high   the 95% interval, whose ends can be 0 or infinite too; None with fewer than two units that have both
     """
 
     rate: float
@@ -48,7 +47,7 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class Sides:
-    """A measure of two architectures over the units of which both have it: pairs, or of several instances these."""
+    """A measure of two architectures over the units that both have: pairs, or instances if there are several."""
 
     ours: Mean
     theirs: Mean
@@ -56,14 +55,14 @@ class Sides:
 
 @dataclass(frozen=True)
 class Rivals:
-    """Two architectures under one condition. Where there is a rate at which they break even, `name` is dearer in its first pass
-    and cheaper by round; else it is the one that stands later in the config.
+    """Two architectures under one condition. If they have a break-even rate, `name` has the dearer first pass and the cheaper
+    round; else it is the later one in the config.
 
     passes       tokens of a first pass, without faults
     rounds       tokens of a first round, under the condition's faults
-    break_even   None where there is no unit with both first passes, or none with both rounds
+    break_even   None if no unit has both first passes, or none has both rounds
     rejections   by verification, a trial without faults
-    published    what the paper's figures make of it; None where it has none
+    published    the break-even by the paper's figures; None if it has none
     """
 
     condition: Condition
@@ -77,7 +76,7 @@ class Rivals:
 
 
 def rivals_of(arms: Arms, published: PublishedFigures) -> Mapping[Condition, tuple[Rivals, ...]]:
-    """Each two architectures, by condition with faults; left out are conditions in which no two can be compared."""
+    """Return the pairs of architectures, by condition with faults. A condition in which no two can be compared is left out."""
     by_condition: dict[Condition, tuple[Rivals, ...]] = {}
     for condition, struck in arms.items():
         free = arms.get(replace(condition, plan=FAULT_FREE), {})
@@ -94,12 +93,11 @@ def _rivals(free: Mapping[str, Arm], struck: Mapping[str, Arm], published: Publi
 
 
 def _is_the_other_way(rivals: Rivals) -> bool:
-    """Whether it is the other one that is dearer in its first pass and cheaper by round."""
+    """Return whether the other one has the dearer first pass and the cheaper round."""
     return bool(_less(rivals.passes) < 0 and _less(rivals.rounds) > 0) if rivals.break_even else False
 
 
 def _less(sides: Sides) -> float:
-    """Ours less theirs."""
     return (sides.ours.mean or 0.0) - (sides.theirs.mean or 0.0)
 
 
@@ -138,17 +136,17 @@ def _published(published: PublishedFigures, condition: Condition, name: str, oth
 # The formula, and its interval
 
 Both = tuple[Mapping[Pair, float], Mapping[Pair, float]]
-"""What the one and the other took, of the same pairs."""
+"""The tokens of both architectures for the same pairs."""
 
 
 def break_even(passes: Both, rounds: Both) -> BreakEven | None:
-    """From how many failures a trial on the first of the two is cheaper, by first passes and rounds; None where either are
+    """Return from how many failures a trial the first of the two is cheaper, by first passes and rounds. None if either is
     missing.
 
     Interval: the units are resampled, each with its first passes and its rounds (`bench.analysis.statistics.bootstrap`). A
-    resample in which the first is dearer in both, or cheaper in its first pass alone, has no such rate and counts as never;
-    one without any first pass or any round says nothing and is left out. There is an upper bound only where what a round
-    saves can be told from nothing, as in Fieller's interval of a ratio (JRSS B 16, 1954).
+    resample in which the first is dearer in both, or cheaper only in its first pass, has no such rate and counts as never. A
+    resample without any first pass or any round is left out. There is an upper bound only if the saving of a round differs from
+    0, as in Fieller's interval of a ratio (JRSS B 16, 1954).
     """
     (our_passes, their_passes), (our_rounds, their_rounds) = passes, rounds
     extra = {pair: our_passes[pair] - their_passes[pair] for pair in our_passes}
@@ -167,15 +165,15 @@ def break_even(passes: Both, rounds: Both) -> BreakEven | None:
 
 
 def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
-    """A row for each pair, or each of several instances: what its first pass took more, what its round saved; NaN where it has
-    none. In the order of their names."""
+    """Return a row for each pair, or for each instance if there are several: additional tokens of its first pass, tokens saved
+    by its round; NaN if missing. Rows are sorted by name."""
     frame = pd.DataFrame({"extra": pd.Series(extra), "saved": pd.Series(saved)}).sort_index()
     by_instance = frame.groupby(level=0)
     return (by_instance.mean() if by_instance.ngroups > 1 else frame).to_numpy(float)
 
 
 def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
-    """The rate in each resample that has a first pass and a round."""
+    """Return the rate in each resample that has a first pass and a round."""
     known = ~np.isnan(units)
     numbers = counts @ known
     complete = numbers.all(axis=1)
@@ -188,7 +186,7 @@ def _rate(extra: float, saved: float) -> float:
 
 
 def _rates(extra: Numbers, saved: Numbers) -> Numbers:
-    """`extra`: tokens that the one's first pass takes more than the other's; `saved`: that its round takes less."""
+    """Return the rates. `extra`: how many tokens more the first pass takes; `saved`: how many fewer the round takes."""
     saves = saved > 0
     without = np.where((saved == 0) & (extra < 0), 0.0, np.inf)
     return np.where(saves, np.maximum(0.0, extra) / np.where(saves, saved, 1.0), without)

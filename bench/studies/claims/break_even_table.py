@@ -1,5 +1,4 @@
-"""From how many failures a trial on an architecture is cheaper: a table and a figure, beside what the paper's figures imply and
-how often each was rejected."""
+"""The table and figure of break-even, compared with the paper's figures and each architecture's rejections."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from bench.tables.failure_tables import NOT_MEASURED
 
 ANY, NEVER, UNBOUNDED = "at any rate", "never", "no upper bound"
 FEWEST = 5
-"""Units below which a bootstrap's interval cannot hold the truth in 93% of experiments."""
+"""With fewer units, a bootstrap interval cannot cover the truth in 93% of experiments."""
 
 
 def _rivals(of: Results) -> Mapping[Condition, Sequence[Rivals]]:
@@ -31,7 +30,7 @@ def _rivals(of: Results) -> Mapping[Condition, Sequence[Rivals]]:
 
 
 def break_even_tables(of: Results) -> list[Table]:
-    """None where no two architectures have first passes without faults, and rounds with them."""
+    """Return the table. Empty if no two architectures have first passes without faults, and rounds with faults."""
     rivals = list(chain.from_iterable(of.once(_rivals).values()))
     columns = (
         *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
@@ -71,7 +70,7 @@ _NOTES = (
 
 
 def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
-    """The limit of the smallest N, where it is one."""
+    """Yield a note on the limit of the smallest N, if it is a limit."""
     numbers = [
         min(pair.passes.ours.n, pair.rounds.ours.n) for pair in rivals if pair.break_even and pair.break_even.low is not None
     ]
@@ -96,7 +95,7 @@ def _ends(estimate: BreakEven | None) -> tuple[Cell, Cell]:
 
 
 def _rate(rate: float) -> Cell:
-    """As a number, or in words where there is none."""
+    """Return the rate as a number, or in words if there is none."""
     return NEVER if math.isinf(rate) else Number(rate, 2) if rate else ANY
 
 
@@ -104,14 +103,14 @@ def _rate(rate: float) -> Cell:
 
 
 def break_even_figures(of: Results) -> list[Picture]:
-    """One for each model that has a break-even."""
+    """Return a figure for each model that has a break-even."""
     rivals = of.once(_rivals)
     by_model = {model: {key: pairs for key, pairs in rivals.items() if key.model == model} for model in of.run.names("model")}
     return [_figure(of.run, model, pairs) for model, pairs in by_model.items() if pairs]
 
 
 def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) -> Picture:
-    """A panel for each scenario and fault plan, in it a row for each two architectures."""
+    """Draw a panel for each scenario and fault plan, with a row for each two architectures."""
     figure, axes = panels(len(rivals), 2, 5.6, 0.9 + 0.66 * max(map(len, rivals.values())))
     for (condition, pairs), ax in zip(rivals.items(), axes, strict=True):
         right = _right_end(pairs)
@@ -139,7 +138,7 @@ def _named(pair: Rivals) -> str:
 
 
 def _right_end(pairs: Iterable[Rivals]) -> float:
-    """Where the axis ends: all points are on it, the paper's and the rejections among them."""
+    """Return where the axis ends. All points fit, including the paper's and the rejections."""
     rates = [
         estimate.rate
         for pair in pairs
@@ -165,7 +164,7 @@ def _draw(ax: Axes, row: int, pair: Rivals, right: float) -> None:
 
 
 def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker: str, colour: str, label: str | None) -> None:
-    """A point with its whisker, or a word at the right where there is none."""
+    """Draw a point with its whisker, or a word at the right if there is no rate."""
     ax.plot([], [], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5, label=label)
     if estimate is None:
         return

@@ -1,6 +1,6 @@
-"""What the closed form says of a claim before any model is asked: which of two rounds is dearer, by the sizes of calls alone.
+"""What the closed form says about a claim without a model: which of two rounds is dearer, by the sizes of calls alone.
 
-A round of monolithic is its pass, one of static the calls from what was struck to the checkpoint, one of runtime_structured the
+A round of monolithic is its pass; of static, the calls from the struck subtask to the checkpoint; of runtime_structured, the
 struck call. So call sizes, shared context, depth and the place of detection decide which is dearer, whatever the model.
 """
 
@@ -14,10 +14,10 @@ from bench.studies.plans import run_again
 
 
 def ratio_by_sizes(source: ModelResults, claim: Claim) -> float | None:
-    """Return the closed form's ratio of a claim's two rounds, the one that it names first by the other.
+    """Return the closed form's ratio of a claim's two rounds, the first named divided by the other.
 
-    None where the claim is about no rounds, where the run has no trials without a fault to take the sizes of calls from, where
-    the plan strikes no subtask's form, and where the ratio is so near to 1 that it decides nothing.
+    None if the claim is not about rounds, the run has no fault-free trials that show the sizes of calls, the plan strikes no
+    subtask's form, or the ratio is too near to 1 to decide anything.
     """
     match claim:
         case DirectionClaim():

@@ -1,4 +1,4 @@
-"""The cells of a verdict's row: what was measured beside what was published."""
+"""The cells of a verdict's row: measured beside published."""
 
 from __future__ import annotations
 
@@ -42,14 +42,13 @@ def to_decide(judgement: Judgement) -> Cell:
 
 
 def measure_of(claim: Claim) -> str:
-    """What the claim's number is of."""
     if isinstance(claim, DegradationClaim):
         return "correct"
     return claim.counted if isinstance(claim, RateClaim) else claim.measure
 
 
 def _form(claim: Claim) -> tuple[int, bool]:
-    """How many digits stand behind the point, and whether it is a percentage."""
+    """Return the digits after the point, and whether it is a percentage."""
     if isinstance(claim, RateClaim | PartClaim):
         return (3 if isinstance(claim, PartClaim) else 1), True
     if isinstance(claim, RatioClaim):

@@ -1,19 +1,19 @@
-"""What is claimed: sentences about results that a program can judge, as `published.toml` and the sources beside it have them.
+"""Claims: sentences about results that a program can judge, as in `published.toml` and the sources beside it.
 
-By its `kind` a claim's number is worked out:
+A claim's `kind` says how its number is calculated:
 
 direction   by a measure, one architecture lies above another
-ratio       by a measure, one architecture is so many times another
-part        one measure is such a part of another, within one architecture
+ratio       by a measure, one architecture is this many times another
+part        one measure is this part of another, within one architecture
 cell        one cell of a published table
-rate        such a share of outputs, answers or trials
-degradation faults cost one architecture more solved tasks than another one, than other faults, or than none
+rate        this share of outputs, answers or trials
+degradation faults cost one architecture more solved tasks than another architecture, than other faults, or than none
 
-and by what it `compares` that number is judged:
+`compares` says how that number is judged:
 
 direction   the order, which needs no common scale
-ratio       a proportion in which the scale drops out: of two architectures' means, or a share that is said to be none or all
-level       the number itself, which is comparable only where the model and the prompts are the paper's
+ratio       a proportion without a scale: of two architectures' means, or a share that is claimed to be none or all
+level       the number itself, which is comparable only if the model and the prompts are the paper's
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MeasureName = Annotated[str, BeforeValidator(_known)]
 
 
 class _Claim(BaseModel):
-    """`source`: where it is said, as paper, section or table and cell. `why`: why just that can be compared. `about`: the
-    model's work, or what the runtime alone does with a reply, a crash or an error: of that a simulated proposer can tell."""
+    """`source`: paper, section or table and cell. `why`: why this can be compared. `about`: the model's work, or what the
+    runtime alone does with a reply, a crash or an error, which a simulated proposer can show."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +57,7 @@ class _Claim(BaseModel):
 
 
 class DirectionClaim(_Claim):
-    """By `measure`, the architecture `higher` lies above `lower`; the paper's figures for it stand in the table's `row`."""
+    """By `measure`, the architecture `higher` lies above `lower`. The table's `row` has the paper's figures for it."""
 
     kind: Literal["direction"]
     compares: Literal["direction"]
@@ -68,7 +68,8 @@ class DirectionClaim(_Claim):
 
 
 class RatioClaim(_Claim):
-    """By `measure`, the mean of architecture `of` by that of `to`; the published one follows from the means in the `row`."""
+    """By `measure`, the mean of architecture `of` divided by that of `to`. The published ratio follows from the means in the
+    `row`."""
 
     kind: Literal["ratio"]
     compares: Literal["ratio"]
@@ -79,7 +80,7 @@ class RatioClaim(_Claim):
 
 
 class PartClaim(_Claim):
-    """The mean of `measure` by that of `whole`, in one architecture."""
+    """The mean of `measure` divided by the mean of `whole`, in one architecture."""
 
     kind: Literal["part"]
     compares: Literal["level"]
@@ -90,7 +91,7 @@ class PartClaim(_Claim):
 
 
 class CellClaim(_Claim):
-    """The mean of `measure` in one architecture; made from the published tables, never written apart."""
+    """The mean of `measure` in one architecture. It is made from the published tables, never written in a file."""
 
     kind: Literal["cell"] = "cell"
     compares: Literal["level"] = "level"
@@ -100,19 +101,19 @@ class CellClaim(_Claim):
 
 
 OfRuntime = Literal["compensated_out_of_order", "stale_transitions"]
-"""What the runtime alone decides, whatever model proposes: counted over all scenarios and fault plans."""
+"""What the runtime alone decides, whatever the model proposes. Counted over all scenarios and fault plans."""
 Counted = (
     Literal["natural_failures", "natural_failures_at", "valid_but_wrong", "wrong_answers", "silent_corruption"] | OfRuntime
 )
 
 
 class RateClaim(_Claim):
-    """A share in one architecture; `bench.studies.claims.evidence` says of what.
+    """A share in one architecture; `bench.studies.claims.evidence` defines it.
 
-    counted     what; where the runtime alone decides it, `scenario` is "*"
-    subtask     natural_failures_at: the one at which they are all said to happen
-    effect      silent_corruption: that of the delivered fault, under whatever plan
-    published   None for natural failures, whose counts stand in the same file
+    counted     what is counted; if the runtime alone decides it, `scenario` is "*"
+    subtask     natural_failures_at: the subtask at which all of them are claimed to happen
+    effect      silent_corruption: the effect of the delivered fault, under any plan
+    published   None for natural failures, whose counts are in the same file
     """
 
     kind: Literal["rate"]
@@ -125,7 +126,7 @@ class RateClaim(_Claim):
 
     @property
     def says_none_or_all(self) -> bool:
-        """Then a single counterexample refutes it, and counting is all the proof that it takes."""
+        """Whether the claimed share is 0 or 1: a single counterexample then refutes it, and counting proves it."""
         return self.published in (0.0, 1.0)
 
     @model_validator(mode="after")
@@ -142,8 +143,8 @@ class SideArm(NamedTuple):
 
 
 class Side(BaseModel):
-    """An architecture under fault plans. What it loses is what it solves without a fault less what it solves under these, pair
-    by pair: the mean over the plans. `told`: the equivalent of the claim's scenario in which it is under them; "": itself."""
+    """An architecture under fault plans. Its loss is solved without a fault minus solved under these plans, pair by pair, as a
+    mean over the plans. `told`: the equivalent of the claim's scenario that is run under the plans; "": the scenario itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -153,15 +154,14 @@ class Side(BaseModel):
 
     @property
     def arms(self) -> tuple[SideArm, ...]:
-        """The control first."""
         return (SideArm(self.architecture, FAULT_FREE), *(SideArm(self.architecture, plan, self.told) for plan in self.plans))
 
 
 class DegradationClaim(_Claim):
-    """`higher` loses more than `lower`; where there is no `lower`, it loses something.
+    """`higher` loses more than `lower`; without a `lower`, it loses something.
 
-    strikes     every: a fault of it strikes each attempt, so that no trial under it can be solved, and nothing is judged
-    published   the figures in the source's own words, with which nothing is compared
+    strikes     every: a fault strikes each attempt, so that no trial can be solved, and nothing is judged
+    published   the figures in the source's words; nothing is compared with them
     """
 
     kind: Literal["degradation"]
@@ -178,13 +178,13 @@ class DegradationClaim(_Claim):
 
 Claim = DirectionClaim | RatioClaim | PartClaim | CellClaim | RateClaim | DegradationClaim
 WrittenClaim = Annotated[DirectionClaim | RatioClaim | PartClaim | RateClaim | DegradationClaim, Field(discriminator="kind")]
-"""A claim that stands in the file as such."""
+"""A claim as the file can hold it."""
 
 
 ANYWHERE = "*"
-"""The scenario of a claim about whichever of them a run has."""
+"""The scenario of a claim about any scenario of a run."""
 
 
 def is_structural(claim: Claim) -> bool:
-    """Whether it is about the structure, whatever the model: a direction or a ratio, not a level."""
+    """Return whether the claim is about structure, whatever the model: a direction or a ratio, not a level."""
     return claim.compares != "level"

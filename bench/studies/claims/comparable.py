@@ -1,4 +1,4 @@
-"""Whether a number of a run can be compared with the paper's at all; what is in the way is told in words."""
+"""Whether a number of a run can be compared with the paper's, and if not, why."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ ON_SIMULATED = "judged on a simulated proposer, which is right: it tells what th
 
 
 def obstacle(run: Run, model: str, claim: Claim, paper: Paper) -> str:
-    """'' where there is none. A claim is about a model's work, so that none is judged by a simulated one, unless the runtime
-    alone decides it; a level is judged by the paper's model at its temperature, asked with its prompts, alone."""
+    """Return why a claim cannot be judged by this model, or "".
+
+    A simulated model judges no claim about a model's work, only claims that the runtime alone decides. A level is judged only
+    with the paper's model at its temperature and its prompts.
+    """
     if run.is_simulated(model):
         return "" if claim.about == "runtime" else SIMULATED
     return "" if is_structural(claim) else _unlike(run, model, claim.scenario, paper)
 
 
 def _unlike(run: Run, model: str, scenario: str, paper: Paper) -> str:
-    """How the model, or what it was asked, differs from the paper's; '' where neither does."""
+    """Return how the model or its prompts differ from the paper's, or ""."""
     differs = []
     settings = run.parameters_of(model)
     if (settings.model, settings.temperature) != (paper.model, paper.temperature):

@@ -1,4 +1,4 @@
-"""What a claim's number is made of, value by value: what is judged, and what `bench trace` shows, is this."""
+"""The single values behind a claim's number. Verdicts are made from these, and `bench trace` shows them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bench.studies.priced_forms import FirstPrices, first_prices
 
 @values.dataclass(frozen=True)
 class EvidenceItem:
-    """One value: of a trial, or of one call of it. `side` tells the two values of a pair apart."""
+    """One value, of a trial or of one of its calls. `side` names which of a pair's two values it is."""
 
     trial: str
     side: str
@@ -54,7 +54,8 @@ class ModelResults:
     model: str
 
     def prices(self, scenario: str) -> FirstPrices | None:
-        """What the first calls took in trials without faults, for closed forms; worked out once, however many claims ask."""
+        """Return the tokens of the first calls in fault-free trials, for closed forms. They are calculated once for all
+        claims."""
         if scenario not in self._prices:
             self._prices[scenario] = first_prices(self.run, scenario, self.model)
         return self._prices[scenario]
@@ -64,7 +65,7 @@ class ModelResults:
         return {}
 
     def arm(self, claim: Claim, architecture: str) -> Arm | Missing:
-        """The arm under the claim's fault plan, if a trial of it is usable."""
+        """Return the arm under the claim's fault plan, if it has a usable trial."""
         return self.arm_under(claim.plan, claim.scenario, architecture)
 
     def arm_under(self, plan: str, scenario: str, architecture: str) -> Arm | Missing:
@@ -83,13 +84,12 @@ class ModelResults:
 
 
 def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, ...]:
-    """One for each model of the run."""
     known = arms_of(run) if arms is None else arms
     return tuple(ModelResults(run, known, model) for model in run.names("model"))
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """The values, in the order of the run."""
+    """Return the values, in the order of the run."""
     match claim:
         case DirectionClaim():
             return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
@@ -115,7 +115,7 @@ def _part(source: ModelResults, claim: PartClaim) -> tuple[EvidenceItem, ...] | 
 
 
 def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tuple[EvidenceItem, ...] | Missing:
-    """The values of each side: an architecture by a measure. Values that are unknown are left out."""
+    """Return the values of each side, an architecture and a measure. Unknown values are left out."""
     items: list[EvidenceItem] = []
     for architecture, measure in sides:
         arm = source.arm(claim, architecture)
@@ -130,8 +130,10 @@ def _measured(source: ModelResults, claim: Claim, *sides: tuple[str, str]) -> tu
 
 
 def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Whether each trial was solved, for each arm of the two sides. A fault that was not delivered did no harm that could be
-    measured: such a trial is left out, and its pair with it. Where no trial could come out otherwise, nothing is measured."""
+    """Return whether each trial was solved, for each arm of the two sides.
+
+    A trial without a delivered fault is left out, with its pair. If no trial could come out otherwise, nothing is measured.
+    """
     if claim.strikes == "every":
         return Missing(NO_ANSWER)
     for plan in dict.fromkeys(plan for side in claim.sides for plan in side.plans):
@@ -150,7 +152,6 @@ def _solved(source: ModelResults, claim: DegradationClaim) -> tuple[EvidenceItem
 
 
 def under(architecture: str, plan: str, told: str = "") -> str:
-    """The side of an item that is of this arm."""
     return f"{architecture} under {plan}" + (f", {told}" if told else "")
 
 
@@ -175,8 +176,7 @@ def _items(trials: pd.DataFrame, side: str, values: pd.Series[float] | pd.Series
 
 
 def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the trials that put it to the test, in whatever scenario and under whatever plan, those in which it was
-    otherwise."""
+    """Return the trials that test the claim, in any scenario and plan, each with whether it is a counterexample."""
     trials = source.run.trials
     of_arm = trials[(trials["architecture"] == claim.architecture) & (trials["model"] == source.model)]
     of_arm = of_arm[~of_arm["outcome"].isin(UNUSABLE)]
@@ -199,8 +199,8 @@ def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, .
 
 
 def _corrupted(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """Each graded trial in which a fault of this effect was delivered, under whatever plan leaves an answer: was it silently
-    corrupted?"""
+    """Return whether each graded trial was silently corrupted, if a fault of this effect was delivered under a plan that leaves
+    an answer."""
     run = source.run
     decided = [plan for plan in run.names("plan") if decided_ahead(run, source.model, plan)]
     told = run.faults["delivered"] & run.faults["effect"].eq(claim.effect) & ~run.faults["plan"].isin(decided)
@@ -216,15 +216,19 @@ def _is_of(condition: Condition, source: ModelResults, claim: RateClaim, archite
 
 
 def _first_replies(run: Run, arm: Arm) -> pd.DataFrame:
-    """The arm's distinct replies to first attempts that no fault had touched: one a call and repetition."""
+    """Return the arm's distinct replies to first attempts that no fault had touched, one a call and repetition."""
     first = run.replies["trial"].isin(set(arm.usable["trial"])) & run.replies["attempt"].eq(1)
     return distinct(run.replies[first])
 
 
 def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, ...] | Missing:
-    """natural_failures: of all, those malformed. natural_failures_at: of those malformed, the ones to that subtask.
-    valid_but_wrong: of those known to be wrong, by form or by a check, the ones whose form was right. A reply that is merely
-    insufficient is weak, not wrong."""
+    """Return the values of replies.
+
+    natural_failures      of all replies, the malformed
+    natural_failures_at   of the malformed replies, those to that subtask
+    valid_but_wrong       of the replies known to be wrong, by form or by a check, those whose form was right; a reply that is
+                          only insufficient is weak, not wrong
+    """
     malformed = replies["kind"].isin(MALFORMED)
     wrong = malformed | replies["kind"].eq("content")
     among, held, none = {

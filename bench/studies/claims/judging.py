@@ -33,7 +33,7 @@ def figures(_: Results) -> Published:
 
 
 def of_paper(of: Results) -> JudgedSource:
-    """Return the verdicts on the paper's claims; none where no scenario of theirs is in the run."""
+    """Return the verdicts on the paper's claims. Empty if the run has none of their scenarios."""
     published = of.once(figures)
     return JudgedSource(published, judge_all(of.run, published, of.arms) if can_judge(of.run, published) else ())
 
@@ -44,21 +44,21 @@ def of_others(of: Results) -> tuple[JudgedSource, ...]:
 
 
 def findings(of: Results) -> Iterator[SummaryFinding]:
-    """Return a sentence for each source of which some claims were judged."""
+    """Return a sentence for each source with judged claims."""
     for judged in (of.once(of_paper), *of.once(of_others)):
         if finding := verdict_finding(of.run, judged.judgements, judged.published):
             yield finding
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:
-    """Where no claim of the paper can be judged, that is one line, not a table of them all."""
+    """Yield a line if no claim of the paper can be judged, instead of a table of them all."""
     paper = of.once(of_paper)
     if not paper.judgements:
         yield "Claims", none_judged(paper.published)
 
 
 def lines(of: Results) -> Iterator[str]:
-    """Return the tallies of the verdicts, and those on directions and ratios one by one."""
+    """Return the tallies of the verdicts, and each verdict on directions and ratios."""
     paper = of.once(of_paper)
     yield from verdict_lines(of.run, paper.judgements, paper.published)
     for judged in of.once(of_others):

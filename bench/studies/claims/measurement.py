@@ -1,4 +1,4 @@
-"""Our number beside a claim: with its interval, its test, and the N that would decide."""
+"""Our number for a claim, with its interval, its test, and the N that would decide."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Measurement:
-    """low, high: the 95% interval; None where there is none, as of one value.
+    """low, high: the 95% interval; None if there is none, as for one value.
 
-    n           the values, pairs or outputs that it is made of
-    needed      as many as would decide the claim, were the truth what was found; None where none can be told
+    n           number of values, pairs or outputs
+    needed      the n that would decide the claim if the truth were as measured; None if unknown
     test        of two architectures: could their difference be chance?
-    otherwise   of a share that is said to be none or all: how many are otherwise
+    otherwise   for a share claimed to be none or all: the number of counterexamples
     """
 
     basis: Mean | Ratio | Share
@@ -52,14 +52,14 @@ class Measurement:
     otherwise: int = 0
 
     def side_of(self, equality: float) -> int:
-        """1 where the interval lies wholly above it, -1 where wholly below, 0 where it holds it."""
+        """Return 1 if the interval lies wholly above equality, -1 if wholly below, 0 otherwise."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > equality) - (self.high < equality)
 
 
 def measured(source: ModelResults, claim: Claim, published: Published, family: int) -> Measurement | Missing:
-    """`family`: how many comparisons a direction is tested beside."""
+    """Measure a claim. `family`: number of comparisons over which a direction is corrected."""
     items = evidence(source, claim)
     if isinstance(items, Missing):
         return items
@@ -84,7 +84,7 @@ def _measurement(claim: Claim, items: Sequence[EvidenceItem], published: Publish
 
 
 def _by_side(items: Sequence[EvidenceItem]) -> Mapping[str, Mapping[Pair, float]]:
-    """The values of each side by what tells the pairs."""
+    """Return side -> pair -> value."""
     values: dict[str, dict[Pair, float]] = {}
     for item in items:
         values.setdefault(item.side, {})[item.pair] = item.value
@@ -103,7 +103,7 @@ def _degradation(claim: DegradationClaim, solved: Mapping[str, Mapping[Pair, flo
 
 
 def _lost(side: Side, solved: Mapping[str, Mapping[Pair, float]]) -> Mapping[Pair, float]:
-    """The loss of each pair that has a value under every plan."""
+    """Return the loss of each pair that has a value under every plan."""
     control, *struck = (solved[under(*arm)] for arm in side.arms)
     both = (pair for pair in control if all(pair in values for values in struck))
     return {pair: control[pair] - fmean(values[pair] for values in struck) for pair in both}
@@ -116,7 +116,7 @@ def _difference(higher: Mapping[Pair, float], lower: Mapping[Pair, float], famil
 
 
 def _ratio(of: Mapping[Pair, float], to: Mapping[Pair, float], family: int, column: str) -> Measurement:
-    """What would decide it is what would decide its direction: that the size differs is a verdict too."""
+    """Measure a ratio. `needed` is for its direction: that the size differs is a verdict too."""
     direction = _difference(of, to, family, column)
     return _of_ratio(_ratio_of(of, to), direction.needed, direction.test)
 
@@ -136,7 +136,7 @@ def _mean(items: Sequence[EvidenceItem], wanted: PublishedRange, column: str) ->
 
 
 def _share(claim: CellClaim | RateClaim, items: Sequence[EvidenceItem], published: Published) -> Measurement:
-    """Outputs of one trial are no independent ones: of one instance they cluster by repetition."""
+    """Measure a share. Outputs of one trial are not independent: in a single instance they cluster by repetition."""
     wanted = range_of(published, claim)
     clusters = [item.instance for item in items]
     if len(set(clusters)) == 1:

@@ -1,8 +1,7 @@
-"""Natural failures: the distinct replies that no fault had touched, and how many of them were rejected, by kind.
+"""Natural failures: how many distinct replies that no fault had touched were rejected, by kind.
 
-A reply is counted once, whatever the number of subtasks that it held and of the arms and fault plans that were given it. One
-reply of a repetition is asked for because of another, so a rate's interval clusters by repetition, and by instance where a pack
-has several.
+A reply counts once, whatever the number of its subtasks and of the arms and fault plans that got it. Replies of one repetition
+depend on each other, so a rate's interval clusters by repetition, or by instance if a pack has several.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from bench.analysis.statistics import Share, independent_number, share_by_instan
 from bench.runtime.verification import ViolationKind
 
 IDENTITY = ["scenario", "instance", "repetition", "model", "digest"]
-"""What makes two replies one."""
+"""Replies that agree in these columns are one reply."""
 
 
 def distinct(replies: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `Run.replies` that no fault touched, each reply once, in their order. A reply that one architecture
-    accepted and another rejected is rejected."""
+    """Return the rows of `Run.replies` that no fault touched, each reply once, in order. A reply that one architecture accepted
+    and another rejected counts as rejected."""
     untouched = replies[~replies["exposed"]]
     ranks = untouched["kind"].map({kind: rank for rank, kind in enumerate((*KINDS, ""))})
     worst_first = untouched.loc[ranks.sort_values(kind="stable").index]
@@ -38,8 +37,8 @@ class Rejections:
     subtask    what the calls asked for: a subtask, or `all`; None for the replies to all calls
     kinds      the kinds of rejection that are counted
     share      of the replies judged, with an interval by clusters
-    counts_as  as how many independent replies they count: their number by the design effect
-    reached    in how many of the trials whose architecture makes such a call one was judged, and of how many
+    counts_as  the number of independent replies: their number by the design effect
+    reached    trials in which such a call was judged, of the trials whose architecture makes one
     """
 
     scenario: str
@@ -52,8 +51,11 @@ class Rejections:
 
 
 def natural_failures(run: Run) -> Iterator[Rejections]:
-    """By model, scenario and subtask, of whatever kind and of each that came up there; one of both where they are the same.
-    Over all subtasks also of the kinds that do not fit a schema, together, and of a missing field even where none came up."""
+    """Yield the rejections by model, scenario and subtask: of any kind, and of each kind seen there; one row if these are the
+    same.
+
+    Over all subtasks also all schema failures together, and missing fields even if there are none.
+    """
     replies = distinct(run.replies)
     for model in run.names("model"):
         for scenario in run.names("scenario"):
@@ -88,13 +90,14 @@ def _rejections(
 
 
 def _units(replies: pd.DataFrame) -> list[str]:
-    """The clusters: instances, or of a sole one its repetitions."""
+    """Return the clusters: instances, or the repetitions of a single instance."""
     instances = instances_of(replies)
     return instances if len(set(instances)) > 1 else [str(repetition) for repetition in replies["repetition"]]
 
 
 def _reached(run: Run, model: str, scenario: str, subtask: str) -> tuple[int, int]:
-    """Exposed replies count as well: they, too, are of trials that came so far."""
+    """Return (trials that came to such a call, trials of architectures that make it). Replies touched by a fault count here
+    too."""
     made, trials = (rows[rows["model"].eq(model) & rows["scenario"].eq(scenario)] for rows in (run.replies, run.trials))
     made = made[made["subtask"].eq(subtask)]
     return made["trial"].nunique(), int(trials["architecture"].isin(set(made["architecture"])).sum())

@@ -27,7 +27,7 @@ WORDS: dict[tuple[ViolationKind, ...], str] = {
 
 
 def natural_table(run: Run, published: PublishedFigures) -> Table:
-    """How often replies were rejected that no fault had touched, by subtask and kind."""
+    """Return how often replies that no fault had touched were rejected, by subtask and kind."""
     rejections = list(natural_failures(run))
     columns = (
         TableColumn[Rejections]("Scenario", lambda each: each.scenario),
@@ -58,7 +58,7 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
 
 
 def _paper(each: Rejections, published: PublishedFigures) -> str:
-    """Beside our missing fields: no other kind is among the paper's failures."""
+    """Return the paper's count, for missing fields only: its failures have no other kind."""
     figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
     return f"{figures.failures}/{figures.executions}" if figures else "–"
 
@@ -72,7 +72,7 @@ def _survivors(rejections: list[Rejections]) -> list[str]:
 
 
 def _sources(run: Run, published: PublishedFigures) -> list[str]:
-    """Where the paper's counts stand, for the packs of this run."""
+    """Return where the paper's counts stand, for the packs of this run."""
     counted = (published.natural(scenario) for scenario in run.names("scenario"))
     notes = (
         f"{published_rate.place}{': ' + published_rate.note if published_rate.note else ''}"

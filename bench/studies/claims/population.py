@@ -1,7 +1,7 @@
-"""What a claim is judged on: the trials that it is about, what counts once among them, and the arms that it compares.
+"""The population of a claim: the trials that it is about, the unit that counts once, and the arms that it compares.
 
-Two arms that differ in several things are no evidence for one of them. A claim about two says in what they differ, and whether
-the run has an arm that lies between them and differs from either in less.
+Two arms that differ in several things are not evidence for one of them. A claim about two arms says in what they differ, and
+whether the run has an arm between them that differs from each in less.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bench.studies.claims.claim import (
 )
 
 ASKED = "how the task is asked"
-"""The sole aspect that a pass without any rejection shows."""
+"""The only aspect that a pass without any rejection shows."""
 ASPECTS = {
     "asks": ASKED,
     "verifies": "when an output is verified",
     "repeats": "what is asked again",
     "tells": "what the next prompt is told",
 }
-"""Field of an architecture's `Structure` -> what it is called."""
+"""Field of an architecture's `Structure` -> its name."""
 COUNTED = {
     "natural_failures": "distinct replies to first attempts that no fault touched",
     "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
@@ -50,8 +50,8 @@ class Population:
     among     the trials, replies or answers
     unit      what counts once
     arms      each arm, as architecture and plan
-    differ    in what two architectures differ, where the claim compares two that are known
-    between   the run's architectures that differ from either in less
+    differ    in what the two architectures differ, if the claim compares two known ones
+    between   the run's architectures that differ from each in less
     """
 
     among: str
@@ -62,7 +62,6 @@ class Population:
 
 
 def population_of(run: Run, claim: Claim) -> Population:
-    """Return what a run judges a claim on."""
     arms = tuple(dict.fromkeys(_arms(claim)))
     first, second = _compared(claim)
     differ = tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
@@ -111,7 +110,7 @@ def _arms(claim: Claim) -> Iterator[str]:
 
 
 def _compared(claim: Claim) -> tuple[str, str]:
-    """The two architectures that a claim compares; the same twice where it compares none."""
+    """Return the two architectures that a claim compares; the same one twice if it compares none."""
     match claim:
         case DirectionClaim():
             return claim.higher, claim.lower
@@ -130,7 +129,7 @@ def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]
 
 
 def _structure(run: Run, architecture: str) -> Structure | None:
-    """What its base's entry says, but for what a variant tells the next prompt; None where no entry says it."""
+    """Return the structure of its base, with what a variant tells the next prompt. None if it has no entry."""
     base = run.config.base(architecture)
     structure = ARCHITECTURES[base].structure if base in ARCHITECTURES else None
     variant = run.config.architecture.get(architecture)
@@ -139,7 +138,7 @@ def _structure(run: Run, architecture: str) -> Structure | None:
 
 
 def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
-    """Whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
+    """Return whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
     if name in (first, second) or not _structure(run, name):
         return False
     whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
@@ -147,5 +146,5 @@ def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
 
 
 def _apart(run: Run, first: str, second: str) -> int:
-    """In how many aspects two architectures differ."""
+    """Return in how many aspects two architectures differ."""
     return sum(value != other for _, value, other in _aspects(run, first, second))

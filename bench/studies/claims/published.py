@@ -1,5 +1,5 @@
-"""What was published, each figure and claim with the place where it stands: the paper's, read from `published.toml`, and other
-sources' findings, a file each."""
+"""Published figures and claims, each with its place: the paper's, read from `published.toml`, and other sources' findings, a
+file each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZE = "paper_sized"
 """The variant of the paper's packs whose monolithic call has the paper's size."""
 FILE = Path(__file__).with_name("published.toml")
 OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
-"""Sources beside the paper. Of one about scenarios that a run does not have, its report says nothing."""
+"""Sources beside the paper. A report skips a source whose scenarios the run does not have."""
 
 
 class _Strict(BaseModel):
@@ -36,7 +36,7 @@ class _Strict(BaseModel):
 
 
 class MeanAndSd(_Strict):
-    """A published mean; `sd` is None where none was published."""
+    """A published mean. `sd` is None if none was published."""
 
     mean: float
     sd: float | None = Field(None, ge=0.0)
@@ -56,7 +56,7 @@ class Cells(BaseModel):
 
 
 class PublishedTable(_Strict):
-    """`plan`: the fault plan of ours that stands for its failure; `also`: others that do, each in a table of its own."""
+    """`plan`: our fault plan for its failure; `also`: other such plans, each in a separate table."""
 
     number: int
     scenario: str
@@ -68,7 +68,7 @@ class PublishedTable(_Strict):
 
 
 class NaturalFailures(_Strict):
-    """How many of a scenario's subtask executions failed their schema of themselves."""
+    """How many of a scenario's subtask executions failed their schema without a fault."""
 
     scenario: str
     place: str
@@ -78,9 +78,9 @@ class NaturalFailures(_Strict):
 
 
 class Paper(_Strict):
-    """`name`: how a sentence calls it; "" for the paper. `model`, `temperature` and `runs` are needed where levels are claimed.
-    `prompts`: scenario -> the digest of what is asked in a pack that has the paper's own prompts and documents. With the
-    model and the temperature it tells whether a level of a run can be compared with the paper's."""
+    """`name` is the source's name in a sentence; "" for the paper. `model`, `temperature` and `runs` are needed if levels are
+    claimed. `prompts`: scenario -> the digest of what is asked in a pack with the paper's own prompts and documents. Model,
+    temperature and digest decide whether a level of a run can be compared with the paper's."""
 
     title: str
     source: str
@@ -92,13 +92,13 @@ class Paper(_Strict):
 
     @property
     def asked(self) -> str:
-        """Which model, and how."""
+        """The model, and its temperature."""
         return f"{self.model} at temperature {self.temperature:g}"
 
 
 class ComparedRow(_Strict):
-    """What of ours a row of the published tables is compared with: a `measure` under a fault `plan`. Its cells are levels;
-    `why` says of what."""
+    """What a row of the published tables is compared with: our `measure` under a fault `plan`. Its cells are levels; `why` says
+    of what."""
 
     measure: MeasureName
     plan: str = FAULT_FREE
@@ -106,7 +106,7 @@ class ComparedRow(_Strict):
 
 
 class JudgingRule(_Strict):
-    """`tolerance`: how far a level may lie off the published one, as a part of it; of a rate, in itself."""
+    """`tolerance`: how far a level can differ from the published one, relative to it; for a rate, absolute."""
 
     tolerance: float = Field(0.1, gt=0.0, lt=1.0)
 
@@ -115,8 +115,8 @@ class Published(_Strict):
     """One source.
 
     size       the variant of the packs that its claims are about; "" for the packs as they are
-    columns    architecture of ours -> the paper's column
-    monoliths  further ones of ours, by the paper's sources, which stand beside these
+    columns    our architecture -> the paper's column
+    monoliths  our further architectures, by the paper's sources, shown beside these
     """
 
     paper: Paper
@@ -183,7 +183,7 @@ class Published(_Strict):
 
     @property
     def sized(self) -> tuple[Published, ...]:
-        """The claims about tables at the paper's own sizes; none of a source without tables."""
+        """The claims about tables at the paper's sizes. Empty for a source without tables."""
         if not self.table or self.size:
             return ()
         claims = tuple(
@@ -219,15 +219,15 @@ class Published(_Strict):
                 )
 
     def cell(self, scenario: str, row: str, architecture: str) -> MeanAndSd:
-        """What a published table says of this, whatever fault plan of ours it is compared with. Raises KeyError where none
-        does."""
+        """Return the value in a published table, whatever fault plan of ours it is compared with. Raise KeyError if there is
+        none."""
         for table in self.table:
             if table.scenario == scenario and row in table.cells:
                 return table.cells[row].values[architecture]
         raise KeyError(row)
 
     def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
-        """What the paper says, where it says something; `measure` is a column of a run's trials."""
+        """Return the published value of `measure`, a column of a run's trials, or None."""
         for table in self.table:
             cells = table.cells.get(measure)
             if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
@@ -237,7 +237,7 @@ class Published(_Strict):
         return None
 
     def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
-        """The published table to stand beside this scenario under this fault plan."""
+        """Return the published table for this scenario and fault plan, or None."""
         return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
 
     def natural(self, scenario: str) -> NaturalFailures | None:
@@ -245,7 +245,7 @@ class Published(_Strict):
 
 
 def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
-    """The rows and architectures of the tables that a claim's figure is made of."""
+    """Return the (row, architecture) cells that a claim's figure is made of."""
     match claim:
         case DirectionClaim():
             return (claim.row, claim.higher), (claim.row, claim.lower)
@@ -264,7 +264,7 @@ class PublishedValue:
 
 
 def load_published(path: Path = FILE) -> Published:
-    """Raises ConfigError: no such file, no TOML, or not of this form."""
+    """Read a source. Raise ConfigError if the file is missing, no TOML, or not of this form."""
     try:
         return Published.model_validate(read_toml(path))
     except ValidationError as error:
@@ -272,5 +272,5 @@ def load_published(path: Path = FILE) -> Published:
 
 
 def load_others() -> tuple[Published, ...]:
-    """The sources beside the paper. Raises ConfigError as `load_published` does."""
+    """Return the sources beside the paper. Raise ConfigError as `load_published` does."""
     return tuple(map(load_published, OTHERS))

@@ -1,4 +1,4 @@
-"""What was published, and what a level of ours may be so as to count as the same."""
+"""The published value, and the range in which a level of ours counts as the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bench.studies.claims.published import MeanAndSd, Published
 
 @dataclass(frozen=True)
 class PublishedRange:
-    """The published value. `low` and `high` bound what of a level counts as the same; of directions and ratios they are it."""
+    """The published value. `low` and `high` bound the levels that count as the same; for directions and ratios both are the
+    value."""
 
     value: float
     low: float
@@ -21,10 +22,10 @@ class PublishedRange:
 
 
 def range_of(published: Published, claim: Claim) -> PublishedRange:
-    """Return the published range: of a direction the difference, of which the verdict takes the side alone; of a degradation 0,
-    above which it is said to lie.
+    """Return the published range: for a direction the difference, of which the verdict takes only the sign; for a degradation
+    0, which it is claimed to exceed.
 
-    A level may lie off by the tolerance, or by the half-width of the published mean's own 95% interval where that is wider: ten
+    A level can differ by the tolerance, or by the half width of the published mean's own 95% interval if that is wider: ten
     runs of theirs leave as much open as ten of ours.
     """
     match claim:
@@ -59,14 +60,14 @@ def _cell(published: Published, claim: CellClaim, value: MeanAndSd) -> Published
 
 
 def _half_width(value: MeanAndSd, runs: int | None) -> float:
-    """Return the half width of the published mean's interval; 0 where no sd was published."""
+    """Return the half width of the published mean's interval, or 0 if no sd was published."""
     if not value.sd or not runs or runs < 2:
         return 0.0
     return t_quantile(runs - 1) * value.sd / math.sqrt(runs)
 
 
 def _rate(published: Published, claim: RateClaim) -> PublishedRange:
-    """Return the bounds: of counts Wilson's for them, of a share that is said to be all or none, the tolerance."""
+    """Return the bounds: Wilson's for counts, the tolerance for a share that is claimed to be all or none."""
     if claim.published is not None:
         return _share(claim.published, published.judging.tolerance)
     [natural] = (natural for natural in published.natural_failures if natural.scenario == claim.scenario)

@@ -1,7 +1,7 @@
-"""How many values would decide a claim, were the truth what was found: at 5%, with a power of 80%.
+"""How many values would decide a claim if the truth were as measured, at 5% with a power of 80%.
 
-Spreads are taken cautiously (`statistics.required_pairs`), as a pilot's is too small about every second time. None where the
-number cannot be told: nothing to go by but one value, values without spread, or a value that lies on a bound itself.
+Spreads are taken cautiously (`statistics.required_pairs`), because a pilot's spread is too small about half the time. None if
+the number is unknown: only one value, values without spread, or a value that lies on a bound.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from bench.studies.claims.ranges import PublishedRange
 
 
 def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
-    """Pairs at which a test in a family of so many can find this difference: enough for its size, and enough for the sign-flip
-    test to give a p that survives Holm's first step, 2 / 2^n <= level / family."""
+    """Return the pairs at which a test in a family of this size can find this difference: enough for its size, and enough for a
+    sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
     enough = required_pairs(difference.mean, difference) if difference.mean else None
     return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
-    """Values at which the mean can be told from the bounds of what is wanted."""
+    """Return the values at which the mean can be told from the wanted bounds."""
     return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
 
 
 def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
-    """Trials at which Wilson's interval can be told from the bounds; 0 and 1 bound every rate, and so none.
+    """Return the trials at which Wilson's interval can be told from the bounds. 0 and 1 bound every rate and are ignored.
 
     Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
     """
@@ -38,7 +38,8 @@ def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
 
 
 def trials_without_one(tolerance: float) -> int:
-    """Independent trials without a counterexample after which Wilson's interval ends within the tolerance of none."""
+    """Return the independent trials without a counterexample after which Wilson's interval ends within the tolerance of
+    none."""
     z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2
     return math.ceil(z2 * (1 - tolerance) / tolerance)
 
@@ -57,6 +58,6 @@ def _cautious(distance: float | None, pilot: Mean) -> int | None:
 
 
 def _most(numbers: Iterable[int | None]) -> int | None:
-    """The greatest, as both bounds have to be told from; None where one cannot be."""
+    """Return the greatest, since both bounds must be told apart. None if one cannot be."""
     known = list(numbers)
     return max((number for number in known if number is not None), default=None) if None not in known else None

@@ -1,7 +1,7 @@
-"""Sensitivity: do the verdicts on directions and ratios survive, if the same trials are read otherwise?
+"""Sensitivity: do the verdicts on directions and ratios survive if the same trials are read differently?
 
-No model is asked anew: every variation is made of the run's frames, and judged by the same rules. It belongs to the claims,
-and so to every report that judges some, whatever study its config names.
+No model is asked again: every variation is made from the run's frames and judged by the same rules. It belongs to the claims,
+so every report that judges some has it, whatever its config's study.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bench.studies.claims.published import Published
 from bench.studies.claims.verdicts import Judgement, judge_all
 
 MOST_LEFT_OUT = 50
-"""Repetitions of a run in which each is left out in turn. Of more than these each weighs less than 2%, and judging all claims
-once for each would take an hour in a run of 10,000 trials."""
+"""Most repetitions of a run for which each is left out in turn. In a larger run each weighs less than 2%, and judging all
+claims once for each would take an hour with 10,000 trials."""
 LEFT_OUT = (
     "without one repetition: each left out in turn; in how many of these runs the verdict is the same, and, where the "
     "interval lay on a side, in how many it still does. Where a p is at its floor, one pair less may be too few"
 )
 Verdicts = Mapping[tuple[str, str], Judgement]
-"""(model, claim) -> how it was judged."""
+"""(model, claim) -> its judgement."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """Another reading of a run's trials; `note` says which."""
+    """A different reading of a run's trials; `note` describes it."""
 
     name: str
     note: str
@@ -40,7 +40,7 @@ class Variation:
 
 
 def variations(run: Run) -> Iterator[Variation]:
-    """Return the variations that the run holds the data of."""
+    """Return the variations for which the run holds data."""
     repetitions = _repetitions(run)
     half = repetitions[: len(repetitions) // 2]
     if half:
@@ -67,7 +67,7 @@ def _repetitions(run: Run) -> list[int]:
 
 
 def _of_repetitions(run: Run, kept: Sequence[int]) -> Run:
-    """Its trials alone: what is judged is found by them."""
+    """Return the run with only these repetitions' trials, by which the judged rows are found."""
     return replace(run, trials=run.trials[run.trials["repetition"].isin(kept)])
 
 
@@ -77,17 +77,17 @@ def by_usage(run: Run) -> Run:
 
 
 def by_all_rounds(run: Run) -> Run:
-    """The mean over the faults' recoveries, effective or masked, as of the first round."""
+    """Return the run with the mean over the faults' recoveries, effective or masked, in place of the first round."""
     recoveries = run.recoveries[run.recoveries["first_tokens"].notna()]
     tokens = recoveries.groupby("trial")["price_tokens"].mean()
     return replace(run, trials=run.trials.assign(first_round_tokens=run.trials["trial"].map(tokens)))
 
 
 def bounded(run: Run, attempts: int) -> Run:
-    """What the trials would have been, had no subtask been given more attempts.
+    """Return the trials as if no subtask had been given more attempts.
 
-    A trial ends before its first call beyond. What came later never was: no first pass where a first attempt did, no first
-    round where the fault did or where its recovery would have gone beyond.
+    A trial ends before its first call beyond them. What came later did not happen: a trial lacks its first pass if a first
+    attempt came later, and its first round if the fault came later or its recovery would have needed more attempts.
     """
     trials, calls, faults = run.trials, run.calls, run.faults
     ends = calls[calls["attempt"] > attempts].groupby("trial")["call"].min()
@@ -104,7 +104,7 @@ def bounded(run: Run, attempts: int) -> Run:
 
 
 def _after(rows: pd.DataFrame, ends: pd.Series[int]) -> pd.Series[bool]:
-    """Which of them belong to a call that never was."""
+    """Return which rows belong to a call that did not happen."""
     return (rows["call"] >= rows["trial"].map(ends)).fillna(False).astype(bool)
 
 
@@ -114,16 +114,16 @@ def _missing(trials: pd.DataFrame, what: str, without: pd.Series[str]) -> dict[s
 
 
 def in_place_of(run: Run, base: str, variant: str) -> Run:
-    """The variant's trials under the base's name, and none of the base."""
+    """Return the run with the variant's trials under the base's name, and without the base's."""
     trials = run.trials[run.trials["architecture"] != base]
     return replace(run, trials=trials.assign(architecture=trials["architecture"].replace(variant, base)))
 
 
-# What a report shows of it
+# Tables
 
 
 def tables(run: Run, published: Published, judgements: Sequence[Judgement]) -> Iterator[Table]:
-    """One, where any verdict was given by these judgements of the run."""
+    """Yield a table, if any of these judgements has a verdict."""
     by_claim = _by_claim(judgements)
     if not by_claim:
         return
@@ -156,7 +156,7 @@ def _judged(run: Run, published: Published) -> Verdicts:
 
 
 def _by_claim(judgements: Sequence[Judgement]) -> dict[tuple[str, str], Judgement]:
-    """The structural ones that were judged."""
+    """Return the structural judgements that have a verdict."""
     return {
         (judgement.model, judgement.claim.id): judgement
         for judgement in judgements

@@ -1,7 +1,7 @@
-"""The verdicts: as the first tables of a report, and as the lines that `bench report` prints first.
+"""The verdicts, as a report's first tables and as the first lines of `bench report`.
 
-Directions and ratios stand in one table, with their tally; levels in another, as factors. What was not measured has no row
-there: a note names it, once for each reason.
+Directions and ratios are in one table, with their tally; levels in another, as factors. Claims that were not measured have no
+row: a note names them, once for each reason.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ LEVEL_NOTES = (
 
 
 LabelledJudgement = tuple[Judgement, str]
-"""A judgement, and the label of the model that it is of."""
+"""A judgement, with the label of its model."""
 
 
 def _judgement(labelled: LabelledJudgement) -> Judgement:
@@ -89,7 +89,7 @@ def _judgement(labelled: LabelledJudgement) -> Judgement:
 
 
 def _adjusted(judgement: Judgement) -> AdjustedP:
-    """The p of a verdict, and how often its test finds what is not there, where that is more often than it says."""
+    """Return a verdict's p, with the test's measured error rate if that is higher than its level."""
     test = judgement.measured and judgement.measured.test
     limits = limits_of(test) if test else ()
     errs = next((limit.measured for limit in limits if limit.code == "shape"), None)
@@ -125,7 +125,7 @@ LEVEL_COLUMNS = (
 
 
 def claims_tables(run: Run, judgements: Sequence[Judgement], published: Published) -> list[Table]:
-    """Directions and ratios, what they were judged on, then levels; none where nothing was judged."""
+    """Return the tables of directions and ratios, their populations, and levels. Empty if nothing was judged."""
     if not judgements:
         return []
     own_claims = structural(judgements)
@@ -133,7 +133,7 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
 
 
 def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
-    """What each claim was judged on, whatever the model."""
+    """Return the population of each claim, whatever the model."""
     claims = dict.fromkeys(judgement.claim for judgement in judgements if judgement.measured)
     of_population = (
         TableColumn[Population]("Among", lambda population: population.among),
@@ -150,25 +150,24 @@ def _populations(run: Run, judgements: Sequence[Judgement], published: Published
 
 
 def other_claims(run: Run, judged: JudgedSource) -> Table:
-    """The verdicts on the claims of a source beside the paper."""
+    """Return the verdicts on the claims of a source beside the paper."""
     table = _verdicts(run, judged.judgements, judged.published)
     notes = (*notes_on(judged.published), *(note for note in table.notes if note not in VERDICT_NOTES))
     return replace(table, title=title_of(judged.published), notes=notes)
 
 
 def other_populations(run: Run, judged: JudgedSource) -> Table:
-    """What the claims of a source beside the paper were judged on."""
+    """Return the populations of the claims of a source beside the paper."""
     table = _populations(run, judged.judgements, judged.published)
     return replace(table, title=f"{judged.published.paper.name}: {table.title[0].lower()}{table.title[1:]}")
 
 
 def title_of(published: Published) -> str:
-    """Return the name of the table of the verdicts on a source beside the paper."""
     return f"{published.paper.name}: its claims and their verdicts"
 
 
 def notes_on(published: Published) -> tuple[str, ...]:
-    """How the claims of a source beside the paper are judged: notes on those kinds of claims alone that it has."""
+    """Return notes on how the claims of a source beside the paper are judged, only for the kinds of claims that it has."""
     claims = published.claims
     return (
         f"source: {published.paper.title}; {published.paper.source}",
@@ -179,7 +178,6 @@ def notes_on(published: Published) -> tuple[str, ...]:
 
 
 def name_of(published: Published) -> str:
-    """Return the name of the table of its verdicts."""
     return f"claims_{slug(published.paper.name).lower()}" if published.paper.name else "claims"
 
 
@@ -198,7 +196,7 @@ def _measured(run: Run, judgements: Iterable[Judgement]) -> Iterator[LabelledJud
 
 
 def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """Why each measure is a level."""
+    """Yield why each measure is a level."""
     measures: dict[str, dict[str, None]] = {}
     for judgement in judgements:
         measures.setdefault(judgement.claim.why, {})[measure_of(judgement.claim)] = None
@@ -206,14 +204,14 @@ def _whys(judgements: Iterable[Judgement]) -> Iterator[str]:
 
 
 def _last_notes(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """What was not measured, and what the intervals do not hold."""
+    """Yield what was not measured, and what the intervals do not cover."""
     for model in run.names("model"):
         yield from (f"{model_label(run, model)}: {line}" for line in _unmeasured(_of_model(judgements, model)))
     yield from noted(judgement.measured.basis for judgement in judgements if judgement.measured)
 
 
 def _floor(published: Published) -> Iterator[str]:
-    """What the least p means; nothing where no two architectures are compared."""
+    """Yield the meaning of the least p, if architectures are compared."""
     if family := len(family_of(published)):
         yield (
             "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
@@ -231,7 +229,7 @@ def none_judged(published: Published) -> str:
 
 
 def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
-    """How many of each verdict, of the directions and ratios alone, by model."""
+    """Yield how many of each verdict, over directions and ratios only, by model."""
     for model in run.names("model"):
         judged = structural(_of_model(judgements, model))
         yield tally(model_label(run, model), [judgement.verdict for judgement in judged])
@@ -243,7 +241,7 @@ def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
 
 
 def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> SummaryFinding | None:
-    """The sentence of the summary; None where no direction or ratio was judged, as by a simulated model."""
+    """Return the sentence of the summary. None if no direction or ratio was judged, as with a simulated model."""
     parts = []
     whose = published.paper.name or "the paper"
     for model in run.names("model"):
@@ -267,7 +265,7 @@ _IN_WORDS: dict[ClaimVerdict, str] = {
 
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
-    """The tally of the directions and ratios, and these one by one; levels stand in the report. One line where nothing was
+    """Yield the tally of the directions and ratios, and each verdict; levels are only counted. One line if nothing was
     judged."""
     if not judgements:
         yield f"Claims: {none_judged(published)}"
@@ -283,7 +281,7 @@ def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Publishe
 
 
 def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:
-    """The same of a source beside the paper, under its name."""
+    """Yield the verdict lines of a source beside the paper, under its name."""
     yield f"{judged.published.paper.name}:"
     yield from verdict_lines(run, judged.judgements, judged.published)
 
@@ -298,7 +296,7 @@ def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:
 
 
 def _unmeasured(judgements: Iterable[Judgement]) -> Iterator[str]:
-    """One line for each reason, for many claims may lack the same."""
+    """Yield one line for each reason, because many claims can lack the same thing."""
     lacking: dict[str, list[str]] = {}
     for judgement in judgements:
         if judgement.measured is None:

@@ -1,4 +1,4 @@
-"""From a claim back to the trials and calls that its number came from."""
+"""From a claim to the trials and calls behind its number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "
 
 @dataclass(frozen=True)
 class TracedValue:
-    """One value of a claim's number, the trial it came from (a row of the run's trials), and the calls (the columns CALLS)."""
+    """One value of a claim's number, its trial (a row of the run's trials), and its calls (the columns CALLS)."""
 
     item: EvidenceItem
     trial: Mapping[str, Any]
@@ -30,7 +30,7 @@ class TracedValue:
 
 
 def claim_named(published: Published, name: str) -> Claim:
-    """Raises ResultsError, with the nearest one, where there is none of this name."""
+    """Return the claim of this name. Raise ResultsError, with the nearest name, if there is none."""
     known = {claim.id: claim for size in (published, *published.sized) for claim in size.claims}
     if name not in known:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
@@ -38,7 +38,7 @@ def claim_named(published: Published, name: str) -> Claim:
 
 
 def source_of(sources: Sequence[Published], name: str) -> Published:
-    """The source that makes this claim. Raises ResultsError, with the nearest one, where none does."""
+    """Return the source that makes this claim. Raise ResultsError, with the nearest name, if none does."""
     by_claim = {claim.id: source for source in sources for size in (source, *source.sized) for claim in size.claims}
     if name not in by_claim:
         raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
@@ -46,7 +46,7 @@ def source_of(sources: Sequence[Published], name: str) -> Published:
 
 
 def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
-    """For each model of the run its values, in their order, or why there are none."""
+    """Yield each model of the run with its values in order, or with why there are none."""
     for source in results_by_model(run):
         items = evidence(source, claim)
         yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
@@ -68,7 +68,7 @@ def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dic
 
 
 def traced_lines(run: Run, published: Published, claim: Claim) -> Iterator[str]:
-    """For each model of the run the verdict, and each value with its trial and its calls."""
+    """Yield for each model of the run the verdict, and each value with its trial and its calls."""
     judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
     for model, values in trace(run, claim):
         yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"

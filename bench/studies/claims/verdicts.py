@@ -1,22 +1,23 @@
 """Claims judged by a run.
 
-    direction   holds where the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip test
-                finds it at 5% after Holm's correction; contradicted where both hold on the other side
-    ratio       its direction is judged likewise, by the interval of the ratio about 1; it holds where the published ratio lies
-                in that interval as well; where it does not: holds, size differs
-    none, all   a share that is said to be 0 or 1: a counterexample is found, or holds where there is none and the interval
-                ends within the tolerance
-    by sizes    of a direction or a ratio of two rounds: decided where the closed form, which knows no model, has the side on
-                which the interval lies, be it the claimed one or the other
-    level       holds where our interval lies wholly within what counts as the published value (`ranges`), contradicted where
-                it lies wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
+direction   holds if the 95% interval of the paired difference lies wholly on the claimed side *and* the sign-flip test
+            finds it at 5% after Holm's correction; contradicted if both hold on the other side
+ratio       its direction is judged the same way, by the interval of the ratio about 1; it holds if the published ratio also
+            lies in that interval; if not: holds, size differs
+none, all   a share that is claimed to be 0 or 1: counterexample found, or holds if there is none and the interval ends
+            within the tolerance
+by sizes    a direction or ratio of two rounds: decided by sizes if the closed form, which knows no model, has the side on
+            which the interval lies, claimed or not
+level       holds if our interval lies wholly within what counts as the published value (`ranges`), contradicted if it lies
+            wholly outside; not comparable unless the model and the prompts are the paper's (`comparable`)
 
-and inconclusive otherwise, as is everything at N = 1. Of an interval without width, as equal values have, nothing is concluded:
-values that all came out alike do not show how far off they may be. Counting is no such thing: one counterexample is one.
+Everything else is inconclusive, and so is everything at N = 1. Nothing is concluded from an interval without width, which equal
+values have: they do not show how far off they can be. Counting is different: one counterexample is one.
 
-The family of the correction is every comparison of two architectures in the file, for each model by itself, whether or not the
-run holds its data; a ratio and a direction of the same values are one comparison. What a fault at every attempt leaves is none:
-no trial could come out otherwise. A claim whose data the run does not hold is not measured, with the reason; nor is 0 of 0.
+The family of the correction is every comparison of two architectures in the file, for each model separately, whether or not the
+run holds its data. A ratio and a direction of the same values are one comparison. A fault at every attempt leaves no
+comparison: no trial could come out otherwise. A claim without data in the run, or with 0 of 0, is not measured, with the
+reason.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ Reasoned = tuple[ClaimVerdict, str]
 
 @dataclass(frozen=True)
 class Factor:
-    """A level of ours by the published one, with its 95% interval."""
+    """Our level divided by the published one, with its 95% interval."""
 
     value: float
     low: float | None
@@ -72,10 +73,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Judgement:
-    """`measured` is None where the claim was not measured.
+    """`measured` is None if the claim was not measured.
 
     p       of a comparison of two architectures: adjusted
-    floor   the least p that so many pairs can give, before the correction, where p is just that
+    floor   the least p that this many pairs can give, before the correction, if p is that
     tested  the verdict by the measurement alone, whatever sizes decide
     """
 
@@ -91,7 +92,7 @@ class Judgement:
 
     @property
     def in_words(self) -> str:
-        """The verdict; a counterexample with how many there are of how many, and what sizes decide with the side."""
+        """The verdict; with the count of counterexamples, or with the side that sizes decide."""
         if self.verdict == "decided by sizes":
             return f"{self.verdict}, {'as claimed' if self.side > 0 else 'contrary'}"
         if self.verdict != "counterexample found" or self.measured is None:
@@ -100,12 +101,12 @@ class Judgement:
 
     @property
     def side(self) -> int:
-        """1 where the interval of two architectures lies on the claimed side, -1 where on the other, 0 where on neither."""
+        """1 if the interval of two architectures lies on the claimed side, -1 if on the other, 0 if on neither."""
         return _side(self.claim, self.measured, self.expected) if self.measured else 0
 
     @property
     def factor(self) -> Factor | None:
-        """None where nothing was measured, or 0 was published."""
+        """None if nothing was measured, or 0 was published."""
         measured, published = self.measured, self.expected.value
         if measured is None or measured.value is None or not published:
             return None
@@ -115,25 +116,23 @@ class Judgement:
 
 @dataclass(frozen=True)
 class JudgedSource:
-    """One source, and how its claims were judged."""
-
     published: Published
     judgements: tuple[Judgement, ...]
 
 
 def judge_each(run: Run, sources: Sequence[Published], arms: Arms | None = None) -> tuple[JudgedSource, ...]:
-    """Return the verdicts on the sources that the run can judge. Each is a family of its own."""
+    """Return the verdicts on the sources that the run can judge. Each source is a separate family."""
     return tuple(JudgedSource(source, judge_all(run, source, arms)) for source in sources if can_judge(run, source))
 
 
 def can_judge(run: Run, published: Published) -> bool:
-    """Whether the run holds what any of the claims is about, as it stands or at the paper's sizes."""
+    """Return whether the run holds what any of the claims is about, in its plain packs or at the paper's sizes."""
     return any(_holds(run, size) for size in (published, *published.sized))
 
 
 def _holds(run: Run, published: Published) -> bool:
-    """Whether the run has the scenario of any claim, and of a loss one of the plans that cost it, in the words that it is told
-    in; of claims about any world, whether it has one."""
+    """Return whether the run has any claim's scenario; for a loss, with one of its plans; for claims about any world, a
+    world."""
     if any(claim.scenario == ANYWHERE for claim in published.claims):
         return bool(run.trials["lives"].notna().any())
     there = set(zip(run.trials["scenario"].tolist(), run.trials["plan"].tolist(), strict=True))
@@ -149,8 +148,8 @@ def _holds(run: Run, published: Published) -> bool:
 def judge_all(
     run: Run, published: Published, arms: Arms | None = None, only: Callable[[Claim], bool] = lambda _: True
 ) -> tuple[Judgement, ...]:
-    """Every claim by every model of the run, in the file's order, or `only` some, and behind them the same at the paper's sizes
-    where the run has packs of these. The correction is over the whole family, at each of the two."""
+    """Judge every claim, or `only` some, by every model of the run, in the file's order, then again at the paper's sizes if the
+    run has them. Each of the two is corrected over its whole family."""
     judgements: list[Judgement] = []
     sources = results_by_model(run, arms)
     for size in sizes_in(run, published):
@@ -161,13 +160,12 @@ def judge_all(
 
 
 def sizes_in(run: Run, published: Published) -> tuple[Published, ...]:
-    """The claims as they stand, and at the paper's sizes, each where the run holds what they are about; as they stand where it
-    holds neither."""
+    """Return the claims with the plain packs, and at the paper's sizes, if the run holds what they are about; the plain ones if
+    it holds neither."""
     return tuple(size for size in (published, *published.sized) if _holds(run, size)) or (published,)
 
 
 def structural(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Return the judgements on directions and ratios."""
     return [judgement for judgement in judgements if is_structural(judgement.claim)]
 
 
@@ -176,13 +174,12 @@ def levels(judgements: Sequence[Judgement]) -> list[Judgement]:
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[ClaimVerdict, int]:
-    """How many of each verdict; every verdict is there."""
     counted = Counter(judgement.verdict for judgement in judgements)
     return {verdict: counted[verdict] for verdict in VERDICTS}
 
 
 def family_of(published: Published) -> frozenset[Hashable]:
-    """The comparisons of two architectures that Holm's correction is made over."""
+    """Return the comparisons of two architectures over which Holm's correction is made."""
     return frozenset(key for claim in published.claims if (key := _comparison(claim)) is not None)
 
 
@@ -199,8 +196,8 @@ def _judge_model(source: ModelResults, claims: Sequence[Claim], published: Publi
 
 
 def _comparison(claim: Claim) -> Hashable | None:
-    """What a claim compares, whichever of the two is said to lie above; None where it compares no two architectures, or what a
-    fault at every attempt leaves."""
+    """Return a key for the two things that a claim compares, in any order. None if it compares none, or a fault strikes every
+    attempt."""
     match claim:
         case DirectionClaim():
             return claim.scenario, claim.plan, claim.measure, frozenset((claim.higher, claim.lower))
@@ -236,7 +233,7 @@ def _judge(
 
 
 def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, wanted: PublishedRange) -> str:
-    """What the closed form says, where it has the side that was measured; '' where it has none, or another."""
+    """Return the closed form's reason if it has the side that was measured, or ""."""
     side = _side(claim, measurement, wanted)
     ratio = ratio_by_sizes(source, claim) if side else None
     if ratio is None:
@@ -283,7 +280,7 @@ def _side(claim: Claim, measurement: Measurement, wanted: PublishedRange) -> int
 
 
 def _on_a_side(side: int, p: float | None) -> Reasoned | None:
-    """The verdict of a direction; None where it holds."""
+    """Return the verdict of a direction. None if it holds."""
     if not side:
         return "inconclusive", "the interval does not exclude that the two are equal"
     if p is None or p > LEVEL:
