@@ -1,8 +1,8 @@
-"""The boundary, taken apart: what does each part of the contract between proposer, verifier, commit and reject signal carry?
+"""The boundary ablated: what does each part of the contract between proposer, verifier, commit and reject signal contribute?
 
 A cell is a strength, a commit, a signal and the proposer's error rate, on the same instances under the same faults. The effect
-of a part is how much the damage of a trial rises from its strongest level to a weaker one, the mean over all cells of the
-others. An interaction is how much more it rises where another part is at its weakest.
+of a part is how much a trial's damage rises from its strongest level to a weaker one, as a mean over all cells of the other
+parts. An interaction is how much more it rises if another part is at its weakest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LEVELS: Mapping[str, tuple[object, ...]] = {
 }
 """Each part's levels, the weakest first."""
 COSTS = {"tokens": 0, "calls": 2, "milliseconds": 0}
-"""What a part costs in a trial, with the digits that a table shows."""
+"""The costs of a part in a trial, with the digits that a table shows."""
 SHOWN_INTERACTIONS = 3
 WHOLE = "all three"
 """The part of a gap between two boundaries that differ in every part."""
@@ -43,7 +43,7 @@ WHOLE = "all three"
 
 @dataclass(frozen=True)
 class PartEffect:
-    """One part at one level, against its strongest: of the damage, and of what a trial costs."""
+    """One part at one level, compared with its strongest: damage, and the costs of a trial."""
 
     scenario: str
     part: str
@@ -55,7 +55,7 @@ class PartEffect:
 
 @dataclass(frozen=True)
 class Interaction:
-    """Two parts at their weakest, against what each does alone."""
+    """Two parts at their weakest, compared with the sum of each alone."""
 
     scenario: str
     parts: tuple[str, str]
@@ -65,7 +65,7 @@ class Interaction:
 
 @dataclass(frozen=True)
 class Ablation:
-    """What one scenario shows."""
+    """The results of one scenario."""
 
     scenario: str
     cells: int
@@ -75,7 +75,8 @@ class Ablation:
 
 
 def ablations(run: Run) -> list[Ablation]:
-    """By scenario. Raises ResultsError where the run does not cross at least two levels of each part of the boundary."""
+    """Return the results by scenario. Raise ResultsError if the run does not cross at least two levels of each part of the
+    boundary."""
     trials = _trials(run)
     levels = {part: tuple(level for level in every if (trials[part] == level).any()) for part, every in LEVELS.items()}
     levels[ERRORS] = tuple(sorted(trials[ERRORS].unique(), reverse=True))
@@ -88,7 +89,7 @@ def ablations(run: Run) -> list[Ablation]:
 
 
 def _trials(run: Run) -> pd.DataFrame:
-    """The trials whose variants set all three parts, with a column for each."""
+    """Return the trials whose variants set all three parts, with a column for each."""
     forms = {name: entry for name, entry in run.config.architecture.items() if _is_cell(entry)}
     told = run.trials[run.trials["architecture"].isin(forms) & ~run.trials["outcome"].isin(UNUSABLE)]
     names = told["architecture"].astype(str)
@@ -135,7 +136,7 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
 
 @dataclass(frozen=True)
 class Gap:
-    """The share of damaged trials with one part, or all, at its weakest, less that with it at its strongest.
+    """The share of damaged trials with one part, or all, at its weakest, minus the share at its strongest.
 
     by_rate   error rate of the proposer, falling -> the gap there
     grows     how much larger the gap is at the least error rate than at the greatest
@@ -148,7 +149,7 @@ class Gap:
 
 
 def gaps(run: Run) -> list[Gap]:
-    """By scenario and part; of one error rate alone none."""
+    """Return the gaps by scenario and part. Empty if there is only one error rate."""
     trials = _trials(run)
     trials = trials.assign(is_damaged=(trials["damage"] > 0).astype(float), boundary=_ends(trials))
     rates = sorted(trials[ERRORS].unique(), reverse=True)
@@ -161,7 +162,7 @@ def gaps(run: Run) -> list[Gap]:
 
 
 def _ends(trials: pd.DataFrame) -> pd.Series[str]:
-    """`weakest` where each part is at its weakest, `strongest` where each is at its strongest."""
+    """Return `weakest` for trials with each part at its weakest, `strongest` for each at its strongest."""
     names = pd.Series("between", index=trials.index)
     for name, end in (("weakest", 0), ("strongest", -1)):
         names[(trials[list(LEVELS)] == [levels[end] for levels in LEVELS.values()]).all(axis=1)] = name
@@ -181,7 +182,7 @@ def _gap(scenario: str, part: str, trials: pd.DataFrame, rates: Sequence[float])
     return Gap(scenario, part, by_rate, interaction(trials, "is_damaged", (factor, ERRORS), least, greatest, pairs))
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "damage: effects of a trial that were lost, doubled, orphaned, unauthorised, uncompensated, stale or late; the rise of its "
@@ -238,7 +239,7 @@ def tables(run: Run) -> Iterator[Table]:
 
 
 def _learned(run: Run) -> list[str]:
-    """Return where the rates are from at which a rejected proposer is right the next time, each source once."""
+    """Return the sources of the rates at which a rejected proposer is right the next time, each once."""
     learns = [run.parameters_of(model).shown.get("learns") for model in run.names("model")]
     sources = dict.fromkeys(str(each["source"]) for each in learns if isinstance(each, dict))
     return [f"what the proposer learns from a rejection: {source}" for source in sources]
@@ -267,7 +268,7 @@ def _cell(contrast: MeanContrast, digits: int) -> BoundedNumber:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """A panel for each scenario: the rise of damage by part and level."""
+    """Yield a figure with a panel for each scenario: the rise of damage by part and level."""
     all_ablations = ablations(run)
     most = max(len(ablation.effects) for ablation in all_ablations)
     figure, axes = panels(len(all_ablations), 2, 5.2, 1.2 + 0.32 * most)

@@ -1,4 +1,4 @@
-"""The entries of the wing that stand beside no code of theirs: its questions, and the claims that it judges."""
+"""The entries of this wing that have no module beside their code: its studies, its claims and its commands."""
 
 from bench.cli.command_part import CommandPart
 from bench.report.claims_part import ClaimsPart

@@ -1,9 +1,9 @@
 """A model exchanged in mid-horizon: does an event log drift with the model's version at its replay, and a durable row not?
 
-The agent dies, and its next process asks another model. An effect has *drifted* where the same step calls the same tool for the
-same business key in the first process and in the second, with other arguments. A model that is asked again differs from itself
-as well, so two controls die alike and keep the older or the newer model. *Beyond* is what drifts where the model is exchanged,
-less the mean of both controls. It is paired by instance, and can be below zero.
+The agent dies, and its next process asks another model. An effect has *drifted* if the same step calls the same tool for the
+same business key in both processes, with other arguments. A model that is asked again differs from itself as well, so two
+controls die in the same way and keep the older or the newer model. *Beyond* is the drift with the exchanged model minus the
+mean of both controls. It is paired by instance, and can be below zero.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ PAIRS = ["instance", "repetition"]
 
 @dataclass(frozen=True)
 class ExchangedModels:
-    """The `older` model, which works until the agent dies, the `newer` one, and the model in which one follows the other."""
+    """The `older` model, which works until the agent dies, the `newer` one, and the model name under which one follows the
+    other."""
 
     exchanged: str
     older: str
@@ -44,13 +45,13 @@ class ExchangedModels:
 
 @dataclass(frozen=True)
 class Drift:
-    """One pattern in one form, under one death. All are means over instances, of a trial.
+    """One pattern in one form, under one death. All are means of a trial over instances.
 
-    decided   judgments that the first process decided and the second asked again, where the model is exchanged
-    drifted   effects that drifted, where the model is exchanged
-    kept      the same, the mean of both controls
-    beyond    the difference of the two
-    damage    damaged effects where the model is exchanged, less the mean of both controls
+    decided   judgments that the first process decided and the second asked again, with the exchanged model
+    drifted   effects that drifted, with the exchanged model
+    kept      effects that drifted, mean of both controls
+    beyond    `drifted` minus `kept`
+    damage    damaged effects with the exchanged model, minus the mean of both controls
     """
 
     plan: str
@@ -65,7 +66,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class LogLessRow:
-    """What drifts more under the log than under the row in one form: where the model is exchanged, and beyond the controls."""
+    """How much more drifts under the log than under the row in one form: with the exchanged model, and beyond the controls."""
 
     plan: str
     form: str
@@ -74,7 +75,7 @@ class LogLessRow:
 
 
 def models_of(run: Run) -> ExchangedModels:
-    """Raises ResultsError where the run has not one model that is exchanged, and both of its models as controls."""
+    """Return the models. Raise ResultsError if the run lacks an exchanged model, or one of its two models as a control."""
     for name in run.names("model"):
         shown = run.parameters_of(name)
         if shown.after_crash and {shown.default, shown.after_crash} <= set(run.names("model")) and run.folder:
@@ -83,7 +84,7 @@ def models_of(run: Run) -> ExchangedModels:
 
 
 def drifts(run: Run) -> list[Drift]:
-    """By fault plan, pattern and form, in the config's order. Raises ResultsError as `models_of` does."""
+    """Return the drifts by fault plan, pattern and form, in the config's order. Raise ResultsError as `models_of` does."""
     trials = _trials(run)
     return [
         Drift(str(plan), pattern, form, *_of(rows))
@@ -94,7 +95,7 @@ def drifts(run: Run) -> list[Drift]:
 
 
 def log_less_row(run: Run) -> list[LogLessRow]:
-    """By fault plan and form. Raises ResultsError as `models_of` does."""
+    """Return the differences by fault plan and form. Raise ResultsError as `models_of` does."""
     trials = _trials(run)
     names = {(pattern, form): name for pattern, form, name in _forms(run)}
     rows: list[LogLessRow] = []
@@ -110,7 +111,7 @@ def log_less_row(run: Run) -> list[LogLessRow]:
 
 
 def _forms(run: Run) -> list[tuple[str, str, str]]:
-    """(pattern, form, architecture) of those that the run has."""
+    """Return (pattern, form, architecture) of the run's architectures."""
     entries = run.config.architecture
     return [
         (run.config.base(name), _form(name in entries and entries[name].remedies, name in entries and entries[name].pins), name)
@@ -123,11 +124,11 @@ def _form(remedied: bool, pinned: bool) -> str:
 
 
 def _trials(run: Run) -> pd.DataFrame:
-    """The trials whose agent died, with what was asked again, and what drifted."""
+    """Return the trials whose agent died, with the judgments that were asked again and the effects that drifted."""
     models = models_of(run)
     roles = {models.exchanged: "exchanged", models.older: "older", models.newer: "newer"}
     trials = run.trials[~run.trials["outcome"].isin(UNUSABLE) & (run.trials["lives"] > 1)]
-    assert run.folder is not None  # models_of has looked
+    assert run.folder is not None  # models_of has checked it
     counted = replayed(run.folder)
     return trials.assign(
         role=trials["model"].astype(str).map(roles),
@@ -138,13 +139,13 @@ def _trials(run: Run) -> pd.DataFrame:
 
 
 def replayed(folder: Path) -> Mapping[str, tuple[int, int]]:
-    """Trial -> how many judgments the first process decided and the second asked again, and how many effects drifted."""
+    """Return trial -> (judgments that the first process decided and the second asked again, effects that drifted)."""
     records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
     return {record.id: replayed_in(record.events) for record in records}
 
 
 def replayed_in(events: Sequence[Event]) -> tuple[int, int]:
-    """Count both in one trial. A later process asks the newer model again, so that it exchanges none."""
+    """Count both in one trial. Only the first two processes count: later ones ask the newer model again."""
     decided: list[set[tuple[str, str]]] = [set()]
     called: list[dict[tuple[str, str, str], str]] = [{}]
     step = ""
@@ -164,7 +165,7 @@ def replayed_in(events: Sequence[Event]) -> tuple[int, int]:
 
 
 def _by_model(trials: pd.DataFrame) -> pd.DataFrame:
-    """A row for each instance and repetition that died under all three models; the columns are (measure, role)."""
+    """Return a row for each instance and repetition that died under all three models; the columns are (measure, role)."""
     wide = trials.pivot_table(index=PAIRS, columns="role", values=["decided", "drifted", "damage"], observed=True)
     return wide.dropna()
 
@@ -187,7 +188,7 @@ def _mean(values: pd.Series[float]) -> MeanContrast:
     return contrast_of({str(instance): float(value) for instance, value in by_instance.items()})
 
 
-# What a report shows of it
+# Tables and figures
 
 NOTES = (
     "asked again: judgments that were decided before the death and asked again after it",
@@ -237,7 +238,7 @@ def _cell(contrast: MeanContrast) -> Cell:
 
 
 def pictures(run: Run) -> Iterator[Picture]:
-    """A panel for each death."""
+    """Yield a figure with a panel for each death."""
     measured = drifts(run)
     plans = list(dict.fromkeys(row.plan for row in measured))
     figure, axes = panels(len(plans), 2, 5.2, 1.0 + 0.3 * len(_forms(run)))

@@ -1,1 +1,1 @@
-"""What would have happened: a recorded trial is run again on the same draws, with something in it changed."""
+"""Counterfactuals: a recorded trial is run again on the same draws, with something in it changed."""

@@ -106,7 +106,7 @@ def search(
 
 
 def lines_of(shrunk: Shrunk) -> list[str]:
-    """Say what shrinking showed, a fact a line."""
+    """Return what shrinking showed, one fact a line."""
     record = shrunk.original.record
     place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
     control = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
@@ -127,7 +127,7 @@ def lines_of(shrunk: Shrunk) -> list[str]:
 
 
 def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
-    """Say which schedule is the worst, and when it was tried."""
+    """Return which schedule is the worst, and when it was tried."""
     worst = result.worst
     if not worst.schedule:
         return ["No schedule did any damage beyond the control, or kept the trial from being solved."]

@@ -12,15 +12,15 @@ from bench.runtime.faults import Fault
 
 
 def config_text(config: Config, suffix: str, faults: Sequence[Fault], head: Sequence[str]) -> str:
-    """Return a config of one plan in TOML, beside its control.
+    """Return a config with one plan and its control, in TOML.
 
-    Its draws are those of the config given, since seed, names and the place of each fault in its plan are the same.
+    It has the same draws as the given config, because seed, names and each fault's place in its plan are the same.
 
     Args:
-        config: The experiment, of one plan.
-        suffix: What is added to the experiment's name.
-        faults: The plan's faults; those of the config, but for their triggers and strikes.
-        head: Lines of comment, put before all else.
+        config: The experiment, with one plan.
+        suffix: Added to the experiment's name.
+        faults: The plan's faults; like the config's faults, except for triggers and strikes.
+        head: Lines of comment at the beginning.
     """
     [plan] = config.plans
     values: dict[str, Any] = config.model_dump(mode="json", exclude_defaults=True)

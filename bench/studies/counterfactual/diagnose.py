@@ -1,8 +1,9 @@
-"""Which part of an agent is to blame for a failed trial: it is run again on the same draws, with sets of its parts mended.
+"""Which part of an agent is to blame for a failed trial: the trial is run again on the same draws, with sets of its parts
+mended.
 
-A set is sufficient where what went wrong is gone and nothing else has come in its place. All minimal sufficient sets are found,
-by running every set that holds no smaller one. Parts are mended from the first event at which the trial left its control; where
-no fault is why, from the first proposal that differs from what is declared right.
+A set is sufficient if the failure is gone and no other has come. All minimal sufficient sets are found, by running every set
+that contains no smaller one. Parts are mended from the first event at which the trial left its control, or, if no fault is the
+reason, from the first proposal that differs from the declared right one.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from bench.worlds.environment.final import content_of
 from bench.worlds.runtime.lives import kept
 
 ENDED = "ended"
-"""The kind of an entry that is no damage: how a trial ended that was not solved."""
+"""The kind of an entry that is not damage: how an unsolved trial ended."""
 ENDINGS = ("solved", "wrong", "gave_up")
-"""From the best to the worst."""
+"""From best to worst."""
 UNJUDGED = ("error", "ungraded")
 MendedSet = frozenset[MendedPart]
 
 
 @dataclass(frozen=True)
 class FailedEntry:
-    """What went wrong: a kind of damage and the effect that it befell, or how the trial ended."""
+    """A failure: a kind of damage and the effect that it struck, or how the trial ended."""
 
     kind: str
     what: str
@@ -61,16 +62,16 @@ class FailedEntry:
 
 
 EntryCounts = Mapping[FailedEntry, int]
-"""What went wrong, and how often."""
+"""Failure -> how often it happened."""
 
 
 @dataclass(frozen=True)
 class Rerun:
     """A trial that was run again.
 
-    entries        what went wrong in it
-    sources        where its replies were from
-    first_wrong    where its first wrong proposal was asked for; None where there is none
+    entries        its failures
+    sources        where its replies came from
+    first_wrong    where its first wrong proposal was asked for; None if there is none
     works_through  whether its agent works through a boundary
     """
 
@@ -87,11 +88,11 @@ class Rerun:
 
 @dataclass(frozen=True)
 class EntryDiagnosis:
-    """Why one entry came about.
+    """The diagnosis of one entry.
 
-    start    from where on parts were mended
-    minimal  the minimal sufficient sets; none where no set suffices
-    in_control   whether the trial has the entry without any fault as well
+    start    where mending starts
+    minimal  the minimal sufficient sets; empty if no set suffices
+    in_control   whether the trial has the entry without any fault too
     """
 
     entry: FailedEntry
@@ -111,14 +112,14 @@ class EntryDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What came of one failed trial.
+    """The diagnosis of one failed trial.
 
-    undiagnosable   why it cannot be diagnosed; "" where it can
+    undiagnosable   why it cannot be diagnosed, or ""
     entries         each entry's diagnosis
     asked           the parts that could be mended
-    not_asked       part -> why it could not be
-    sources         where the replies of all reruns were from, that of the original among them
-    reruns          how many there were; `unjudged` of them could not be judged
+    not_asked       part -> why it could not be mended
+    sources         where the replies of all reruns came from, including the rerun with nothing mended
+    reruns          number of reruns; `unjudged` of them could not be judged
     """
 
     record: TrialRecord
@@ -141,12 +142,12 @@ class Diagnosis:
 
     @property
     def is_proved(self) -> bool:
-        """Whether all replies were recorded for the state in which they were asked for, but those of the mended proposer."""
+        """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's."""
         return self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
 
 
 def is_failed(record: TrialRecord) -> bool:
-    """Whether a trial ended, and with damage or without being solved."""
+    """Return whether a trial ended with damage or unsolved, and was graded."""
     return record.outcome not in UNJUDGED and (record.outcome != "solved" or bool(TrialFailure.of(record).damage))
 
 
@@ -155,10 +156,10 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
 
     Args:
         original: The trial.
-        agent: What is run again, where it is not what the trial's config names.
+        agent: What is run again; None: what the trial's config names.
 
     Returns:
-        The diagnosis, which may say that the trial is not diagnosable.
+        The diagnosis, which can say that the trial is not diagnosable.
 
     Raises:
         ConfigError: The trial did not fail.
@@ -187,7 +188,7 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
 async def _minimal(
     reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart]
 ) -> tuple[MendedSet, ...]:
-    """All minimal sets of these parts that suffice, the smallest first."""
+    """Return all minimal sets of these parts that suffice, the smallest first."""
     minimal: list[MendedSet] = []
     for size in range(1, len(parts) + 1):
         for mended in map(frozenset, combinations(parts, size)):
@@ -197,7 +198,7 @@ async def _minimal(
 
 
 def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
-    """Whether the entry is gone and no other has come."""
+    """Return whether the entry is gone and no other has come."""
     if again.outcome in UNJUDGED or entry in again.entries:
         return False
     is_worse = ENDINGS.index(again.outcome) > ENDINGS.index(whole.outcome)
@@ -205,7 +206,7 @@ def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
 
 
 class Reruns:
-    """The reruns of one trial, none of which is made twice."""
+    """The reruns of one trial. Each is made once."""
 
     def __init__(self, original: Original, agent: RerunAgent):
         self._original, self.agent = original, agent
@@ -230,7 +231,7 @@ class Reruns:
 
 
 async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
-    """Run a trial under these faults, with some of the agent's parts mended from a start on."""
+    """Run a trial under these faults, with some of the agent's parts mended from `start` on."""
     spec, matrix = arm.spec, arm.matrix
     resolved = matrix.arm(spec)
     environment = resolved.scenario.environment
@@ -256,7 +257,7 @@ def _entries(result: TrialResult, environment: Any) -> EntryCounts:
 
 
 def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
-    """Part -> why it cannot be mended."""
+    """Return part -> why it cannot be mended."""
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
         return dict.fromkeys(PARTS[1:], NO_WORLD)
     not_asked: dict[MendedPart, str] = {} if whole.works_through else dict.fromkeys(("verifier", "signal"), OUTSIDE)
@@ -264,7 +265,7 @@ def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[Mend
 
 
 def _parting(record: TrialRecord, control: TrialRecord) -> Start:
-    """Where a trial left its control."""
+    """Return where a trial left its control."""
     pairs = zip(record.events, control.events, strict=False)
     shorter = min(len(record.events), len(control.events))
     events = next((number for number, pair in enumerate(pairs) if timeless(pair[0]) != timeless(pair[1])), shorter)
@@ -272,13 +273,13 @@ def _parting(record: TrialRecord, control: TrialRecord) -> Start:
 
 
 def _at_request(record: TrialRecord, number: int) -> Start:
-    """Where this request of the model stands, counted from 0."""
+    """Return where this request of the model is; requests count from 0."""
     asked = [place for place, event in enumerate(record.events) if isinstance(event, Called) and event.asked]
     return Start(asked[number] if number < len(asked) else len(record.events), number)
 
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
-    """Part -> in how many entries it is necessary, contributes without being so, is cleared, or could not be mended."""
+    """Return part -> number of entries for which it is necessary, only contributing, cleared, or could not be mended."""
     entries = [(diagnosis, entry) for diagnosis in diagnoses for entry in diagnosis.entries]
 
     def verdict(part: MendedPart, diagnosis: Diagnosis, entry: EntryDiagnosis) -> str:

@@ -71,7 +71,7 @@ async def _diagnosed(originals: list[Original]) -> list[Diagnosis]:
 
 
 def evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
-    """Return at most so many of the records, evenly picked."""
+    """Return at most this many of the records, evenly picked."""
     if len(records) <= most:
         return records
     return [records[number * len(records) // most] for number in range(most)]

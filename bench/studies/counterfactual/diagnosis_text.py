@@ -1,4 +1,4 @@
-"""What a diagnosis says: a finding in a sentence, counts by part, three trials, and what to do; or all of it as JSON."""
+"""A diagnosis in words: a finding in a sentence, counts by part, three trials, and what to do; or all of it as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.studies.counterfactual.mends import OUTSIDE, PARTS, MendedPart, Reply
 from bench.worlds.runtime.events import ToolCalled
 
 SHOWN = 3
-"""Trials of which a first screen tells."""
+"""Trials that a first screen shows."""
 ADVICE: Mapping[MendedPart, str] = {
     "proposer": "ask another model, or tell this one more; bench diverge says what another would change",
     "verifier": 'hold each proposal against the policy and the rules before it is acted on (strength = "business_rule")',
@@ -30,18 +30,18 @@ WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and t
 
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
-    """Say what to do about a part that some of the diagnoses blame."""
+    """Return what to do about a part that some of the diagnoses blame."""
     is_command = all(each.not_asked.get("verifier") == OUTSIDE for each in diagnoses if part in each.blamed)
     return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else ADVICE[part]}."
 
 
 def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """Say what diagnosing a run showed: at most 12 lines.
+    """Return what diagnosing a run showed, in at most 12 lines.
 
     Args:
         run: Its name.
         failed: How many of its trials failed.
-        diagnoses: Those of them that were looked into.
+        diagnoses: The failed trials that were diagnosed.
     """
     if not diagnoses:
         return [f"No trial of {run} failed."]
@@ -67,7 +67,7 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
 
 
 def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
-    """The finding in a sentence."""
+    """Return the finding in a sentence."""
     looked_into = [each for each in diagnoses if not each.undiagnosable]
     if not looked_into:
         return f"None of {which} of {run} can be diagnosed."
@@ -84,7 +84,7 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
-    """What the diagnoses rest on."""
+    """Return how many diagnoses are proved, and where their replies came from."""
     proved, explained = sum(each.is_proved for each in diagnoses), sum(each.is_explained for each in diagnoses)
     sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
     whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
@@ -96,7 +96,7 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
-    """Say what diagnosing one trial showed, entry by entry."""
+    """Return what diagnosing one trial showed, entry by entry."""
     record = diagnosis.record
     lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
     if diagnosis.undiagnosable:
@@ -112,7 +112,7 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
 
 
 def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
-    """The entries in groups, each of the same diagnosis."""
+    """Group the entries with the same diagnosis."""
     groups: dict[object, list[EntryDiagnosis]] = {}
     for entry in entries:
         groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
@@ -120,12 +120,12 @@ def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
 
 
 def _why(entry: EntryDiagnosis) -> str:
-    """Why parts were mended from just that event on."""
+    """Return why mending starts at that event."""
     return "its first wrong proposal" if entry.in_control else "where it left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
-    """Which sets of parts explain an entry, in words."""
+    """Return in words which sets of parts explain an entry."""
     if not entry.minimal:
         return "not explained: no set of parts, mended, makes it go without harm"
     if len(entry.minimal) == 1:
@@ -182,7 +182,7 @@ def _share(verdict: Mapping[str, int]) -> int:
 
 
 def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """Trials to tell of, each with other parts to blame than those before it, as far as there are any."""
+    """Return trials to show: first one for each set of blamed parts, then others."""
     diagnosable = [each for each in diagnoses if not each.undiagnosable]
     unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]
     return [*unlike, *(each for each in diagnosable if each not in unlike)][:SHOWN]

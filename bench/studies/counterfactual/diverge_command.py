@@ -23,24 +23,24 @@ from bench.runtime.events import of_kind
 from bench.worlds.bank import banked
 from bench.worlds.runtime.events import WorldEnded
 
-# The study imports pandas and matplotlib, for which no other command should wait.
+# The study imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
     from bench.studies.contrasts import MeanContrast
     from bench.studies.replay_divergence import Divergence
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
 RECORDED_AS: Mapping[DivergenceOf, str] = {"model": "model", "architecture": "architecture", "prompt": "scenario"}
-"""What the sides differ in -> the field of a trial that names it: other prompts are an equivalent of the scenario."""
+"""What the sides differ in -> the field of a trial that names it. Another prompt is an equivalent of the scenario."""
 TrialCost = Callable[[TrialRecord], float | None]
 EventPlace = tuple[str, str, str]
-"""(instance, judgment, state) in the local form, (instance, plan, "") in the running one."""
+"""(instance, judgment, state) in the local form, (instance, plan, "") in the running form."""
 EXIT_CODES = {"within": 0, "beyond": 1, "inconclusive": 3}
 out = Terminal()
 
 
 @dataclass(frozen=True)
 class DivergenceSide:
-    """One of two that are compared: the trials of a run, or those of one model, architecture or prompt in it."""
+    """One of the two sides: the trials of a run, or of one model, architecture or prompt in it."""
 
     name: str
     folder: Path
@@ -56,20 +56,20 @@ class DivergenceSide:
         return not self.value or getattr(record, RECORDED_AS[self.of]) == self.value
 
     def instance(self, scenario: str, instance: str) -> str:
-        """Return the name under which both sides know an instance: an equivalent has those of its task."""
+        """Return the name of an instance for both sides: an equivalent's instance has its task's name."""
         return f"{task_of(scenario) if self.of == 'prompt' else scenario}/{instance}"
 
 
 @dataclass(frozen=True)
 class SpentBySides:
-    """What a trial of either side takes, in the mean over instances, and how much more one of the second side does."""
+    """What a trial of each side takes, as a mean over instances, and how much more a trial of the second side takes."""
 
     these: MeanContrast
     those: MeanContrast
     more: MeanContrast
 
     def words(self, unit: str, form: str) -> str:
-        """Say it, with each number in this form."""
+        """Return the means and their difference in words, with each number in this form."""
         low, high = (form.format(end) for end in (self.more.low or 0.0, self.more.high or 0.0))
         interval = "" if self.more.low is None else f" [{low}, {high}]"
         means = f"{form.format(self.these.value)} and {form.format(self.those.value)}"
@@ -80,7 +80,7 @@ class SpentBySides:
 class Diverged:
     """What was measured.
 
-    tokens    what a trial takes; `dollars` what it costs, or whose prices are not known
+    tokens    what a trial takes; `dollars`: what it costs, or the model without known prices
     example   the first divergent effect of one pair
     """
 
@@ -90,7 +90,7 @@ class Diverged:
     example: str
 
     def verdict(self, limit: float) -> str:
-        """Whether the divergence is within the limit, beyond it, or neither can be said."""
+        """Return whether the divergence is within the limit, beyond it, or inconclusive."""
         low, high = self.interval
         if low is None or high is None:
             return "inconclusive"
@@ -100,7 +100,8 @@ class Diverged:
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """At 95%. Where all instances never differ, or always, it is the exact bound on a share of so many instances."""
+        """The 95% interval. If no instance ever differs, or all always do, it is the exact bound on a share of this many
+        instances."""
         beyond = self.divergence.beyond
         bound = 0.05 ** (1 / beyond.instances)
         if beyond.low is None and beyond.value == self.divergence.within.value == 0.0:  # type: ignore[union-attr]
@@ -142,7 +143,7 @@ def diverge(
 
 
 def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
-    """Compare two sides. Raises ResultsError where they have no event in common that either met twice."""
+    """Compare two sides. Raise ResultsError if no event is in both sides twice or more."""
     from bench.studies.replay_divergence import ComparedEvent, divergence  # noqa: PLC0415
 
     form, left, right = "local", *map(_judged, (this, that))
@@ -159,7 +160,7 @@ def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
 
 
 def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) -> list[str]:
-    """Say what was measured, a fact a line."""
+    """Return what was measured, one fact a line."""
     this, that = (side.name for side in sides)
     each, what = measured.divergence, "judgments" if measured.divergence.form == "local" else "effects at the end"
     between, within, beyond = each.between, each.within, each.beyond
@@ -208,7 +209,7 @@ def _sides(run: Path, other: Path | None, of: DivergenceOf, between: Sequence[st
 
 
 def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
-    """What a trial of either side costs, or the first model whose prices are not known."""
+    """Return the dollars of a trial of each side, or the first model without known prices."""
     costs: list[TrialCost] = []
     for side in (this, that):
         costs.append(cost := Tariff(read_manifest(side.folder).models).cost)
@@ -218,7 +219,7 @@ def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
 
 
 def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
-    """What the trials took of the instances and plans that both sides ran."""
+    """Return what the trials took, over the instances and plans that both sides ran."""
     from bench.studies.replay_divergence import mean_by_instance  # noqa: PLC0415
 
     left, right = (_by_place(side, cost) for side, cost in sides)
@@ -229,7 +230,7 @@ def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
 
 
 def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], float]:
-    """(instance, plan) -> the mean cost of its trials."""
+    """Return (instance, plan) -> mean cost of its trials."""
     costs: dict[tuple[str, str], list[float]] = {}
     for record in side.trials:
         costs.setdefault((side.instance(record.scenario, record.instance), record.plan), []).append(cost(record) or 0.0)
@@ -237,7 +238,7 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
 
 
 def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
-    """What was committed of each reply, by its recorded state."""
+    """Return what was committed for each reply, by its recorded state."""
     from bench.studies.replay_divergence import committed, with_state  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
@@ -249,7 +250,7 @@ def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
 
 def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
-    """The effects of each trial, in order. Raises ResultsError where the trials have no world."""
+    """Return the effects of each trial, in order. Raise ResultsError if the trials have no world."""
     from bench.studies.replay_divergence import courses  # noqa: PLC0415
 
     trials = side.trials
@@ -264,7 +265,7 @@ def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
 
 def _example(events: Sequence[object], places: Sequence[EventPlace]) -> str:
-    """The first divergent effect of the first pair that differs, in words."""
+    """Return the first divergent effect of the first pair that differs, in words."""
     for event, (where, plan, _) in zip(events, places, strict=True):
         these, those = event.these[0], event.those[0]  # type: ignore[attr-defined]
         for number, (this, that) in enumerate(zip((*these, "its end"), (*those, "its end"), strict=False), 1):

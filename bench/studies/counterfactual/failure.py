@@ -13,7 +13,7 @@ from bench.worlds.runtime.events import WorldEnded
 
 @dataclass(frozen=True)
 class TrialFailure:
-    """How a trial ended: its outcome, and in a world each kind of damage with how often it happened."""
+    """How a trial ended: its outcome, and in a world how often each kind of damage happened."""
 
     outcome: str
     damage: Mapping[str, int]

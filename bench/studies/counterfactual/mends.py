@@ -1,13 +1,13 @@
-"""The five parts of an agent, each of which a rerun can mend: the proposer at the model, the others where the agent has them.
+"""The five parts of an agent that a rerun can mend: the proposer at the model, the others where the agent has them.
 
-    proposer   gives the right output, as the pack declares it
-    verifier   holds every proposal against its schema, the policy and the pack's rules
-    commit     makes every effect under a key, and on the versions that it was decided on
-    signal     tells every rejection, with its reason
-    pattern    has its author's remedies
+proposer   gives the right output, as the pack declares it
+verifier   checks every proposal against its schema, the policy and the pack's rules
+commit     makes every effect under a key, and on the versions on which it was decided
+signal     tells every rejection, with its reason
+pattern    has its author's remedies
 
-A mended part takes the place of the agent's own, so that a weakness of its code is mended as well as a setting of its config.
-It does so from an event of the trial on. The pattern is mended from the beginning: what it keeps cannot be exchanged later.
+A mended part replaces the agent's own part from an event of the trial on. So a weakness in its code is mended as well as a
+config setting. The pattern is mended from the beginning, because its stored state cannot be exchanged later.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from bench.worlds.runtime.actions import WorldActions
 MendedPart = Literal["proposer", "verifier", "commit", "signal", "pattern"]
 PARTS: tuple[MendedPart, ...] = get_args(MendedPart)
 ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
-"""Of a reply: recorded for this state of the world, recorded for another, made by a simulated model, or that of the mended
-proposer."""
+"""The source of a reply: recorded for this state of the world, recorded for another state, made by a simulated model, or made
+by the mended proposer."""
 WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
 OUTSIDE = "the agent has it in code that is not worked through here"
 NO_PATTERN = "the architecture has no form with remedies"
@@ -46,7 +46,7 @@ NO_WORLD = "the task has no world in which it could be exchanged"
 
 @dataclass(frozen=True)
 class Start:
-    """From where on a part is mended: as many events, and as many requests of the model, are left as they were."""
+    """Where mending starts: this many events, and this many requests of the model, stay as they were."""
 
     events: int = 0
     requests: int = 0
@@ -57,8 +57,8 @@ class RerunAgent:
     """What is run again.
 
     work       the architecture
-    boundary   makes the boundary that it works through, for the remedied pattern to work through the same
-    remedied   its pattern with remedies, and the boundary's settings as they were; None where there is none
+    boundary   makes its boundary, which the remedied pattern uses too
+    remedied   its pattern with remedies and the same boundary settings; None if it has none
     """
 
     work: Architecture
@@ -74,7 +74,7 @@ class RerunAgent:
 
 
 def with_remedies(form: Form) -> Form:
-    """Return the form with its author's remedies, but for the boundary, which stays as it is."""
+    """Return the form with its author's remedies. The boundary stays as it is."""
     strength = form.strength or ("business_rule" if form.remedies else "schema")
     commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
     return replace(form, remedies=True, strength=strength, commit=commit, signal=form.tells)
@@ -82,7 +82,7 @@ def with_remedies(form: Form) -> Form:
 
 @dataclass
 class MendedAgent:
-    """An agent at work in one trial, some of whose parts are mended from a start on.
+    """An agent in one trial, with some parts mended from a start on.
 
     in_world        whether its task has a world
     works_through   whether it works through a boundary, whose parts can be exchanged
@@ -120,7 +120,7 @@ class MendedAgent:
         return len(world.acting.log.events) >= self.start.events
 
     def _make_under_keys(self, world: WorldActions) -> None:
-        """Make each effect of an agent that works through no boundary under a key, which an undo renews."""
+        """Make each effect of an agent without a boundary under a key. An undo renews the key."""
         act = world.act
 
         async def keyed(
@@ -141,11 +141,11 @@ class MendedAgent:
                 self._undone.update([(tool, effect), (world.undoes[tool], effect)])
             return acted
 
-        world.act = keyed  # type: ignore[method-assign]  # one trial's own, whose tools an outside agent calls by it
+        world.act = keyed  # type: ignore[method-assign]  # only this trial's; an outside agent calls tools through it
 
 
 class _SwitchedPart:
-    """One part until the trial has come to its start, and another from there on."""
+    """One part until the trial has come to its start, and another from then on."""
 
     def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):
         self._kept, self._mended, self._has_begun = kept, mended, has_begun
@@ -155,10 +155,10 @@ class _SwitchedPart:
 
 
 class WatchedModel:
-    """A model whose replies are counted by their source, and taken from a right proposer's from a request on.
+    """A model that counts its replies by source. From a request on, a right proposer answers instead.
 
-    mended_from   the requests before which it answers itself; None for all of them
-    first_wrong   how many requests came before the first reply that differs from what is declared right
+    mended_from   number of requests that the model answers first; None: all
+    first_wrong   number of requests before the first reply that differs from the declared right one; None if none differs
     """
 
     timing: Timing
@@ -202,8 +202,8 @@ class WatchedModel:
         return "recorded" if context.attempt == 1 and bank.knows(place) else "transplanted"
 
     def _is_wrong(self, request: Request, reply: Reply) -> bool:
-        """Whether a reply to a judgment differs from the right one; notes in free words are neither right nor wrong, and so is
-        what an agent from outside is told."""
+        """Return whether a reply to a judgment differs from the right one. Free-text notes, and replies to an outside agent,
+        never do."""
         context, environment = request.context, self._scenario.environment
         right = {**self._scenario.reference, **context.references}
         asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]

@@ -1,7 +1,7 @@
-"""A recorded trial, run again on the same draws with another fault plan, and without any model behind an endpoint.
+"""Run a recorded trial again on the same draws with another fault plan, without any model behind an endpoint.
 
-A simulated model answers anew, which its seeds decide. Any other model answers from what the run recorded: a rerun that asks it
-for something else cannot be judged, and ends in an error that says so.
+A simulated model answers anew, decided by its seeds. Any other model answers from what the run recorded. A rerun that asks for
+a reply that was not recorded cannot be judged, and ends in an error that says so.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from bench.studies.counterfactual.failure import TrialFailure
 from bench.worlds.runtime.events import EventOrigin, StepOrigin
 
 SHORTEST = 4
-"""Characters of a trial's id that may stand for it."""
+"""Fewest characters of a trial's id that can stand for it."""
 WORST = "worst"
-"""In the place of an id: the trial with most damage, and of a run without any a trial that is not solved."""
+"""Instead of an id: the trial with most damage; in a run without damage, an unsolved trial."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Original:
 
 
 def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
-    """Find a trial of a run and make its experiment ready.
+    """Find a trial of a run and prepare its experiment.
 
     Args:
         folder: The run.
@@ -86,7 +86,7 @@ def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
 
 
 def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[Original]:
-    """Make the experiment of some trials of a run ready. Raises as `original_of` does."""
+    """Prepare the experiments of some trials of a run. Raise as `original_of` does."""
     manifest = read_manifest(folder)
     for record in records:
         if why := why_not_rerun(record, manifest):
@@ -102,7 +102,7 @@ def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[P
 
 
 def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
-    """Say why nobody can start the agent of a trial from here; "" where it can be started."""
+    """Return why the agent of a trial cannot be started from here, or ""."""
     name = record.architecture
     if name in manifest.config.architecture or name in ARCHITECTURES or is_path(name):
         return ""
@@ -110,10 +110,10 @@ def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
 
 
 def differs(original: TrialRecord, rerun: TrialRecord) -> str:
-    """Return where a rerun leaves the original, in words; "" where all events, the outcome and the grade are the same.
+    """Return in words where a rerun leaves the original; "" if all events, the outcome and the grade are equal.
 
-    Seconds are left out: those of a live model's calls are another machine's. So is what an event came from, which follows from
-    the other events, and which older runs do not have.
+    Seconds are left out: a live model's come from another machine. An event's origin is left out too: it follows from the other
+    events, and older runs do not have it.
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
@@ -134,7 +134,7 @@ def timeless(event: Any) -> tuple[object, ...]:
 
 
 def record_of(folder: Path, trial: str) -> TrialRecord:
-    """Return the trial that is named so. Raises as `original_of` does."""
+    """Return the trial of this name. Raise as `original_of` does."""
     read_manifest(folder)
     records = {record.id: record for record in latest(read_trials(folder))}
     if trial == WORST:
@@ -150,7 +150,7 @@ def record_of(folder: Path, trial: str) -> TrialRecord:
 
 
 def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord]) -> Config:
-    """Return the run's config for the arms of these trials; a model answers as it is simulated, or from the recording."""
+    """Return the run's config for the arms of these trials. Models are simulated, or answer from the recording."""
 
     def each(name: Callable[[TrialRecord], str]) -> list[str]:
         return list(dict.fromkeys(map(name, records)))
@@ -189,7 +189,7 @@ def _place(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]
 
 
 def require_equal(original: Original, rerun: TrialResult) -> None:
-    """Raise ResultsError where a rerun with nothing changed is not the trial that was recorded."""
+    """Raise ResultsError if a rerun with nothing changed differs from the recorded trial."""
     if why := differs(original.record, rerun.record):
         message = f"trial {original.record.id}: a rerun with nothing changed is another trial: {why}"
         detail = f" ({rerun.record.reason})" if rerun.record.outcome == "error" else ""

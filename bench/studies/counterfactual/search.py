@@ -1,8 +1,8 @@
-"""The worst schedule of faults within so many trials: a search that learns from each trial where faults can strike.
+"""Find the worst schedule of faults within a number of trials: the search learns from each trial where faults can strike.
 
 A schedule is a set of strikes of a plan's faults. The search begins with the places of the control: its calls, effects and
-events. It strikes each effect once by itself. Then it adds strikes to the schedules that did most damage: by turns near what
-they strike, such as a second try, and at effects that they were tried with least. Random search learns nothing.
+events. It strikes each effect once alone. Then it adds strikes to the schedules that did most damage: in turn near what they
+strike, such as a second try, and at the effects that they were tried with least. Random search learns nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bench.studies.counterfactual.shrink import PlacedStrike
 from bench.worlds.runtime.events import Arrived, ToolCalled
 
 MOST_STRIKES = 3
-"""In one schedule. What more strikes are needed for is rare, and is found by nobody within some hundred trials."""
+"""Strikes in one schedule. Failures that need more strikes are rare, and no search finds them within some hundred trials."""
 MOST_DRAWS = 100
-"""Of random search, without anything new: then it ends."""
+"""Draws of random search without a new schedule, after which it ends."""
 StrikeSet = frozenset[PlacedStrike]
 RunPlan = Callable[[FaultPlan], Awaitable[TrialResult]]
 Strategy = Callable[["Seen", Random], StrikeSet | None]
@@ -33,7 +33,7 @@ Strategy = Callable[["Seen", Random], StrikeSet | None]
 
 @dataclass(frozen=True, order=True)
 class TrialHarm:
-    """How bad a trial ended: by damage beyond the control, then by not being solved, then by tokens spent."""
+    """The harm in a trial: damage beyond the control, then being unsolved, then tokens spent."""
 
     damage: int
     unsolved: bool
@@ -46,7 +46,7 @@ class TrialHarm:
 
 @dataclass(frozen=True)
 class Tried:
-    """A schedule, what it did, and the strikes that its trial gave room for and no trial before it did."""
+    """A schedule, its harm, and the strikes that its trial made possible for the first time."""
 
     schedule: StrikeSet
     harm: TrialHarm
@@ -54,7 +54,7 @@ class Tried:
 
 
 class Seen:
-    """All that a search knows: what was tried, and each strike that some trial gave room for."""
+    """All that a search knows: what was tried, and each strike that some trial made possible."""
 
     def __init__(self) -> None:
         self.tried: dict[StrikeSet, Tried] = {}
@@ -67,15 +67,15 @@ class Seen:
 
     @property
     def worst_first(self) -> list[Tried]:
-        """What was tried, the most damage first; of equal harm the fewer strikes, then the earlier."""
+        """The schedules, most damage first; for equal harm fewer strikes first, then earlier ones."""
         return sorted(self.tried.values(), key=lambda tried: (-tried.harm.damage, not tried.harm.unsolved, len(tried.schedule)))
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search came to.
+    """The result of a search.
 
-    tried   all schedules, in the order in which they were tried; the first is the control's, without a strike
+    tried   all schedules in the order of trying; the first is the control's, without a strike
     """
 
     tried: tuple[Tried, ...]
@@ -91,14 +91,14 @@ class SearchResult:
 
 
 async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy: Strategy | None = None) -> SearchResult:
-    """Look for the schedule of faults that does most damage.
+    """Search for the schedule of faults that does most damage.
 
     Args:
         run: Runs the trial under a plan.
-        menu: The faults that may strike; their triggers are passed over.
-        trials: How many trials are run, the control among them.
+        menu: The faults that can strike; their triggers are ignored.
+        trials: How many trials are run, including the control.
         seed: Of the search's draws.
-        strategy: Chooses the next schedule, None where it knows of none; `guided` where none is given.
+        strategy: Returns the next schedule, or None if it knows none; `guided` if None is given.
     """
     seen, draw = Seen(), draw_for(seed, "search")
     control: TrialFailure | None = None
@@ -113,8 +113,8 @@ async def search(run: RunPlan, menu: FaultPlan, trials: int, seed: int, strategy
 
 
 def guided(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Choose a strike by itself until each effect had one. Then take turns: the worst schedule that has an untried strike near
-    what it strikes, and a bad schedule with a strike at the effect that it was tried with least."""
+    """Choose a single strike until each effect had one. Then alternate: the worst schedule plus an untried strike near its
+    strikes, and a bad schedule plus a strike at the effect that it was tried with least."""
     alone = [place for place in seen.places if frozenset({place}) not in seen.tried]
     covered = {_effect(place) for place in seen.places if frozenset({place}) in seen.tried}
     if first := [place for place in alone if _effect(place) not in covered]:
@@ -125,7 +125,7 @@ def guided(seen: Seen, draw: Random) -> StrikeSet | None:
 
 
 def _nearer(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Take the worst schedule further, by a strike at a place that it opened or at an effect that it strikes."""
+    """Extend the worst schedule by a strike at a place that it opened or at an effect that it strikes."""
     for parent in _parents(seen):
         struck = {_effect(place) for place in parent.schedule}
         if near := [place for place in _untried(seen, parent) if place in parent.opened or _effect(place) in struck]:
@@ -134,7 +134,7 @@ def _nearer(seen: Seen, draw: Random) -> StrikeSet | None:
 
 
 def _farther(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Take a schedule further, the likelier the worse it was, by a strike at the effect that it was tried with least."""
+    """Extend a schedule, drawn with a bias to the worst, by a strike at the effect that it was tried with least."""
     parents = [parent for parent in _parents(seen) if _untried(seen, parent)]
     if not parents:
         return None
@@ -145,7 +145,7 @@ def _farther(seen: Seen, draw: Random) -> StrikeSet | None:
 
 
 def _parents(seen: Seen) -> list[Tried]:
-    """Return the schedules that can have a strike more, the worst first."""
+    """Return the schedules that can have another strike, the worst first."""
     return [tried for tried in seen.worst_first if 0 < len(tried.schedule) < MOST_STRIKES]
 
 
@@ -158,7 +158,7 @@ def _effect(place: PlacedStrike) -> tuple[str, str]:
 
 
 def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
-    """Draw up to `MOST_STRIKES` of the places seen, evenly; None where `MOST_DRAWS` draws bring nothing new."""
+    """Draw up to `MOST_STRIKES` of the places seen, evenly. Return None if `MOST_DRAWS` draws bring nothing new."""
     places = list(seen.places)
     for _ in range(MOST_DRAWS if places else 0):
         size = draw.randint(1, min(MOST_STRIKES, len(places)))
@@ -168,7 +168,7 @@ def at_random(seen: Seen, draw: Random) -> StrikeSet | None:
 
 
 def under(menu: FaultPlan, schedule: StrikeSet) -> FaultPlan:
-    """Return the plan under which these strikes are made, for certain, and no other."""
+    """Return the plan under which exactly these strikes are made, for certain."""
     struck: Mapping[int, list[Strike]] = {number: [] for number in range(len(menu.faults))}
     for number, strike in sorted(schedule, key=lambda struck: (struck[0], struck[1].target, struck[1].key, struck[1].attempt)):
         struck[number].append(strike)
@@ -184,7 +184,7 @@ def _harm(record: TrialRecord, ended: TrialFailure, control: TrialFailure) -> Tr
 
 
 def _room(record: TrialRecord, menu: FaultPlan) -> Iterator[PlacedStrike]:
-    """Yield each strike of the menu that this trial gave room for."""
+    """Yield each strike of the menu that was possible in this trial."""
     for event in record.events:
         for number, fault in enumerate(menu.faults):
             for strike in _strikes(event, fault):

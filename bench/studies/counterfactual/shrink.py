@@ -1,7 +1,7 @@
 """The fewest faults that still break a trial: delta debugging over the strikes that it met.
 
 A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002. The result is 1-minimal:
-without any of its strikes the trial does not fail in this way. Another set may have fewer.
+without any one of its strikes the trial does not fail in this way. Another set can have fewer.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bench.studies.counterfactual.rerun import Original, require_equal
 
 Item = TypeVar("Item")
 PlacedStrike = tuple[int, Strike]
-"""(a fault's place in its plan, a strike of it)."""
+"""(place of a fault in its plan, a strike of it)."""
 
 
 @dataclass(frozen=True)
 class Shrunk:
-    """What came of it.
+    """The result of shrinking.
 
     failure    how the trial ended
     control    how it ends without any fault
-    kinds      the damage beyond the control that had to recur; none where the outcome had to
+    kinds      the damage beyond the control that had to recur; empty if the outcome had to
     struck     all strikes that the trial met, in order
-    fewest     those of them that suffice; none where the trial fails as it did without any fault
-    reruns     how many trials were run for it
-    unjudged   how many of them asked for a reply that the recording lacks: each is taken for one that does not fail
+    fewest     the strikes that suffice; empty if the trial fails the same without any fault
+    reruns     number of trials that were run
+    unjudged   number of reruns that asked for a reply that the recording lacks; each counts as not failing
     """
 
     original: Original
@@ -45,23 +45,23 @@ class Shrunk:
 
     @property
     def plan(self) -> FaultPlan:
-        """The trial's plan, of which the fewest strikes alone are made."""
+        """The trial's plan, with only the fewest strikes."""
         return restricted(self.original.plan, self.fewest)
 
 
 async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord], object] = lambda _: None) -> Shrunk:
     """Find the fewest strikes that still break a trial.
 
-    A trial is broken where it is damaged beyond its control, and without such damage where its outcome is worse.
+    A trial is broken if it has damage beyond its control, or, without such damage, if its outcome is worse.
 
     Args:
         original: The trial.
-        kind: The kind of damage that is looked into; every kind where none is given.
-        seen: Is shown the record of each rerun.
+        kind: The kind of damage to look at; "": every kind.
+        seen: Called with the record of each rerun.
 
     Raises:
         ConfigError: The trial met no fault, or did not fail, or not in this way.
-        ResultsError: A rerun with nothing changed is another trial.
+        ResultsError: A rerun with nothing changed differs from the trial.
     """
     failure, name = TrialFailure.of(original.record), f"trial {original.record.id}"
     if failure.outcome == "error":
@@ -101,11 +101,11 @@ async def shrink(original: Original, kind: str = "", seen: Callable[[TrialRecord
 
 
 async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Awaitable[bool]]) -> Sequence[Item]:
-    """Return a 1-minimal subsequence of `items` that still fails, by ddmin; nothing is asked twice.
+    """Return a 1-minimal subsequence of `items` that still fails, by ddmin. Nothing is asked twice.
 
     Args:
         items: What fails together.
-        fails: Whether these items, in their order, fail. It is taken for true of all and false of none.
+        fails: Whether these items, in their order, fail. It is assumed to be true for all and false for none.
     """
     known: dict[tuple[Item, ...], bool] = {tuple(items): True, (): False}
 
@@ -132,6 +132,6 @@ async def minimal(items: Sequence[Item], fails: Callable[[Sequence[Item]], Await
 
 
 def restricted(plan: FaultPlan, strikes: Sequence[PlacedStrike]) -> FaultPlan:
-    """Return the plan of which only these strikes are made. Its draws stay the same."""
+    """Return the plan with only these strikes. Its draws stay the same."""
     kept = {number: tuple(strike for at, strike in strikes if at == number) for number in range(len(plan.faults))}
     return replace(plan, faults=tuple(replace(fault, only=kept[number]) for number, fault in enumerate(plan.faults)))

@@ -1,1 +1,1 @@
-"""An agent that repairs a repository patch by patch, and what it believes of its tests in between."""
+"""An agent that repairs a repository patch by patch, and what it believes about its tests in between."""

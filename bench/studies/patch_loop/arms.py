@@ -1,6 +1,6 @@
-"""The arms: after a change of the tree each says which results it still trusts; what it does not trust runs again.
+"""The arms: after a change of the tree each says which results it still trusts. Tests without a trusted result run again.
 
-A result that failed runs again in every arm. So the arms differ in which *passes* they go on to believe.
+A failed result runs again in every arm. So the arms differ in which *passes* they go on to believe.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def nothing(_: Sequence[CallResult], __: FilesVersion) -> bool:
 
 
 def the_last(kept: Sequence[CallResult], _: FilesVersion) -> bool:
-    """Believe the last result, whatever changed since."""
+    """Believe the last result, whatever has changed since."""
     return bool(kept) and kept[-1].passed
 
 
 def as_declared(kept: Sequence[CallResult], version: FilesVersion) -> bool:
-    """Believe the latest result for which the declared files were as they are."""
+    """Believe the latest result for which the declared files were the same as now."""
     return _latest(result for result in reversed(kept) if version.holds(result.declared))
 
 
 def as_recorded(kept: Sequence[CallResult], version: FilesVersion) -> bool:
-    """Believe the latest result for which all that its run relied on was as it is."""
+    """Believe the latest result for which all that its run relied on was the same as now."""
     return _latest(result for result in reversed(kept) if version.holds(result.recorded))
 
 

@@ -1,4 +1,4 @@
-"""A case: a repository with bugs, its tests, the patches that would be right, and those that break something."""
+"""A case: a repository with bugs, its tests, the right patches, and patches that break something."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.seeding import draw_for
 from bench.studies.patch_loop.suite import CallTest, FileTexts, Suite
 
 SWAPS = (" + ", " - "), (" - ", " + "), (" > ", " >= "), (" >= ", " > "), (" < ", " <= "), (" <= ", " < "), ("max(", "min(")
-"""What a wrong patch does to a line: the kinds of slips that leave it running."""
+"""What a wrong patch does to a line: slips that leave it running."""
 
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line of a file, and what a patch puts in its place. `find` stands there once."""
+    """A line of a file, and its replacement. `find` is in the file once."""
 
     file: str
     find: str
@@ -31,8 +31,8 @@ class RepairCase:
 
     name       the instance's name, a key of draws
     broken     the files with their bugs
-    fixes      the changes that are right, a bug each
-    slips      changes that are wrong: each makes a line of the broken files wrong that is right
+    fixes      the right changes, a bug each
+    slips      wrong changes: each breaks a right line of the broken files
     suite      the tests
     """
 
@@ -51,12 +51,12 @@ class RepairCase:
 
     @cached_property
     def right(self) -> FileTexts:
-        """Return the repository as it must be."""
+        """The repository as it must be."""
         return self.files(frozenset(self.fixes))
 
 
 def case_of(scenario: Scenario, seed: int) -> RepairCase:
-    """Make the case of an instance of the pack `repairs`: the tests that grade it are the suite of the agent here."""
+    """Return the case of an instance of the pack `repairs`. The tests that grade it are the agent's test suite here."""
     broken: Mapping[str, str] = scenario.truth["files"]
     fixes = tuple(LineChange(edit["file"], edit["find"], edit["replace"]) for edit in scenario.reference["fix"]["edits"])
     suite = Suite([CallTest(*test) for test in scenario.truth["tests"]])
@@ -85,7 +85,7 @@ def _can_be_read(slip: LineChange, files: FileTexts) -> bool:
 
 
 def patch_text(changes: Sequence[LineChange], files: FileTexts, whole_files: bool) -> str:
-    """Return what an agent writes for a patch: its edits, or each file that it touches as a whole."""
+    """Return what an agent writes for a patch: its edits, or each changed file as a whole."""
     if whole_files:
         return json.dumps({file: files[file] for file in sorted({change.file for change in changes})})
     return json.dumps([vars(change) for change in changes])

@@ -1,4 +1,4 @@
-"""What the tables of the arms say alike, whoever wrote the patches."""
+"""The columns that all tables of the arms share, whoever wrote the patches."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Result = TypeVar("Result", PatchedCase, LoopResult)
 
 @dataclass(frozen=True)
 class ArmResults(Generic[Result]):
-    """What an arm makes of all cases.
+    """The results of an arm on all cases.
 
     under       the disruption, or the form of the patches
-    reference   what the arm makes of the same cases that believes no earlier result
+    reference   results on the same cases of the arm that believes no earlier result
     """
 
     under: str
@@ -33,7 +33,7 @@ class ArmResults(Generic[Result]):
 
 
 def arm_results(by_arm: Mapping[str, Mapping[str, Sequence[Result]]], reference: str | None = None) -> list[ArmResults[Result]]:
-    """Return the arms in their order; `reference` names the one that believes no earlier result: the first if it is None."""
+    """Return the arms in order. `reference` names the arm that believes no earlier result; None means the first."""
     return [
         ArmResults(under, arm, cases, arms[reference or next(iter(arms))])
         for under, arms in by_arm.items()

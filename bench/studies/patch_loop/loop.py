@@ -1,6 +1,6 @@
-"""The loop: look at the tests, patch, look again, take a patch back that broke what passed; stop when all seem to pass.
+"""The loop: look at the tests, patch, look again, take a patch back that broke passing tests; stop when all seem to pass.
 
-The proposer is simulated. What it draws depends on the case and on the number of the patch, so it is the same for all arms.
+The proposer is simulated. Its draws depend on the case and on the number of the patch, so they are the same for all arms.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bench.tokens import count_tokens
 Disruption = Literal["none", "flaky", "lost_result", "stale_cache", "half_patch"]
 """What goes wrong once in a case.
 
-flaky         the result of a run of one test is told the wrong way round
-lost_result   the result of a run of one test does not arrive
-stale_cache   before it begins the agent is handed the results of the release before, in which all tests passed
-half_patch    of a patch the first half of its changes arrives, and the agent is told that all of it did
+flaky         the result of one run of a test is reported the wrong way round
+lost_result   the result of one run of a test does not arrive
+stale_cache   the agent begins with the results of the previous release, in which all tests passed
+half_patch    only the first half of a patch's changes arrives, and the agent is told that all did
 """
 DISRUPTIONS: tuple[Disruption, ...] = get_args(Disruption)
 MOST_PATCHES = 12
@@ -31,20 +31,20 @@ ERRS = 0.25
 AT_ONCE = 2
 """Lines that a right patch mends."""
 SECONDS_A_TEST, TOKENS_A_SECOND_READ, TOKENS_A_SECOND_WRITTEN = 1.0, 2000, 50
-"""What simulated seconds are made of."""
+"""The parts of simulated seconds."""
 
 
 @dataclass(frozen=True)
 class LoopResult:
-    """What became of a case in an arm.
+    """The result of a case in an arm.
 
     outcome      solved; wrong: handed in while a test fails; gave_up: patches used up
     tokens       read and written by the proposer
     executions   runs of a test
     seconds      simulated
     believed     looks at a test in which a kept pass was believed
-    wrong        those of them in which the test would have failed
-    over_run     runs of a test that came out as its last one did
+    wrong        of these, looks in which the test would have failed
+    over_run     runs of a test with the same result as its last run
     struck       whether the disruption arrived
     """
 
@@ -69,7 +69,7 @@ def run_loop(case: RepairCase, arm: RetestArm, disruption: Disruption, seed: int
         seed: The seed of all draws.
 
     Returns:
-        What it came to.
+        The result.
     """
     return _Loop(case, arm, disruption, seed).run()
 
@@ -117,7 +117,7 @@ class _Loop:
         )
 
     def _look(self) -> frozenset[str]:
-        """Return the tests that are believed to pass now, after those ran again that are not trusted."""
+        """Run the tests without a trusted result again. Return the tests that are believed to pass now."""
         self.looks += 1
         run = self.case.suite.run(self.case.files(self.changes))
         passing = set()
@@ -145,7 +145,7 @@ class _Loop:
         return result
 
     def _patch(self, number: int, passing: frozenset[str]) -> None:
-        """Ask the proposer for a patch, and change the tree by it."""
+        """Ask the proposer for a patch, and apply it to the tree."""
         draw = draw_for(self.seed, self.case.name, "patch", number)
         standing = [slip for slip in self.case.slips if slip in self.changes]
         unmended = [fix for fix in self.case.fixes if fix not in self.changes]

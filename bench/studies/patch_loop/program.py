@@ -1,7 +1,7 @@
-"""Runs in the sandbox: parses and imports a repository that is given as texts, and says of each call what it returned and ran.
+"""Runs in the sandbox: parses and imports a repository that is given as texts, and reports what each call returned and ran.
 
-It imports Python's own library, and `bench.codebase.units`, which does the same and is sent along. So nobody parses or runs
-code of a model outside.
+It imports Python's standard library, and `bench.codebase.units`, which does the same and is sent along. So a model's code is
+never parsed or run outside the sandbox.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bench.codebase.units import Function, Module, parse
 
 
 def main(job: dict[str, Any]) -> dict[str, Any]:
-    """Say what a version of some files is, and what came of its calls.
+    """Return what a version of some files is, and the results of its calls.
 
     Args:
         job: The `files`, text by path, and the `calls`, which name the modules of the files.
 
     Returns:
-        `modules`: of each file its skeleton and the bodies of its functions; `imports`: the files that it imports; `runs`: of
-        each call its `value`, or none where it raised, and the functions that `ran`.
+        `modules`: path -> its skeleton and the bodies of its functions; `imports`: path -> the files that it imports; `runs`:
+        for each call its `value` (absent if it raised) and the functions that `ran`.
     """
     files: dict[str, str] = job["files"]
     modules = {path: parse(text.encode()) for path, text in files.items()}
@@ -40,7 +40,7 @@ def main(job: dict[str, Any]) -> dict[str, Any]:
 
 
 class _FilesImporter(Loader, MetaPathFinder):
-    """Imports the files as Python imports modules. Each of their functions tells `ran` that it runs."""
+    """Imports the files as Python imports modules. Each of their functions reports to `ran` when it runs."""
 
     def __init__(self, files: Mapping[str, str], modules: Mapping[str, Module], ran: list[str]):
         self.files, self.modules, self.ran = files, modules, ran
@@ -60,7 +60,8 @@ class _FilesImporter(Loader, MetaPathFinder):
 
 
 def _runs(files: Mapping[str, str], modules: Mapping[str, Module], calls: list[str]) -> list[dict[str, Any]]:
-    """What came of each call. A module that cannot be imported fails the calls that name it, and those of its importers."""
+    """Return the result of each call. A module that cannot be imported fails the calls that name it, and its importers'
+    calls."""
     ran: list[str] = []
     space: dict[str, Any] = {}
     sys.meta_path.insert(0, _FilesImporter(files, modules, ran))
@@ -87,7 +88,7 @@ def _dotted(path: str) -> str:
 
 
 def imported_by(path: str, text: str, files: Mapping[str, str]) -> set[str]:
-    """Return the files among these that a file's import statements name; none where it cannot be parsed."""
+    """Return the given files that a file's import statements name. Empty if it cannot be parsed."""
     dotted = {_dotted(other): other for other in files if other != path}
     names: set[str] = set()
     try:
@@ -106,7 +107,7 @@ def imported_by(path: str, text: str, files: Mapping[str, str]) -> set[str]:
 
 
 def _instrumented(path: str, text: str, module: Module) -> str:
-    """A module's text whose functions say that they ran."""
+    """Return a module's text whose functions report that they ran."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, Function) and (unit := module.function_at(node.lineno)):

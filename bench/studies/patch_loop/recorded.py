@@ -1,7 +1,7 @@
 """Patches that a model wrote, and what each arm makes of them: which tests it runs again, and what it believes.
 
-The patches are those of a recorded run of `repairs:patch` or `repairs:rewrite`, each of them a change of the broken repository.
-So all arms meet the same patches, and differ in their books alone, and in when they hand in.
+The patches come from a recorded run of `repairs:patch` or `repairs:rewrite`. Each is a change of the broken repository. So all
+arms meet the same patches, and differ only in their books and in when they hand in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMS = {"repairs:patch": "edits", "repairs:rewrite": "whole files"}
 class RecordedPatch:
     """A patch as a model wrote it.
 
-    files    the repository with it; None where it did not fit, so that nothing changed
+    files    the repository with it; None if it did not fit, so that nothing changed
     tokens   read and written for it
     """
 
@@ -41,12 +41,12 @@ class RecordedPatch:
 
 @dataclass(frozen=True)
 class PatchedCase:
-    """What an arm makes of the patches of one case.
+    """The result of an arm on the patches of one case.
 
     outcome      solved; wrong: handed in while a test fails; gave_up: patches used up
-    patches      those that it asked for, and `fitting` of them
+    patches      patches that it asked for, `fitting` of them applicable
     executions   runs of a test
-    believed     looks at a test in which a kept pass was believed, and `wrong` of them in which the test would have failed
+    believed     looks at a test in which a kept pass was believed; in `wrong` of them the test would have failed
     """
 
     case: str
@@ -62,7 +62,7 @@ class PatchedCase:
 def recorded_cases(
     folder: Path, scenarios: Mapping[str, Scenario], answer_format: AnswerFormat
 ) -> Iterator[tuple[str, str, list[PatchedCase]]]:
-    """Yield (form of the patch, arm, what each case came to) for the trials of a recorded run.
+    """Yield (form of the patch, arm, result of each case) for the trials of a recorded run.
 
     Args:
         folder: The recorded run.
@@ -70,7 +70,7 @@ def recorded_cases(
         answer_format: The form in which its model answered.
 
     Raises:
-        ResultsError: The folder holds no run, or not the text of a reply.
+        ResultsError: The folder holds no run, or lacks the text of a reply.
     """
     texts = read_texts(folder)
     cases: defaultdict[str, list[tuple[str, Suite, FileTexts, list[RecordedPatch]]]] = defaultdict(list)
@@ -112,7 +112,7 @@ def replayed(case: str, suite: Suite, broken: FileTexts, patches: Sequence[Recor
         arm: What it trusts.
 
     Returns:
-        What it came to.
+        The result.
     """
     kept: defaultdict[str, list[CallResult]] = defaultdict(list)
     executions = believed = wrong = 0

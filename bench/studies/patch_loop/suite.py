@@ -1,6 +1,6 @@
-"""The tests of a case, run on a version of its files; each result with what it depended on.
+"""The tests of a case, run on a version of its files. Each result is kept with what it depended on.
 
-A result is kept by the digest of the files, so that a version runs once, whichever arm comes to it and however often.
+Results are kept by the digest of the files, so a version runs once, whichever arm comes to it and however often.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.studies.patch_loop import program
 
 SENT_ALONG = {"units.py": Path(units.__file__).read_text(encoding="utf-8")}
 PROGRAM = Path(program.__file__).read_text(encoding="utf-8").replace(f"from {units.__name__} import", "from units import")
-"""The program as it stands in the sandbox, where what is sent along lies beside it."""
+"""The program as the sandbox gets it, with the files that are sent along beside it."""
 LIMITS = Limits(cpu_seconds=2)
 FileTexts = Mapping[str, str]
 
@@ -49,7 +49,7 @@ class ModuleVersion(BaseModel):
 
 
 class _SuiteSeen(BaseModel):
-    """What came out of the sandbox, which may be anything."""
+    """The sandbox's output, which can be anything."""
 
     modules: Lookup[str, ModuleVersion]
     imports: Lookup[str, Many[str]]
@@ -67,7 +67,7 @@ class FilesVersion:
     modules: Mapping[str, ModuleVersion]
 
     def value(self, fact: Fact) -> str:
-        """Return what a fact of this kind and name says at this version."""
+        """Return the value of a fact of this kind and name at this version."""
         path, _, function = fact.name.partition("::")
         if fact.kind == "file":
             return digest(self.files[path])
@@ -78,17 +78,17 @@ class FilesVersion:
         return Fact(kind, name, self.value(Fact(kind, name, "")))
 
     def holds(self, facts: frozenset[Fact]) -> bool:
-        """Tell whether all of these facts are so at this version."""
+        """Return whether all these facts hold at this version."""
         return all(self.value(fact) == fact.value for fact in facts)
 
 
 @dataclass(frozen=True)
 class CallResult:
-    """What a test's run came to.
+    """The result of a test's run.
 
     passed     whether the call returned what it must
-    recorded   what the run relied on: the bodies that ran, and the skeletons of their modules and of what these import
-    declared   the files that somebody would list for it: of the module that it calls, and of the modules that this imports
+    recorded   what the run relied on: the bodies that ran, and the skeletons of their modules and of the modules they import
+    declared   the files that a person would list: of the module that it calls, and of the modules that this imports
     """
 
     passed: bool
@@ -105,7 +105,7 @@ class SuiteRun:
 
     @property
     def passes(self) -> bool:
-        """Tell whether all tests pass."""
+        """Return whether all tests pass."""
         return all(result.passed for result in self.results.values())
 
 
@@ -123,7 +123,7 @@ class Suite:
         self._kept: dict[str, SuiteRun] = {}
 
     def run(self, files: FileTexts) -> SuiteRun:
-        """Return what the tests come to at a version."""
+        """Return the tests' results at a version."""
         key = digest(json.dumps(sorted(files.items())))
         if key not in self._kept:
             self.runs += 1
@@ -141,7 +141,7 @@ class Suite:
 
 
 def _seen(value: Json, files: FileTexts, tests: int) -> _SuiteSeen:
-    """What the sandbox says of these files. Where it says nothing, each file is one skeleton, and nothing ran."""
+    """Return the sandbox's report on these files. Without a valid report each file is one skeleton, and nothing ran."""
     try:
         seen = _SUITE_SEEN.validate_python(value)
         if set(seen.modules) == set(seen.imports) == set(files) and len(seen.runs) == tests:
@@ -153,7 +153,7 @@ def _seen(value: Json, files: FileTexts, tests: int) -> _SuiteSeen:
 
 
 def _result(test: CallTest, seen: Json, version: FilesVersion, imports: Mapping[str, frozenset[str]]) -> CallResult:
-    """Where nothing ran, it may have been for anything: then the result depends on all files."""
+    """Return the result of a test. If nothing ran, the reason is unknown, so the result depends on all files."""
     listed = seen["ran"] if isinstance(seen.get("ran"), list) else []
     ran = [name for name in map(str, listed) if name.partition("::")[0] in version.files]
     used = _closure({name.partition("::")[0] for name in ran} or set(version.files), imports)

@@ -1,4 +1,4 @@
-"""A step's judgment: its state of the world is read, a model is asked, and what it proposes is held against the boundary."""
+"""A step's judgment: its state of the world is read, a model is asked, and its proposal is checked at the boundary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench.worlds.runtime.actions import WorldActions
 
 T = TypeVar("T")
 PINNED = "pinned "
-"""What the decision of a step is called in the store, where decisions are pinned."""
+"""The name of a step's decision in the store, if decisions are pinned, begins with this."""
 
 
 class Judging:
@@ -39,7 +39,7 @@ class Judging:
     def ask_pack(self, function: Callable[..., T], step: ProcedureStep, *more: Any) -> T:
         """Call a function of the pack with the facts of a step.
 
-        Raises NotKnown where a fact is missing, or where the boundary let an output pass for which the function is not made.
+        Raises NotKnown if a fact is missing, or if the boundary let an output pass that the function cannot handle.
         """
         facts = self.facts(step)
         try:
@@ -50,11 +50,12 @@ class Judging:
             raise
 
     def effects(self, step: ProcedureStep) -> list[Call]:
-        """The calls that a step's effects are; a judgment may name a tool by what is no text, and the world refuses that."""
+        """Return the calls of a step's effects. A judgment can name a tool by a value that is no text; the world refuses that
+        call."""
         return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
 
     async def read(self, step: ProcedureStep) -> str:
-        """Read what the step reads; why it cannot be, or ""."""
+        """Read what the step reads. Return why that failed, or ""."""
         read: dict[str, Any] = {}
         versions: dict[str, int] = {}
         for name, call in self.ask_pack(step.reads, step).items():
@@ -69,7 +70,8 @@ class Judging:
         return ""
 
     async def decide(self, step: ProcedureStep) -> str:
-        """Ask the judgment of a step until something of it is accepted; why nothing is, or "". What is pinned is not asked."""
+        """Ask the judgment of a step until an output is accepted. Return why none is, or "". A pinned decision is not asked
+        again."""
         subtask = self._task.subtask(step.judgment)
         if self._form.pins and (pin := self._pin_of(step, subtask)):
             self._memory.keep(step.name, judged=True, decided=pin["decided"], by=pin["by"])
@@ -97,7 +99,7 @@ class Judging:
                 return "taken as success"
 
     def _pin_of(self, step: ProcedureStep, subtask: Subtask) -> Any:
-        """What was decided of the state that is at hand, and by which version of the model; None where nothing was."""
+        """Return the decision for the present state, with the model version that made it. None if there is none."""
         pin: Any = self._world.store.get(PINNED + step.name)
         return pin if pin and pin["of"] == self._state_of(step, subtask) else None
 
@@ -105,14 +107,14 @@ class Judging:
         return digest_of(dump(dict(self._documents(step, subtask))))
 
     async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
-        """What is proposed; of several children the last one's word, or with remedies that of the first, who has priority."""
+        """Return the proposal. With several children it is the last child's, or with remedies the first's, who has priority."""
         if not self._form.children:
             return await self._workbench.propose(subtask, repair=repair, documents=documents)
         by_child = await self._workbench.sample(subtask, count=self._form.children, repair=repair, documents=documents)
         return by_child[0 if self._form.remedies else -1]
 
     def _would_do(self, step: ProcedureStep, value: Any) -> list[Call]:
-        """The calls that this output would have for effects."""
+        """Return the calls that this output would cause."""
         facts = self.facts(step)
         would = replace(facts, decided={**facts.decided, step.name: value})
         return self.ask_pack(lambda _: list(step.effects(would)), step)
@@ -125,7 +127,7 @@ class Judging:
         return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
 
     def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
-        """The output as JSON; None where it does not fit its schema. A boundary that lets misfits pass takes any object."""
+        """Return the output as JSON. None if it does not fit its schema; a boundary that lets misfits pass takes any object."""
         part = proposal.parts.get(subtask.name)
         raw = part.value if part else None
         try:
