@@ -1,5 +1,5 @@
-"""The kind of part that a source of published claims is. What a report is made of imports pandas, and the command asks each
-wing for its entries at its start: so this stands apart."""
+"""The kind of part for a source of published claims. It has its own module because the command asks each wing for its entries
+at the start, and `results` imports pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms in which other programs read a run: one entry each, for `bench export RUN --form NAME`."""
+"""Forms in which other programs read a run, an entry for each: `bench export RUN --form NAME`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Files = Callable[[Run], Iterable[tuple[str, bytes]]]
 class ExportPart(Part):
     """A form in which another program reads a run.
 
-    files   yields the name and the content of each file, and writes nothing itself; or the import path of what does
-    send    the import path of what sends the same to an endpoint (`Run`, URL) and returns how many spans went there; "" where
-            no endpoint takes this form
+    files   a function that yields each file's name and content and writes nothing, or its import path
+    send    the import path of the function that sends the run to an endpoint (`Run`, URL) and returns the number of spans sent;
+            "" if no endpoint takes this form
     """
 
     files: Files | str
@@ -35,7 +35,7 @@ def export(run: Run, part: ExportPart, to: Path) -> list[Path]:
     Args:
         run: The run.
         part: The form.
-        to: The folder to write into. It is made where there is none. A file of the same name is replaced.
+        to: The folder to write into, made if missing. A file of the same name is replaced.
 
     Returns:
         The paths of the files.

@@ -1,4 +1,4 @@
-"""The entry of a report's figure: what draws it."""
+"""The entry of a report's figure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bench.report.results import Results
 
 @dataclass(frozen=True)
 class FigurePart(Part):
-    """One figure of a report, or several of one kind.
+    """A figure of a report, or several of one kind.
 
-    draw    draws them; none where there is nothing to show
-    leads   they stand before the others; the first figure of a report stands beside its summary
+    draw    draws the figures; none if there is nothing to show
+    leads   these figures come before the others; the first figure of a report stands beside its summary
     """
 
     draw: Callable[[Results], Iterable[Picture]]

@@ -1,4 +1,4 @@
-"""Which figures a report has: each has its entry below the function that draws it."""
+"""The registry of a report's figures. Each figure has its entry below the function that draws it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIGURES = Registry("figure", FigurePart)
 
 
 def all_figures(results: Results) -> list[Picture]:
-    """Every figure of a report, those that lead it first."""
+    """Return every figure of a report, the leading ones first."""
     with style():
         return [picture for part in sorted(FIGURES, key=lambda part: not part.leads) for picture in _drawn(part, results)]
 

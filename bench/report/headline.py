@@ -1,4 +1,4 @@
-"""The first finding of a report in short, for its title."""
+"""The first finding of a report in short, as its title."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bench.render.cells import BoundedNumber
 from bench.render.labels import each_arm, extremes_said, listed, model_label, plural
 
 LONGEST = 150
-"""Characters of a title."""
+"""The most characters of a title."""
 MODELS = 2
-"""Models that a run has at least where they are compared."""
+"""The least number of models that are compared."""
 
 
 def headline_of(run: Run, arms: Arms) -> str:
-    """Return the first of these: damage in a world, models side by side, what a repair took, what was solved. Where models
-    with long names make it longer than LONGEST, they are told by what differs in their names."""
+    """Return the first of these findings: damage in a world, models compared, the cost of a repair, what was solved. If the
+    result is longer than LONGEST, models' names are cut to what differs."""
     findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
     headline = next(iter(findings), "What was run")
     if len(headline) > LONGEST:
@@ -31,7 +31,7 @@ def headline_of(run: Run, arms: Arms) -> str:
 
 
 def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
-    """Label -> the words of its name that stand between those that all names begin and end with, and whether it is recorded or
+    """Return label -> the words of its name that are not common to all names at the beginning or end, marked if recorded or
     simulated."""
     words = [label.partition(" (")[0].split("-") for label in labels]
     most = min(map(len, words)) - 1
@@ -54,12 +54,12 @@ def harmed_trials(arm: Arm) -> tuple[int, int]:
 
 
 def only_asked(arms: Arms) -> bool:
-    """Whether all architectures are instruments, of which none has a task to solve."""
+    """Return whether all architectures are instruments, which have no task to solve."""
     return all(arm.is_instrument for arm in each_arm(arms))
 
 
 def paid(run: Run, arm: Arm) -> str:
-    """Say what a solved task cost, for whoever chooses among models; "" where there is one, or no price."""
+    """Say the cost of a solved task, for a reader who chooses among models; "" if there is one model or no price."""
     spent = per_solved(arm.trials, COST.name)
     if len(run.names("model")) < MODELS or spent.value is None:
         return ""
@@ -68,7 +68,7 @@ def paid(run: Run, arm: Arm) -> str:
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
-    """Tell of the trials under a fault plan, by the architectures that did the least and the most damage."""
+    """Name the architectures that did the least and the most damage under each fault plan."""
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
@@ -81,13 +81,13 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:
-    """What stands beside the damage of an architecture that solved nothing, where another one did: it may have done nothing."""
+    """Mark an architecture that solved nothing although another did: no damage can mean that it did nothing."""
     share = arm.solved()
     return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
 
 
 def _models(run: Run, arms: Arms) -> Iterator[str]:
-    """What each model solved of the first pack with its best architecture; where none solved any, what a repair took."""
+    """Say what each model's best architecture solved in the first pack, or what a repair took if none solved any."""
     first = next(iter(arms))
     beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
     best = [max(arms[condition].values(), key=_solved_and_cheap) for condition in beside]
@@ -115,13 +115,13 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
-    """Order arms by what they solved; of those that solved as many the cheapest comes last."""
+    """Order arms by what they solved. Among equals the cheapest comes last."""
     return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
 
 
 def _solved_said(scenario: str, solvers: Iterable[tuple[str, Share, str]]) -> str:
-    """Say how much of a pack each solved: `On demo, b solved 4 of 4 trials and a 1 of 4`. A solver is a name, its share, and
-    what stands behind that."""
+    """Say how much of a pack each solver solved: `On demo, b solved 4 of 4 trials and a 1 of 4`. A solver is a name, its share,
+    and a text that follows."""
     (first, most, behind), *others = solvers
     texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
     return f"On {scenario}, {listed([*texts, *(f'{name} {share.k} of {share.n}{more}' for name, share, more in others)])}"
@@ -137,7 +137,7 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved(run: Run, arms: Arms) -> Iterator[str]:
-    """By the architectures that solved the least and the most on the first pack; an instrument has nothing to solve."""
+    """Name the architectures that solved the most and the least of the first pack. An instrument has nothing to solve."""
     condition, named = next(iter(arms.items()))
     if only_asked(arms):
         name, arm = next(iter(named.items()))

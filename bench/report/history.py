@@ -1,4 +1,4 @@
-"""What a run went through, in words: its own sessions, and of a replay what its recording went through."""
+"""What a run went through, in words: its sessions, and for a replay also its recording's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.render.labels import model_label
 
 
 def history_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """A line for each recording that the run's models answer from, and one of framework time where it was lived through."""
+    """Yield a line for each recording that the run's models answer from, and lines on framework time, live and in replay."""
     yield from (("Recording", line) for line in dict.fromkeys(line for part in run.recorded for line in _recordings(part)))
     shares = shares_by(live_seconds_of(run))
     if shares:
@@ -39,7 +39,7 @@ def _recordings(run: Run) -> Iterator[str]:
 
 
 def _recording(models: Sequence[History]) -> str:
-    """Several models of one recording have its sessions and machine in common."""
+    """Describe one recording. Its models share its sessions and machine."""
     first = models[0]
     reused, calls, errors = (sum(getattr(model, what) for model in models) for what in ("reused", "calls", "superseded"))
     parts_said = [
@@ -53,7 +53,7 @@ def _recording(models: Sequence[History]) -> str:
 
 
 def sessions_said(sessions: Iterable[SessionRecord]) -> str:
-    """Each from when to when, how it ended, and what trouble its endpoints were."""
+    """Say when each session began and ended, how it ended, and what trouble its endpoints had."""
     spans: list[tuple[str, str]] = []
     for session in sessions:
         if session.what == "began":
@@ -85,7 +85,7 @@ def listed(values: Mapping[str, Any]) -> str:
 
 
 def sandbox_said(run: Run) -> str:
-    """Which guards code in the sandbox ran under. Older runs did not record them."""
+    """Say which guards protected the sandbox. Older runs did not record them."""
     sandbox = run.manifest.sandbox
     missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]
     if run.manifest.unguarded:

@@ -1,6 +1,6 @@
-"""Pages that need nothing beside them: styles, scripts and figures are in them.
+"""Pages that need no other file: they contain their styles, scripts and figures.
 
-A page's policy lets the browser run its own scripts and styles, known by their digests, and load nothing from anywhere.
+A page's policy lets the browser run only the page's own scripts and styles, known by their digests, and load nothing else.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from bench.render.cells import Cell, Linked, text_of
 from bench.render.escaping import escape_terminal
 
 if TYPE_CHECKING:
-    from bench.render.drawing import Picture  # which imports matplotlib, for which the index of runs should not wait
+    from bench.render.drawing import Picture  # imports matplotlib; the index of runs should not wait for it
 
 FOLDER = Path(__file__).parent
 THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
-"""The whole part of a number of 1,000 or more."""
+"""The whole part of a number from 1,000 on."""
 WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 
 
 def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
-    """A template in this folder, with this style and script. Every text in it is escaped."""
+    """Render a template of this folder with this style and script. Every text in it is escaped."""
     page = (
         _templates(folder)
         .get_template(template)
@@ -47,7 +47,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
 
 @cache
 def _templates(folder: Path) -> Environment:
-    """Return the templates in this folder and beside this file, each compiled once."""
+    """Return the templates in this folder and beside this file. Each is compiled once."""
     return Environment(
         loader=FileSystemLoader((folder, FOLDER)),
         autoescape=True,
@@ -59,12 +59,12 @@ def _templates(folder: Path) -> Environment:
 
 
 def source(name: str, folder: Path = FOLDER) -> str:
-    """Return a style or a script that stands beside this file, or in the folder of a wing."""
+    """Return a style or script beside this file, or in a wing's folder."""
     return (folder / name).read_text(encoding="utf-8")
 
 
 def _shown(value: object) -> object:
-    """What a text is shown as, before it is escaped for HTML."""
+    """Escape control characters. Jinja then escapes HTML."""
     return escape_terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -86,14 +86,14 @@ def _digest(source: str) -> str:
 
 
 def _sort_value(cell: Cell) -> str:
-    """The number by which a cell is sorted: its estimate; '' where it has none."""
+    """Return the number that sorts a cell; "" if it has none."""
     value = cell if isinstance(cell, str | int) else cell.numbers().get("")
     return repr(value) if isinstance(value, int | float) else ""
 
 
 def grouped(cell: Cell) -> str:
-    """A cell as a page shows it: its numbers with a comma between thousands, and no line break within an interval. A text, such
-    as a run's name, stays as it is."""
+    """Return a cell as a page shows it: commas between thousands, and no line break within an interval. A text, such as a run's
+    name, stays as it is."""
     text = text_of(cell)
     if isinstance(cell, str | Linked):
         return text
@@ -101,5 +101,5 @@ def grouped(cell: Cell) -> str:
 
 
 def _data_uri(picture: Picture) -> str:
-    """The PNG: it is half as large as the SVG, which stands beside the page."""
+    """Return the PNG as a data URI. It is half as large as the SVG, which is a file beside the page."""
     return "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii")

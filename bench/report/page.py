@@ -1,4 +1,4 @@
-"""The report in words: what this run is, then its tables and figures; as Markdown here, as one page in `page_html`."""
+"""The report in words: what the run is, its tables and its figures. Markdown is written here, the HTML page in `page_html`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ SIMULATED = (
 
 @dataclass(frozen=True)
 class Section:
-    """`name` is its anchor on the page. `folded`: its tables are long, and open when they are asked for."""
+    """A section of the page. `name` is its anchor. `folded`: its tables are long and stay closed until the reader opens
+    them."""
 
     name: str
     title: str
@@ -39,8 +40,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """`warnings`: what a reader must know before any number. `first`: the figure beside the summary, where there is one.
-    `facts`: what this run is, line by line."""
+    """A report's text. `warnings` is what a reader must know before any number, `first` the figure beside the summary (None if
+    none), `facts` what the run is, line by line."""
 
     title: str
     warnings: tuple[str, ...]
@@ -57,7 +58,7 @@ def page_of(
     verdicts: Sequence[SummaryFinding] = (),
     more_facts: Iterable[tuple[str, str]] = (),
 ) -> Page:
-    """`verdicts`: a sentence on the claims of each source of which some were judged."""
+    """Return the page. `verdicts` has a sentence for each source of claims that judged some."""
     run = results.run
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
@@ -70,13 +71,13 @@ def page_of(
 
 
 def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
-    """The summary with what all intervals of the tables leave open."""
+    """Return the summary with a limit on how often the tables' intervals hold the truth."""
     text = coverage_said(number for table in tables for number in numbers_in(table))
     return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
-    """The tables by the sections that they belong to, and the figures last."""
+    """Return the tables by section, and the figures last."""
     sections = [
         Section(name, title, tuple(table for table in tables if table.section == name), folded=name in FOLDED)
         for name, title in SECTIONS.items()
@@ -128,7 +129,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _formats(run: Run) -> list[str]:
-    """Each answer format with the models that were asked for it; where there is one, alone."""
+    """Return the answer formats, each with the models asked for it if there are several."""
     asked: dict[str, list[str]] = {}
     for model in run.names("model"):
         asked.setdefault(run.parameters_of(model).answer_format, []).append(model)
@@ -136,7 +137,7 @@ def _formats(run: Run) -> list[str]:
 
 
 def _graded_anew(run: Run) -> list[tuple[str, str]]:
-    """Grades that are not those of the run itself."""
+    """Say which grades are not the run's own."""
     texts = []
     for regrade in run.regrades:
         changed = f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}"
@@ -156,7 +157,7 @@ def _reused(run: Run) -> list[tuple[str, str]]:
 
 
 def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
-    """What is so of all runs of the report, or of each by its name where they differ."""
+    """Return a text that holds for all runs of the report, or each run's text by its name if they differ."""
     texts = [text_of(part) for part in run.recorded]
     if len(set(texts)) == 1:
         return texts[0]
@@ -172,7 +173,7 @@ def _different_code(parts: Sequence[Run]) -> list[str]:
 
 
 def _model(run: Run, model: str) -> str:
-    """A model and its parameters; of a routed one's models those that do not stand beside it with their own."""
+    """Describe a model by its parameters. Of the models behind a routed one, only those not listed on their own are shown."""
     models = {name: model.shown for name, model in run.manifest.models.items()}
     parameters = run.parameters_of(model).shown
     behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
@@ -186,7 +187,7 @@ def _pack(run: Run, scenario: str) -> str:
 
 
 def _architecture(run: Run, name: str) -> str:
-    """A variant with its base and its settings."""
+    """Describe a variant by its base and settings."""
     variant = run.config.architecture.get(name)
     if variant is None:
         return name
@@ -195,7 +196,7 @@ def _architecture(run: Run, name: str) -> str:
 
 
 def _plan(run: Run, plan: str) -> str:
-    """A plan and its faults, as the config has them."""
+    """Describe a plan by the config's faults."""
     faults = [f"{fault.effect} at {fault.point} of {_where(fault)}, {_when(fault)}" for fault in run.config.faults_of(plan)]
     return f"{plan}: {' + '.join(faults) or 'no fault'}"
 

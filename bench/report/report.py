@@ -1,7 +1,7 @@
-"""A run's report: `report.md`, `report.html`, `tables/` and `figures/`, from the run's frames; its events and texts are for the
-page's trace explorer alone.
+"""A run's report: `report.md`, `report.html`, `tables/` and `figures/`, made from the run's frames. Events and texts are read
+only for the page's trace explorer.
 
-The same results give the same bytes, wherever and whenever they are written.
+The same results always give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Drawn = TypeVar("Drawn", Table, Picture)
 
 @dataclass(frozen=True)
 class Report:
-    """`files`: what is to be written, by its path in the report's folder, the pages first. `verdicts`: those on published
-    claims, line by line, for a terminal."""
+    """A report's files and words. `files` maps a path in the report's folder to its content, pages first. `verdicts` are lines
+    on published claims, for a terminal."""
 
     files: Mapping[str, bytes]
     summary: Summary
@@ -91,12 +91,13 @@ def _files(run: Run, contents: Contents) -> dict[str, bytes]:
 
 
 def _latex(page: Page, table: Table) -> str:
-    """A table of the paper's beside ours is a document by itself; any other is read by the document that it shall stand in."""
+    """Return a document for a table that shows the paper's figures beside ours, else a table for another document to
+    include."""
     return latex_document(page.title, page.warnings, [table]) if table.section == "paper" else latex(table)
 
 
 def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:
-    """Names that became the same as file names are numbered."""
+    """Number items whose names became the same file name."""
     seen: Counter[str] = Counter()
     apart = []
     for item in items:

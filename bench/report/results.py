@@ -1,4 +1,4 @@
-"""What a report is made of: a run, what is worked out of it once, and the sources of published claims that judge it."""
+"""What a report is made from: a run, values computed once from it, and the sources of published claims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 
 
 class Claims(Protocol):
-    """What the module of each source of claims has."""
+    """What the module of a source of claims provides."""
 
     def figures(self, of: Results, /) -> PublishedFigures:
         """Return the published figures."""
@@ -26,19 +26,19 @@ class Claims(Protocol):
         """Return sentences for the summary of a report."""
 
     def facts(self, of: Results, /) -> Iterable[tuple[str, str]]:
-        """Return what a report says of the claims beside the tables, each with its title."""
+        """Return titled texts on the claims, for a report's facts."""
 
     def lines(self, of: Results, /) -> Iterable[str]:
         """Return each verdict for a terminal."""
 
     def in_short(self, run: Run, arms: Arms, /) -> str:
-        """Return the verdicts on directions and ratios in a sentence; "" where there are none."""
+        """Return the verdicts on directions and ratios in a sentence; "" if there are none."""
 
     def names(self) -> Collection[str]:
         """Return the ids of the claims."""
 
     def trace(self, run: Run, claim: str, /) -> Iterable[str]:
-        """Return the values that a claim is judged by, with the trials and calls that they are of, for a terminal."""
+        """Return the values that judge a claim, with their trials and calls, for a terminal."""
 
 
 def claims_of(part: ClaimsPart) -> Claims:
@@ -46,7 +46,7 @@ def claims_of(part: ClaimsPart) -> Claims:
 
 
 class Results:
-    """What a report is made of: a run, and what is worked out of it once, whichever parts ask for it."""
+    """A run, and the values that its report's parts need, each computed once."""
 
     def __init__(self, run: Run):
         self.run = run
@@ -58,12 +58,12 @@ class Results:
 
     @cached_property
     def published(self) -> PublishedFigures:
-        """The figures that stand beside ours: those of the first source of claims."""
+        """The published figures that are compared with the run's: those of the first source of claims."""
         figures: PublishedFigures = self.once(next(map(claims_of, CLAIMS)).figures)
         return figures
 
     def once(self, make: Callable[[Results], Made]) -> Made:
-        """Return what a function makes of these results; it is called once."""
+        """Return what `make` returns for these results. It is called once."""
         if make not in self._made:
             self._made[make] = make(self)
         made: Made = self._made[make]

@@ -1,7 +1,7 @@
-"""The kind of part that answers a question beyond the paper. The wing of studies has ours; a config says `study = "NAME"`.
+"""The kind of part that answers a question beyond the paper. The wing of studies has ours. A config says `study = "NAME"`.
 
-A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, where the run lacks what the study
-needs. Where the run's manifest must hold something of it from the beginning, the module has `prepare(matrix)` as well.
+A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, if the run lacks what the study
+needs. If the run's manifest must hold data for the study from the beginning, the module also has `prepare(matrix)`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class StudyPart(Part):
     """A question beyond the paper.
 
-    path     its module, imported where it is asked for: it imports pandas and matplotlib, for which no run should wait
-    former   its name in earlier versions: their runs keep it, and a config that says it is told the new one
+    path     its module, imported when needed: it imports pandas and matplotlib, and no run should wait for them
+    former   its name in earlier versions: old runs keep that name, and a config with that name is told the new one
     """
 
     path: str = ""
@@ -37,7 +37,7 @@ STUDIES = Registry("study", StudyPart, plural="studies")
 
 
 class Study(Protocol):
-    """What every study's module has."""
+    """What every study's module provides."""
 
     def tables(self, run: Run) -> Iterable[Table]:
         """Yield the study's tables.
@@ -46,7 +46,7 @@ class Study(Protocol):
             run: The run, as `bench.load_run` reads it.
 
         Returns:
-            The tables, in the order in which they stand.
+            The tables, in the order of the report.
 
         Raises:
             ResultsError: The run lacks what the study needs.
@@ -59,7 +59,7 @@ class Study(Protocol):
             run: The run, as `bench.load_run` reads it.
 
         Returns:
-            The figures, in the order in which they stand.
+            The figures, in the order of the report.
 
         Raises:
             ResultsError: The run lacks what the study needs.
@@ -70,7 +70,7 @@ def require_known(name: str | None) -> None:
     """Refuse a study that does not exist.
 
     Args:
-        name: What a config says; None for no study.
+        name: The study's name in a config; None for no study.
 
     Raises:
         ConfigError: There is no such study, or it has another name now.
@@ -88,7 +88,7 @@ def prepared(matrix: Matrix) -> dict[str, Any]:
         matrix: The experiment.
 
     Returns:
-        JSON by name; empty where the study needs nothing.
+        JSON by name; empty if the study needs nothing.
 
     Raises:
         ConfigError: There is no such study.
@@ -100,13 +100,13 @@ def prepared(matrix: Matrix) -> dict[str, Any]:
 
 
 def study_tables(run: Run) -> list[Table]:
-    """Return the tables of a run's study; where they cannot be made, one that says why.
+    """Return the tables of a run's study. If they cannot be made, return one table that says why.
 
     Args:
         run: The run, as `bench.load_run` reads it.
 
     Returns:
-        The tables; none where the config names no study.
+        The tables; none if the config names no study.
     """
     from bench.render.table import Table  # noqa: PLC0415  see StudyPart
 
@@ -120,7 +120,7 @@ def study_tables(run: Run) -> list[Table]:
 
 
 def study_pictures(run: Run) -> list[Picture]:
-    """Return the figures of a run's study; none where they cannot be made, which its table says.
+    """Return the figures of a run's study. If they cannot be made there are none, and the study's table says why.
 
     Args:
         run: The run, as `bench.load_run` reads it.
@@ -137,7 +137,7 @@ def study_pictures(run: Run) -> list[Picture]:
 
 
 def _why(error: Exception, name: str) -> str:
-    """Why a study is not shown. Raises the error where it is a bug of ours."""
+    """Return why a study is not shown. Raise the error if it is a bug of ours."""
     if isinstance(error, ResultsError):
         return str(error)
     if name in STUDIES and STUDIES[name].package:

@@ -1,6 +1,6 @@
 """The first screen of a report: what was run, what its numbers show in a few sentences, and what they do not show.
 
-Each sentence is written from the run's frames, and names the table that it was taken from.
+Each sentence is written from the run's frames and names its table.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plura
 from bench.report.headline import harmed_trials, headline_of, only_asked, paid
 
 WIDTH, MOST_LINES = 100, 8
-"""Of what a terminal shows: characters of a line, and lines; a run has three before them, and a report one behind them."""
+"""A terminal's characters in a line, and lines. `bench run` prints three lines before them and `bench report` one after."""
 MOST_NOTED = 3
-"""Lines on what is left out of several runs."""
+"""The most lines on what is left out of several runs."""
 MOST_FINDINGS, MOST_CONDITIONS = 5, 2
 FAULTS, SEVERAL = 1, 2
-"""Fault plans that a run has at least where a sentence names the plan; models, where one names the dollars."""
+"""A sentence names the fault plan if the run has at least FAULTS; dollars are shown for at least SEVERAL models."""
 
 
 @dataclass(frozen=True)
 class SummaryFinding:
-    """What one table shows. `table`: its name. `first`: of several sentences the first, or ""."""
+    """What a table shows. `table` is its name. `first` is the first of several sentences, or ""."""
 
     text: str
     table: str
@@ -39,8 +39,9 @@ class SummaryFinding:
 
 @dataclass(frozen=True)
 class Summary:
-    """`headline`: the first finding in short, for a title. `ran`: what was run. `findings`: five at most. `limits`: what they
-    do not show. `leads`: what a terminal shows before the findings: of several models what each solved, and for how much."""
+    """The first screen. `headline` is the first finding in short, as a title. `ran` says what was run, `findings` what it shows
+    (five at most), `limits` what it does not show. `leads` comes before the findings in a terminal: for several models, what
+    each solved and its cost."""
 
     headline: str
     ran: str
@@ -49,10 +50,12 @@ class Summary:
     leads: str = ""
 
     def lines(self, notes: Sequence[str] = ()) -> tuple[str, ...]:
-        """What a terminal shows, in lines of at most WIDTH characters: the findings that fit into MOST_LINES, and one limit.
+        """Return what a terminal shows, in lines of at most WIDTH characters: the findings that fit into MOST_LINES, and one
+        limit.
 
         Args:
-            notes: What was left out of several runs, or differs between them; where it takes too many lines, they are counted.
+            notes: What was left out of several runs, or differs between them. If they take too many lines they are only
+                counted.
         """
         noted = [line for note in notes for line in _wrapped(note)]
         if len(noted) > MOST_NOTED:
@@ -78,10 +81,10 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
     Args:
         run: The run.
         arms: Its arms.
-        verdicts: A sentence on the claims of each source of which some were judged.
+        verdicts: A sentence for each source of claims that judged some.
 
-    What was damaged in a world comes first. What was solved stands beside what a repair took. Where there is more to say than
-    findings may be, the first passes and what the faults struck are left to their tables.
+    Damage in a world comes first. If there are too many findings, the first passes and the faults' impacts are left to their
+    tables.
     """
     each = (_damaged(run, arms), _first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _impacts(run))
     findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
@@ -122,7 +125,7 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
-    """Say what it took by architecture, the cheapest first, for each condition that has any such tokens."""
+    """Say the tokens by architecture, the cheapest first, for each condition that has such tokens."""
     lines = []
     for condition in conditions:
         means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}
@@ -136,7 +139,7 @@ def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tok
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    """Say of how many trials the means are: "means of 10, 10 and 9 trials"."""
+    """Say over how many trials the means are taken: "means of 10, 10 and 9 trials"."""
     least, most = min(numbers), max(numbers)
     means = "mean" if len(numbers) == 1 else "means"
     if least == most:
@@ -146,7 +149,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
-    """Name the scenario and what differs in this run; the fault plan where the run has at least so many."""
+    """Name the scenario, the model if there are several, and the fault plan if the run has at least `least`."""
     plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     plan = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
     return f"on {condition.scenario}{_with_model(run, condition.model)}{plan}"
@@ -164,7 +167,7 @@ def _ranked(texts: Sequence[str]) -> str:
 
 
 def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
-    """The first of them as sentences, and how many more there are; None where there is none."""
+    """Join the first lines as sentences, and say how many more there are. None if there is no line."""
     if not lines:
         return None
     rest = len(lines) - MOST_CONDITIONS
@@ -193,7 +196,7 @@ def _impacts(run: Run) -> SummaryFinding | None:
 
 
 def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
-    """For each condition with faults how many of the same tasks each architecture solves, the best first."""
+    """Say for each condition with faults how many of the same tasks each architecture solves, the best first."""
     by_condition: dict[Condition, list[RecoveryRate]] = {}
     for rate in recovery_rates(run, arms):
         by_condition.setdefault(rate.arm.condition, []).append(rate)
@@ -215,7 +218,7 @@ def _again(rates: Sequence[RecoveryRate], n: int) -> str:
 
 
 def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Return the trials of each architecture by itself; those without faults where there are any."""
+    """Say what each architecture solved without faults, or under faults if there is no trial without."""
     graded = run.trials[run.trials["correct"].notna()]
     if graded.empty or only_asked(arms):
         return None
@@ -233,7 +236,7 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
-    """Return the damage of the trials that acted in a world, by architecture, the fewest first."""
+    """Say by architecture in how many trials damage was done in a world, the least first."""
     lines = []
     for condition, named in arms.items():
         harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]
@@ -266,7 +269,7 @@ def _limits(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
-    """Say of each pack whether keyword rules score higher than every architecture."""
+    """Name each pack on which keyword rules score higher than every architecture."""
     for scenario in run.names("scenario"):
         scores = [arm.mean(SCORE.name).mean or 0.0 for arm in each_arm(arms) if arm.condition.scenario == scenario]
         baseline = run.pack(scenario).baseline

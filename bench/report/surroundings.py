@@ -1,4 +1,4 @@
-"""What is shown of what a trial's task stood in: each kind of environment brings its own."""
+"""What a report shows of a trial's environment. Each kind of environment brings its own view."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.registry import attribute_at
 
 
 class Shown(Protocol):
-    """What is shown of one trial: `json` for the page, and `lines` for a terminal."""
+    """The view of one trial's environment: `json` for the page, and `lines` for a terminal."""
 
     @property
     def json(self) -> Mapping[str, Any]: ...
@@ -23,26 +23,26 @@ class Shown(Protocol):
 
 
 class Showing(Protocol):
-    """A module that a kind of environment registers (`EnvironmentPart.shown`)."""
+    """The module that a kind of environment registers as `EnvironmentPart.shown`."""
 
     def texts_of(self, run: Run, folders: Iterable[Path]) -> dict[str, str]:
-        """Return the texts of these folders by digest, where a trial of the run stood in such an environment."""
+        """Return these folders' texts by digest if a trial of the run was in such an environment."""
 
     def is_shown_otherwise(self, text: str) -> bool:
-        """Return whether a text is the environment itself, which the page does not show as a text."""
+        """Return whether a text is the environment itself. The page does not show it as a text."""
 
     def shows(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path]) -> Any:
-        """Return what has `of(record)`: what is shown of a trial, or None where it did not stand in such an environment."""
+        """Return an object with `of(record)`: the view of a trial, or None if it was in no such environment."""
 
 
 class SurroundingViews:
-    """What stands around a run's trials. `texts` are the run's by digest, and `packs` the folders in which packs lie."""
+    """The environments of a run's trials. `texts` are the run's, by digest; `packs` are the folders that hold packs."""
 
     def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
         self._shows = [(part.name, showing(part.shown).shows(run, texts, packs)) for part in ENVIRONMENTS]
 
     def of(self, record: TrialRecord) -> dict[str, Shown]:
-        """Return what is shown of a trial's environment, by the environment's kind; nothing where it stood in none."""
+        """Return the views of a trial's environment by its kind; empty if the trial was in none."""
         views = {kind: shows.of(record) for kind, shows in self._shows}
         return {kind: shown for kind, shown in views.items() if shown is not None}
 

@@ -1,4 +1,4 @@
-"""The entry of a report's table: what makes it, and where on the page it stands."""
+"""The entry of a report's table: the function that makes it, and its section on the page."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ SECTIONS = {
 }
 """The sections of a report, in reading order, and their titles."""
 FOLDED = ("instances", "refusals")
-"""The sections whose tables are long: they open when they are asked for."""
+"""The sections with long tables: they stay closed until the reader opens them."""
 
 
 @dataclass(frozen=True)
 class TablePart(Part):
-    """One table of a report, or several of one kind.
+    """A table of a report, or several of one kind.
 
-    make         makes them: one, several, or none where there is nothing to say
-    section      where they stand (SECTIONS)
-    concerns     the frames of a run without rows in which there is none: `faults`, say, or `tool_calls`
-    says_limits  below each stands what its intervals do not hold
+    make         makes them: one, several, or none if there is nothing to say
+    section      their section (SECTIONS)
+    concerns     frames of the run, `faults` for instance: no table is made if any of them has no rows
+    says_limits  the limits of its intervals are noted below each table
     """
 
     make: Callable[[Results], Table | Iterable[Table]]
@@ -58,10 +58,10 @@ class TablePart(Part):
         self.refuse_unknown("concerns", self.concerns, ["trials", *FRAMES.names])
 
     def tables(self, results: Results) -> Iterator[Table]:
-        """Yield the part's tables of a report; where a part of another package fails, a table that says why.
+        """Yield the part's tables of a report. If a part of another package fails, yield a table that says why.
 
         Args:
-            results: What the report is made of.
+            results: What the report is made from.
 
         Yields:
             Each table, with its section.

@@ -1,4 +1,4 @@
-"""Which tables a report has: each has its entry below the function that makes it."""
+"""The registry of a report's tables. Each table has its entry below the function that makes it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ TABLES = Registry("table", TablePart, f"{__name__}:STUDY")
 
 
 def all_tables(results: Results, parts: Iterable[TablePart] = TABLES) -> list[Table]:
-    """Every table of a report, or those of some parts, each with the section that it stands in."""
+    """Return the tables of a report, or of some parts, in the order of sections."""
     ordered = sorted(parts, key=lambda part: list(SECTIONS).index(part.section))
     return [table for part in ordered for table in part.tables(results)]

@@ -1,7 +1,7 @@
-"""What the page's trace explorer carries: every trial's events, and each text once, as compressed pieces of JSON.
+"""The data of the page's trace explorer: every trial's events, and each text once, as compressed pieces of JSON.
 
-A browser inflates only the pieces that the opened trial needs. Everything a model said is inside of base64, so none of it can
-be read as markup, whatever it is.
+A browser inflates only the pieces that the opened trial needs. All that a model said is in base64, so none of it can be read as
+markup.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from bench.report.surroundings import SurroundingViews, showing
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 
 PIECE = 1 << 18
-"""Characters of JSON after which a piece is closed: inflated in milliseconds, and large enough to compress well."""
+"""A piece of JSON is closed after this many characters: large enough to compress well, and inflated in milliseconds."""
 
 MOST = 64 << 20
-"""Characters of compressed texts in one page, and of compressed trials; what was recorded after these is left out, and the page
-says so where it is missing."""
+"""The most characters of compressed texts in a page, and of compressed trials. Later ones are left out, and the page says
+so."""
 
 COLUMNS = (
     *("scenario", "architecture", "model", "plan", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
     *("faults_planned", "faults_delivered", "latency_seconds"),
 )
-"""Of the trials' frame: what the list of trials shows."""
+"""The columns of the trials' frame that the list of trials shows."""
 
 NAMED = ("scenario", "architecture", "model", "plan")
-"""Columns whose names stand in the config's order."""
+"""The columns whose names are in the config's order."""
 
 JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class PieceStore:
-    """Items in order, many to a piece. `firsts` are the numbers of the pieces' first items; each piece is a JSON list, as
-    zlib compresses it, in base64."""
+    """Items in order, many to a piece. `firsts` holds the number of each piece's first item. A piece is a JSON list, compressed
+    by zlib, in base64."""
 
     firsts: tuple[int, ...]
     packed: tuple[str, ...]
@@ -62,11 +62,11 @@ class PieceStore:
 
 @dataclass(frozen=True)
 class Trace:
-    """`index`: the columns of the list of trials, the `number` of each among the trials of the page, and the `firsts` of the
-    pieces; packed like them.
+    """The explorer's data. `index` holds the columns of the list of trials, the `number` of each trial on the page, and the
+    pieces' `firsts`; it is packed like a piece.
 
-    `trials` and `texts` stand in the order of recording. `trials_left_out` and `texts_left_out` count those that would have
-    made the page larger than `MOST`.
+    `trials` and `texts` are in the order of recording. `trials_left_out` and `texts_left_out` count what `MOST` keeps off the
+    page.
     """
 
     index: str
@@ -81,10 +81,10 @@ class Trace:
 
 
 def trace_of(run: Run) -> Trace | None:
-    """Read the events and texts of a run, or of all runs that it was put together from; None where it was not read from a
-    folder. Raises ResultsError where a folder can no longer be read.
+    """Read the events and texts of a run, or of all runs that it was put together from. None if it was not read from a folder.
+    Raises ResultsError if a folder can no longer be read.
 
-    In memory at one time: the texts of one run, or of all where trials stood in environments, and what the page carries.
+    Memory holds the texts of one run at a time (of all runs if trials were in environments), and the page's data.
     """
     records = records_of(run)
     if records is None:
@@ -112,8 +112,8 @@ def _views(around: SurroundingViews, record: TrialRecord) -> JsonObject:
 
 
 def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
-    """The texts, each once; digest -> the text's number; how many are left out. Those that an environment shows otherwise
-    are not among them."""
+    """Return each text once, digest -> the text's number, and how many are left out. Texts that an environment shows otherwise
+    are not included."""
     shown_otherwise = [showing(part.shown).is_shown_otherwise for part in ENVIRONMENTS]
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
@@ -128,8 +128,8 @@ def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -
 
 
 def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: PieceStore) -> JsonObject:
-    """A trial whose events are left out has no number. Models stand under the names that say whether they are simulated or
-    recorded."""
+    """Return the list of trials. A trial whose events are left out has no number. Models' labels say whether they are simulated
+    or recorded."""
     labels = {model: model_label(run, model) for model in run.names("model")}
     columns = {name: run.trials[name].tolist() for name in COLUMNS}
     trial_ids = run.trials["trial"].tolist()
@@ -147,9 +147,9 @@ def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: Piece
 
 
 def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
-    """What the page shows of one trial: its events by kind, each as it was recorded, and each call's account.
+    """Return what the page shows of one trial: its events by kind, as recorded, and each call's account.
 
-    A text stands there as its number, or as its digest where the page does not hold it.
+    A text is replaced by its number, or by its digest if the page does not hold it.
     """
     entries, events = ledger.book(record.events), record.events
     return {
@@ -184,7 +184,7 @@ def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequenc
 
 
 def _told(event: Event) -> str:
-    """The failure that made a call necessary, in words."""
+    """Describe the failure that caused a call."""
     match event:
         case Judged():
             return f"{event.subtask} of call {event.calls[-1] if event.calls else 'none'} was rejected ({event.reason})"
@@ -195,7 +195,7 @@ def _told(event: Event) -> str:
 
 
 def _version(event: Committed) -> JsonObject:
-    """Without the digests: the outputs themselves are in the replies."""
+    """Return a version without digests: the outputs are in the replies."""
     return {
         "subtask": event.subtask,
         "version": event.version,
@@ -207,7 +207,7 @@ def _version(event: Committed) -> JsonObject:
 
 @dataclass
 class Packer:
-    """Gathers items of JSON into pieces. `characters`: of the pieces that are closed."""
+    """Gathers items of JSON into pieces. `characters` counts the closed pieces."""
 
     characters: int = 0
     _firsts: list[int] = field(default_factory=list)
@@ -217,7 +217,7 @@ class Packer:
     _size: int = 0
 
     def add(self, item: str) -> int:
-        """The item's number, from 0."""
+        """Add an item and return its number, from 0."""
         self._open.append(item)
         self._added += 1
         self._size += len(item)
@@ -239,10 +239,10 @@ class Packer:
 
 
 def _json(value: object) -> str:
-    """In ASCII, so that half a surrogate pair survives."""
+    """Return JSON in ASCII, so that half a surrogate pair survives."""
     try:
         return to_json(value, ensure_ascii=True).decode("ascii")
-    except PydanticSerializationError:  # of such a half; pydantic takes a third of the time
+    except PydanticSerializationError:  # half a surrogate pair; pydantic is three times as fast
         return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""The calls of one trial as lines of text, for a terminal, with the verdicts on their replies and the faults that struck."""
+"""The calls of one trial as lines for a terminal, with the verdicts on their replies and the faults that struck."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INDENT = " " * 15
 
 
 def calls_told(record: TrialRecord) -> Iterator[str]:
-    """Yield a line for each call of a trial, each verdict with its reason, each stage of a fault, wait and refused request."""
+    """Yield a line for each call, verdict, stage of a fault, wait and refused request of a trial."""
     finishes = {receipt.number: receipt.finish for receipt in receipts(record)}
     for event in record.events:
         if isinstance(event, Faulted):
@@ -25,7 +25,7 @@ def calls_told(record: TrialRecord) -> Iterator[str]:
 
 
 def end_told(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield why a trial ended, where its record says so, the last reply of the model, and a call that it made again and again.
+    """Yield why a trial ended if its record says so, the model's last reply, and any call that it repeated.
 
     Args:
         record: The trial.
@@ -63,7 +63,7 @@ def _told(event: Event) -> Iterator[str]:
 
 
 def _fault(event: Faulted, finish: str) -> str:
-    """A fault's last stage was recorded before the answer was graded, so that its finish is told instead."""
+    """Describe a fault's stage. Its last stage was recorded before the answer was graded, so its finish is shown instead."""
     stage = finish if event.stage in ENDINGS else event.stage
     detail = f" ({_short(event.detail)})" if event.detail else ""
     return f"{INDENT}fault {event.fault}: {event.effect} at {event.point} of {event.subtask}: {stage.replace('_', ' ')}{detail}"

@@ -14,17 +14,17 @@ from bench.report.surroundings import SurroundingViews
 from bench.report.trial_calls import calls_told, end_told
 
 NAMES = ["scenario", "instance", "architecture", "model", "plan"]
-"""Columns of names by which a trial goes; `#3` is its repetition."""
+"""Columns whose names select a trial; `#3` is its repetition."""
 MOST_LISTED = 12
 
 
 def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
-    """Return what happened in a trial: the steps of its world, or its calls where it has none.
+    """Return what happened in a trial: its world's steps, or its calls if it has no world.
 
     Args:
         run: The run, with its folder.
-        wanted: The beginning of the trial's id, or names it goes by, joined by /.
-        packs: The folders in which packs are looked for.
+        wanted: The beginning of the trial's id, or names of NAMES joined by /.
+        packs: The folders that hold packs.
 
     Raises:
         ConfigError: No trial fits, or several do.
@@ -41,7 +41,7 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
 
 
 def _trial_of(run: Run, wanted: str) -> str:
-    """The id of the trial that goes by all these names."""
+    """Return the id of the trial that has all these names."""
     parts = wanted.split("/")
     named = run.trials[["trial", *NAMES]].assign(number="#" + run.trials["repetition"].astype(str))
     rows = named.itertuples(index=False, name=None)
