@@ -1,7 +1,8 @@
-"""A run's trials by arm: one scenario, model, fault plan and architecture, all instances and repetitions.
+"""A run's trials by arm: all instances and repetitions of one scenario, model, fault plan and architecture.
 
-Trials of two arms are paired by (instance, repetition): they met the same draws. Of several instances each counts once, in
-every mean, difference and interval (`bench.analysis.statistics.clusters`); of one, each repetition does.
+Trials of two arms are paired by (instance, repetition): their random draws were the same. If a scenario has several instances,
+each instance counts once in every mean, difference and interval (`bench.analysis.statistics.clusters`); otherwise each
+repetition does.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ UNUSABLE = ("error", "ungraded")
 
 @dataclass(frozen=True)
 class Condition:
-    """What all arms of one table or panel have in common."""
+    """What all arms of a table or panel share."""
 
     scenario: str
     model: str
@@ -37,7 +38,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """`trials`: all of them; `usable`: those that were graded or gave up, of which alone the means are."""
+    """The trials of one arm. `usable` holds the trials that were graded or gave up; means are taken over these alone."""
 
     condition: Condition
     architecture: str
@@ -46,7 +47,7 @@ class Arm:
 
     @cached_property
     def graded(self) -> pd.DataFrame:
-        """The trials that were to solve something, errors among them."""
+        """The trials that had something to solve, errors included."""
         return self.trials[self.trials["outcome"] != "ungraded"]
 
     def mean(self, column: str) -> Mean:
@@ -55,17 +56,17 @@ class Arm:
         return self._means[column]
 
     def units(self, column: str) -> list[float]:
-        """The values that count once each: those of the trials, or of several instances the mean of each."""
+        """Return the values that count once each: one for each trial, or each instance's mean if there are several."""
         return list(statistics.by_unit(self.by_pair(column)).values())
 
     def by_pair(self, column: str) -> Mapping[Pair, float]:
-        """The values that there are: of a pair without one, such as a price where no fault was effective, nothing is said."""
+        """Return pair -> value. A pair without a value is left out, a price without an effective fault for instance."""
         if column not in self._paired:
             self._paired[column] = {pair: value for _, pair, value in self.values(column)}
         return self._paired[column]
 
     def values(self, column: str) -> Sequence[tuple[str, Pair, float]]:
-        """The same with the trial of each."""
+        """Return the values with each one's trial and pair."""
         if column not in self._read:
             values = self.usable[column]
             every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
@@ -78,17 +79,16 @@ class Arm:
 
     @cached_property
     def _paired(self) -> dict[str, Mapping[Pair, float]]:
-        """The same, by pair."""
         return {}
 
     @cached_property
     def _read(self) -> dict[str, tuple[tuple[str, Pair, float], ...]]:
-        """The columns that were asked for, each of which tables, claims and figures ask for again."""
+        """The columns read so far: tables, claims and figures ask for the same again."""
         return {}
 
     @cached_property
     def _places(self) -> list[tuple[str, Pair]]:
-        """The trial and the pair of each usable one."""
+        """The trial and pair of each usable trial."""
         return list(zip(self.usable["trial"].tolist(), pairs_of(self.usable), strict=True))
 
     @cached_property
@@ -101,11 +101,11 @@ class Arm:
 
     @property
     def is_instrument(self) -> bool:
-        """Whether its architecture only asks: it has no task to solve, and does nothing in a world."""
+        """Whether its architecture only asks: it has no task and does nothing in a world."""
         return self.architecture in ARCHITECTURES and ARCHITECTURES[self.architecture].is_instrument
 
     def solved(self) -> Share:
-        """Return the share of solved trials among those that did not end in an error; of an instrument there are none."""
+        """Return the share solved of the usable trials. An instrument has none."""
         return self._solved
 
     @cached_property
@@ -114,15 +114,15 @@ class Arm:
         return share_in(tried, tried["outcome"].eq("solved"))
 
     def less(self, other: Arm, column: str) -> PairedMean:
-        """The paired difference: this arm's values less the other's."""
+        """Return the paired difference: this arm's values less the other's."""
         return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
 
     def solved_less(self, other: Arm) -> RateDifference:
-        """The paired difference of the rates of solved trials."""
+        """Return the paired difference of the shares solved."""
         return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
 
     def solved_by_pair(self) -> Mapping[Pair, bool]:
-        """Return whether each pair was solved, of the trials that did not end in an error."""
+        """Return whether each pair was solved. Trials that ended in an error are left out."""
         return self._solved_by_pair
 
     @cached_property
@@ -131,7 +131,7 @@ class Arm:
 
 
 Arms = Mapping[Condition, Mapping[str, Arm]]
-"""Condition -> architecture -> arm, both in the config's order; an arm without trials is not there."""
+"""Condition -> architecture -> arm, both in the config's order. An arm without trials is left out."""
 
 
 def arms_of(run: Run) -> Arms:
@@ -147,29 +147,29 @@ def arms_of(run: Run) -> Arms:
 
 
 def instances_of(rows: pd.DataFrame) -> list[str]:
-    """The instance of each row; "" for the sole instance of a pack."""
+    """Return each row's instance; "" if the pack has only one."""
     return rows["instance"].tolist() if "instance" in rows else [""] * len(rows)
 
 
 def pairs_of(trials: pd.DataFrame) -> list[Pair]:
-    """The (instance, repetition) of each trial, or of whatever else stands in a row for one."""
+    """Return each row's (instance, repetition)."""
     return list(zip(instances_of(trials), trials["repetition"].tolist(), strict=True))
 
 
 def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
-    """Scenario -> its instances in this run, both in order. Of several, intervals speak of tasks like these; of one, of
-    repetitions of that task alone."""
+    """Return scenario -> its instances in this run, both in order. With several, intervals are about tasks like these; with
+    one, about repetitions of that task."""
     instances = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     return {name: sorted(instance for scenario, instance in instances if scenario == name) for name in run.names("scenario")}
 
 
 def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
-    """The share of rows that held, with an interval that clusters by instance."""
+    """Return the share of rows that held. Its interval clusters by instance."""
     return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
 
 
 def control_of(arms: Arms, arm: Arm) -> Arm | None:
-    """The same arm without faults; None for that one itself, and where the run has none."""
+    """Return this architecture's arm without faults. None if this arm is that arm, or if the run has none."""
     if arm.condition.plan == FAULT_FREE:
         return None
     fault_free = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
@@ -177,13 +177,14 @@ def control_of(arms: Arms, arm: Arm) -> Arm | None:
 
 
 def tokens_over(control: Arm | None, arm: Arm) -> Mean:
-    """The paired excess: this arm's tokens less its control's, over the pairs that both answered; of none without a control."""
+    """Return the paired excess: this arm's tokens less its control's, over the pairs that both answered. Empty without a
+    control."""
     return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
 
 
 def require_receipts(run: Run) -> None:
-    """Raises ResultsError, naming the trials, where the receipt of a fault does not add up: planned and neither delivered nor
-    not applicable, or unplanned. Then the arms did not run under the faults that they are compared under."""
+    """Raise ResultsError, naming the trials, if a fault's receipt does not add up: it was planned and neither delivered nor not
+    applicable, or delivered unplanned. The arms then did not run under the faults that they are compared under."""
     bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
     if bad:
         named = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
@@ -191,8 +192,8 @@ def require_receipts(run: Run) -> None:
 
 
 def missing_trials(run: Run) -> int:
-    """How many trials of the config, or of the arms that have more repetitions than it says, are not recorded yet. An instance
-    of which nothing is recorded is not counted."""
+    """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, that
+    number counts. An instance with nothing recorded is not counted."""
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
     for column in ("architecture", "model", "plan"):

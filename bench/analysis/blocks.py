@@ -1,4 +1,4 @@
-"""Frames that are made block by block: of trials that have passed no more is kept than their rows, as columns."""
+"""Frames made block by block. Of past trials only the rows are kept, as columns."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from bench.analysis.rows import FRAMES, PLACE, Column, FrameRows, TrialRows
 from bench.experiment.config import FAULT_FREE, StoredConfig
 
 BLOCK = 2_000
-"""Trials whose rows are made into columns together."""
+"""Trials whose rows become columns together."""
 ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
-"""Columns by which rows are sorted."""
+"""The columns that sort rows."""
 NAMED = ("scenario", "model", "plan", "architecture")
-"""Those whose names stand in the config's order."""
+"""The columns whose names are in the config's order."""
 ColumnBlocks = dict[str, list[ExtensionArray]]
 """Column -> its values, in the order of the blocks."""
 ALIKE = ("scenario", "instance", "architecture", "model", "repetition")
-"""What a trial and its control have in common."""
+"""What a trial and its control share."""
 
 
 class TrialBlocks:
-    """The rows of trials, in the order in which they came. A trial that comes again takes its own place.
+    """The rows of trials, in the order of arrival. A trial that comes again replaces its earlier rows.
 
-    undetermined   the trials with a fault of which it is not told what it mattered
+    undetermined   the trials with a fault whose impact is not known
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class TrialBlocks:
             self._close()
 
     def controls(self) -> dict[str, str]:
-        """Return the control of each undetermined trial, the same without faults; of a trial that has none, nothing."""
+        """Return undetermined trial -> its control, the same trial without faults. A trial without a control is left out."""
         self._close()
         names, plans, *places = (_values(self._trials[name]) for name in ("trial", "plan", *ALIKE))
         placed = list(zip(names, plans, zip(*places, strict=True), strict=True))
@@ -70,10 +70,10 @@ class TrialBlocks:
         return {trial: fault_free[place] for trial, _, place in placed if trial in self.undetermined and place in fault_free}
 
     def frames(self, config: StoredConfig) -> dict[str, Frame]:
-        """Return the frames by name, `trials` the first. The rows are not kept.
+        """Return the frames by name, `trials` first. The rows are not kept.
 
         Args:
-            config: The run's config, in whose order the rows stand.
+            config: The run's config, which gives the order of the rows.
         """
         self._close()
         order = self._order(config)
@@ -98,14 +98,14 @@ class TrialBlocks:
             _append(self._frames[part.name], columns)
 
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
-        """The numbers of the trials whose rows hold, as they are sorted."""
+        """Return the numbers of the trials that count, sorted."""
         last = np.fromiter(self._last.values(), np.int64)
         rank = {name: ranks(config, name) for name in NAMED}
         keys = [_places(_values(self._trials[name]), rank.get(name, {}))[last] for name in ORDER]
         return last[np.lexsort(keys[::-1])]
 
     def _frame(self, name: str, of: FrameRows[Any], order: NDArray[np.int64], place: Mapping[str, ExtensionArray]) -> Frame:
-        """The rows of each trial; `place` are the columns with which all of a trial's begin, a value a trial."""
+        """Return the rows of all trials. `place` has the columns that begin every row, with a value for each trial."""
         lengths = np.concatenate(self._lengths[name])
         firsts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
         trial = np.repeat(np.arange(len(order)), lengths)
@@ -128,14 +128,14 @@ def ranks(config: StoredConfig, column: str) -> dict[str, int]:
 
 
 def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
-    """Return columns of their values, each of its dtype."""
+    """Return columns made from their values, each with its dtype."""
     return {
         column.name: pd.array(list(cells), dtype=_dtype(column.dtype)) for column, cells in zip(columns, values, strict=True)
     }
 
 
 def _places(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]:
-    """Where each value stands among all."""
+    """Return each value's rank among all values."""
     every = sorted(set(values), key=lambda value: (rank.get(value, len(rank)), value))
     place = {value: number for number, value in enumerate(every)}
     return np.array([place[value] for value in values], dtype=np.int64)
@@ -147,7 +147,7 @@ def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray]) -> None
 
 
 def _taken(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
-    """These rows of a column, whose pieces are not kept."""
+    """Return these rows of a column, and drop its pieces."""
     joined = pd.concat([pd.Series(piece, copy=False) for piece in pieces.pop(name)], ignore_index=True)
     taken: ExtensionArray = joined.array.take(rows)
     return taken

@@ -1,4 +1,4 @@
-"""Trials beside their controls: the same trial without faults."""
+"""Trials with their controls: the same trials without faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.analysis.ledger import LedgerEntry, book
 from bench.experiment.record import TrialRecord
 
 AT_ONCE = 5_000
-"""Controls in memory."""
+"""The most controls in memory."""
 
 
 def with_controls(

@@ -1,7 +1,7 @@
-"""Copies: trials that could not have come out otherwise than another one did. They are no evidence, and count once.
+"""Copies: trials whose result was fixed by another trial. They are no evidence, and count once.
 
-A simulated model that never errs answers each repetition alike. Where all repetitions of an instance came to the same, they are
-one; where they did not, something else was drawn, such as a person's answer or a fault, and all count.
+A simulated model that never errs answers each repetition alike. If all repetitions of an instance gave the same result, they
+count as one. If not, something else was drawn (a person's answer, a fault), and all count.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from bench.analysis.frames import Run
 
 
 def never_errs(run: Run, model: str) -> bool:
-    """Whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of replies."""
+    """Return whether a model gives the same outputs in each repetition: it is simulated, without failures or a bank of
+    replies."""
     parameters = run.parameters_of(model)
     errs = (parameters.model_extra or {}).get
     return parameters.kind == "simulated" and not errs("failure_rate") and not errs("bank")
 
 
 def counted_once(groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
-    """Whether each trial counts: of a group whose trials all have the same values, the first alone does."""
+    """Return whether each trial counts. If all trials of a group have the same values, only the first does."""
     by_group: dict[Hashable, set[str]] = {}
     for group, value in zip(groups, values, strict=True):
         by_group.setdefault(group, set()).add(repr(value))

@@ -1,4 +1,4 @@
-"""Fault plans whose trials could not have come out otherwise: no evidence, whatever was measured under them."""
+"""Fault plans whose trials could have had no other result. What is measured under them is no evidence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.experiment.plan_entries import FaultEntry
 from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
 
 UNPAID = ("rate_limit", "server_error")
-"""Effects that refuse a call before anything of it is paid."""
+"""Effects that refuse a call before any of it is paid."""
 NO_ANSWER = (
     "a fault strikes every attempt, so that no trial can be solved: what is lost is what the control solves, whatever the "
     "architecture does"
@@ -19,7 +19,7 @@ AS_CONTROL = (
 
 
 def decided_ahead(run: Run, model: str, plan: str) -> str:
-    """Return why no trial of this model under the plan could be solved or not otherwise than it is; '' where one could.
+    """Return why no trial of this model under the plan could have had another result; '' if one could.
 
     Args:
         run: The run, whose config says what the plan's faults do.
@@ -34,8 +34,8 @@ def decided_ahead(run: Run, model: str, plan: str) -> str:
 
 
 def _leaves_no_answer(fault: FaultEntry, most: int) -> bool:
-    """Whether it makes every attempt at a subtask fail. A call that fails once in an attempt is made again within it, so only
-    a persistent fault makes all its tries fail."""
+    """Return whether the fault makes every attempt at a subtask fail. A call that fails once is made again within the attempt,
+    so a call must fail at every try."""
     effect = _effect(fault)
     if isinstance(effect, CallEffect):
         return effect.fails and fault.attempts == "every"
@@ -45,7 +45,8 @@ def _leaves_no_answer(fault: FaultEntry, most: int) -> bool:
 
 
 def _goes_away(fault: FaultEntry) -> bool:
-    """Whether it makes a call fail before anything is paid: then the same request is sent again, as the same attempt."""
+    """Return whether the fault fails a call before anything is paid. The same request is then sent again, as the same
+    attempt."""
     effect = _effect(fault)
     return isinstance(effect, CallEffect) and effect.name in UNPAID and fault.attempts != "every"
 

@@ -11,7 +11,7 @@ from bench.values import dataclass
 
 CONTENT_POINTS = ("output", "input", "state")
 ANSWERED = "recovered"
-"""The stage that a trial's record holds for a fault after which an answer came, before anybody knows whether it is right."""
+"""The stage recorded for a fault if an answer followed, before anybody knows whether it is right."""
 ENDINGS = (ANSWERED, "gave_up", "undetected")
 NEVER_MASKED = ("call", "tool", "event", "process")
 IMPACTS = ("effective", "masked", "undetermined")
@@ -19,14 +19,13 @@ IMPACTS = ("effective", "masked", "undetermined")
 
 @dataclass(frozen=True)
 class Receipt:
-    """One planned fault, followed. `planned` is its first entry.
+    """What became of one planned fault. `first` is its first entry.
 
-    impact   what a delivered fault mattered: `effective` where what it struck would have been accepted without it, `masked`
-             where that would have been rejected anyway, `undetermined` where neither the trial nor its control tells; '' where
-             it was not delivered
-    finish   what became of what it struck: `recovered` where the trial's answer is right, else `restarted` for a process that
-             went on, `answered_wrong`, `gave_up`, `undetected` where the answer stands on what was struck and nobody noticed;
-             `answered` where nothing graded the answer, `error`, and '' where it was not delivered
+    impact   `effective` if what it struck would have been accepted without it, `masked` if that would have been rejected
+             anyway, `undetermined` if neither the trial nor its control tells; '' if it was not delivered
+    finish   `recovered` if the trial's answer is right; else `restarted` for a process that went on, `answered_wrong`,
+             `gave_up`, `undetected` if the answer uses what was struck and nobody noticed, `answered` if nothing graded the
+             answer, or `error`; '' if it was not delivered
     """
 
     number: int
@@ -45,9 +44,9 @@ class Receipt:
 
 
 def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingProxyType({})) -> tuple[Receipt, ...]:
-    """The receipts of a trial, in order.
+    """Return the receipts of a trial, in order.
 
-    told_by_control   the impact of faults, by number, that the trial alone does not tell (`bench.analysis.impact`)
+    told_by_control   fault -> its impact, for faults whose impact the trial alone does not tell (`bench.analysis.impact`)
     """
     followed: dict[int, list[Faulted]] = {}
     for entry in of_kind(record.events, Faulted):
@@ -61,7 +60,7 @@ def receipts(record: TrialRecord, told_by_control: Mapping[int, str] = MappingPr
             impact = "effective"
         elif judged:
             impact = "effective" if judged.accepted else "masked"
-        else:  # what was read or kept is told from the control alone
+        else:  # faults at inputs or in the state: only the control tells
             impact = told_by_control.get(number) or "undetermined"
         receipt = Receipt(
             number=number,
@@ -89,7 +88,7 @@ def _finish(ended: str, point: str, outcome: Outcome) -> str:
 
 
 def silently_corrupted(record: TrialRecord, receipts: Iterable[Receipt]) -> bool:
-    """Whether the answer is wrong and a fault in its content had passed every verification."""
+    """Return whether the answer is wrong and a fault in its content passed every verification."""
     return record.outcome == "wrong" and any(
         receipt.delivered and receipt.finish == "undetected" and receipt.first.point in CONTENT_POINTS for receipt in receipts
     )

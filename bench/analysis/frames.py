@@ -1,7 +1,7 @@
 """A run's folder as pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
 
-The file is read once, line by line, and only the rows are kept, as columns. Rows stand in the order of the experiment's
-config, whatever the order in which the trials ended.
+The file is read once, line by line, and only the rows are kept, as columns. Rows are in the order of the experiment's config,
+not in the order in which the trials ended.
 """
 
 from __future__ import annotations
@@ -33,49 +33,51 @@ from bench.experiment.verify import sources
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run, read. Column `plan` is the name of the fault plan; tokens are by our tokenizer; seconds are seconds.
+    """A run, read. Column `plan` is the name of the fault plan; tokens are by our tokenizer; times are in seconds.
 
-    trials    `rejections`: how often verification turned something away, what it judged together once;
-              `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, by their number;
-              `first_pass_*`: its first attempts, where every subtask had one; each is missing where there is none;
-              `*_usage` are tokens by the provider's own count;
-              `undetected_failure`: the answer is wrong, and all that it stands on was accepted;
+    trials    `rejections`: how often verification turned something away; what is judged together counts once;
+              `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the
+              number of these faults;
+              `first_pass_*`: its first attempts, if every subtask had one. Each of these is missing if there is none;
+              `*_usage` are tokens by the provider's count;
+              `undetected_failure`: the answer is wrong, and all that it was made from was accepted;
               `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
-              the same; `lives`: its agent's processes; these are missing where there is no world;
+              the same; `lives`: its agent's processes. These are missing without a world;
               `compensated_pairs`: effects taken back one right after the other, and `compensated_out_of_order` of these pairs;
-              `stale_refused`: calls refused since the world had moved;
-              `tool_retries`: calls because the one before of the same effect had failed or was throttled; `calls_forbidden` and
-              `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a procedure;
-              `completion_minutes`: world time to the end of its last step; of it `minutes_at_work`, while some step was in
-              hand, and `waiting_for_people_minutes`, for answers;
-              `correct` and `score` are missing for errors; for a trial that gave up they are False
-              and 0, as it has no answer; `note` is the grader's, in one line, or '';
-              `cost` is in dollars, and missing where a price is unknown
-    calls     `subtask` joins several with +, or is `all`; `failure` is '' where a reply came; `by` is the model that answered,
-              `reused` that it had answered the same request before, in another trial
-    faults    one row a planned fault: which stages it went through, its `impact` (effective, masked, undetermined), and its
+              `stale_refused`: calls refused because the world had changed;
+              `tool_retries`: calls made because the previous call of the same effect had failed or was throttled;
+              `calls_forbidden` and `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a
+              procedure;
+              `completion_minutes`: world time to the end of its last step; `minutes_at_work` of these while some step was in
+              hand, and `waiting_for_people_minutes` for answers;
+              `correct` and `score` are missing for errors; they are False and 0 for a trial that gave up, which has no answer;
+              `note` is the grader's, in one line, or '';
+              `cost` is in dollars, and missing if a price is unknown
+    calls     `subtask` joins several with +, or is `all`; `failure` is '' if a reply came; `by` is the model that answered,
+              `reused`: it had answered the same request before, in another trial
+    faults    a row for each planned fault: the stages it went through, its `impact` (effective, masked, undetermined), and its
               `finish` (`bench.analysis.faults.Receipt`)
-    recoveries   one row a failure that told of faults: how many `faults`, by impact; what its first round took, missing where
-              nothing was asked again, and all rounds (`price_*`) until what was struck stood accepted again
-              (`accepted_again`)
-    replies   one row a reply that was judged: was it `exposed` to a fault, of what `kind` was it rejected, or '';
-              `digest` names what was asked and replied: equal for one reply in several trials (`studies/claims/natural.py`)
-    waits     one row a wait
-    more      further frames that are registered, by name: `run.NAME` is each of them. Of worlds these are
-              `steps`: one row a step of a procedure that began: its `attempts`, whether it is `done`, `why` it came to nothing,
-              or "", and its `minutes` of world time
-              `tool_calls`: one row a call of a world's tool, as the agent was told of it: `kind` is read, compensable or final;
-              `effect` its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done, replayed,
-              refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life` the agent's
-              process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in the world's
-              journal, 0 where none reached the tool or no answer came; `changed`: the tables were others afterwards
-    errors_rerun   records of errors that a later record of the same trial took the place of
-    parts     the runs that it was put together from (`bench.analysis.merge`); none for a run as it was recorded
+    recoveries   a row for each failure that revealed faults: how many `faults`, by impact; what its first round took, missing
+                 if nothing was asked again, and all rounds (`price_*`) until what was struck was accepted again
+                 (`accepted_again`)
+    replies   a row for each judged reply: whether it was `exposed` to a fault, and the `kind` of its rejection, or ''; `digest`
+              is of what was asked and replied: equal for one reply in several trials (`studies/claims/natural.py`)
+    waits     a row for each wait
+    more      further registered frames, by name: `run.NAME` is each of them. For worlds these are
+              `steps`: a row for each step of a procedure that began: its `attempts`, whether it is `done`, `why` it failed, or
+              "", and its `minutes` of world time
+              `tool_calls`: a row for each call of a world's tool, as the agent was told of it: `kind` is read, compensable or
+              final; `effect` its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done,
+              replayed, refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life`
+              the agent's process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in
+              the world's journal, 0 if it did not reach the tool or got no answer; `changed`: the tables differed afterwards
+    errors_rerun   records of errors that a later record of the same trial replaced
+    parts     the runs that it was put together from (`bench.analysis.merge`); empty for a run as recorded
     regrades  when answers were graded anew, by which grader, and how many grades changed
-    rerun     the ids of the trials that ended in an error at first and were run again
-    folder    where it was read from, and its events and texts can be read; None where it was put together
+    rerun     the ids of the trials that first ended in an error and were run again
+    folder    the folder that it was read from, where its events and texts can be read; None if it was put together
     sources   the digests of the files that it was read from (`bench.experiment.verify.sources`)
-    notes     what a reader must know of how it was put together: what was left out, what has a name of its own
+    notes     what a reader must know of how it was put together: what was left out or renamed
     """
 
     manifest: Manifest
@@ -103,23 +105,23 @@ class Run:
 
     @property
     def frames(self) -> dict[str, pd.DataFrame]:
-        """All of its frames, by name."""
+        """All frames, by name."""
         fields_of_run = {frame.name: getattr(self, frame.name) for frame in fields(self)}
         return {name: frame for name, frame in fields_of_run.items() if isinstance(frame, pd.DataFrame)} | dict(self.more)
 
     @property
     def recorded(self) -> tuple[Run, ...]:
-        """Return the runs as they were recorded: those that it was put together from, or itself."""
+        """The runs as they were recorded: those that it was put together from, or itself."""
         return self.parts or (self,)
 
     @property
     def name(self) -> str:
-        """Return the name of the run's folder."""
+        """The name of the run's folder."""
         return self.manifest.name
 
     @property
     def config(self) -> StoredConfig:
-        """Return the config that it was run with."""
+        """The config that it was run with."""
         return self.manifest.config
 
     def parameters_of(self, model: str) -> ModelParameters:
@@ -129,23 +131,23 @@ class Run:
             model: Its name in the config.
 
         Returns:
-            What the manifest says; of a model that it does not have, none are known.
+            What the manifest says; empty parameters for a model that it does not have.
         """
         return self.manifest.models.get(model, ModelParameters())
 
     def pack(self, scenario: str) -> ManifestPack:
-        """Return what the manifest tells of a scenario.
+        """Return what the manifest says of a scenario.
 
         Args:
             scenario: The pack's name, with its variant.
 
         Returns:
-            What the manifest says; of a pack that it does not have, nothing is known.
+            The manifest's entry; an empty one for a pack that it does not have.
         """
         return self.manifest.scenarios.get(scenario, ManifestPack())
 
     def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
-        """Return the run with each of its frames changed in the same way.
+        """Return the run with the same change made to each frame.
 
         Args:
             change: (frame) -> another frame.
@@ -156,10 +158,10 @@ class Run:
         return self.having({name: change(frame) for name, frame in self.frames.items()})
 
     def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
-        """Return the run with these frames in the place of its present ones.
+        """Return the run with these frames in place of its present ones.
 
         Args:
-            frames: Frames by name; those that are left out stay.
+            frames: Frames by name; those not given stay.
 
         Returns:
             A new run; this one stays as it is.
@@ -170,12 +172,12 @@ class Run:
 
     @cached_property
     def timings(self) -> Mapping[str, frozenset[str]]:
-        """Return whose seconds the trials of each model have: `live`, `simulated`, `recorded`."""
+        """The kinds of seconds of each model's trials: `live`, `simulated`, `recorded`."""
         pairs = self.trials[["model", "timing"]].drop_duplicates()
         return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
 
     def is_simulated(self, model: str) -> bool:
-        """Tell whether a model's replies are made up by us; a replay of such replies is no less so.
+        """Return whether a model's replies are made up by us. A replay of such replies is simulated too.
 
         Args:
             model: Its name in the config.
@@ -205,12 +207,12 @@ def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | 
     """Read a run's folder.
 
     Args:
-        path: The folder, or the archive in its place.
-        records: The records in it, where they are read by somebody else, who checks them for instance. None is kept.
+        path: The folder, or its archive.
+        records: Its records, if the caller reads them, to check them for instance. None is kept.
 
     Returns:
-        The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer,
-        times in seconds, costs in dollars.
+        The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer, times
+        in seconds, costs in dollars.
 
     Raises:
         ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
@@ -254,10 +256,10 @@ def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | 
 
 
 def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame `trials` of a run of its values.
+    """Return a run's frame `trials`, made from values.
 
     Args:
-        values: Column -> the value of each trial; None where it has none.
+        values: Column -> the value of each trial; None if it has none.
 
     Returns:
         A row for each trial.

@@ -1,4 +1,4 @@
-"""What faults at inputs and in the state mattered: told by the control, where it made the same request undamaged."""
+"""The impact of faults at inputs and in the state. The control tells it if it made the same request undamaged."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from bench.analysis.faults import Receipt
 from bench.analysis.ledger import LedgerEntry
 
 TOLD_BY_CONTROL = ("input", "state")
-"""Points at which no undamaged reply is there to be judged."""
+"""Points at which no undamaged reply exists to be judged."""
 
 
 def impacts_by_control(
     receipts: Sequence[Receipt], calls: Sequence[LedgerEntry], control: Sequence[LedgerEntry]
 ) -> dict[int, str]:
-    """Fault -> `effective` or `masked`, for those that can be told: up to the call that carried the fault both trials went the
-    same way, and the control's call was judged.
+    """Return fault -> `effective` or `masked`, if the control tells: up to the call that carried the fault both trials did the
+    same, and the control's call was judged.
 
-    calls, control   those of the trial, and of the same trial without faults, in order
+    calls, control   the calls of the trial, and of its control, in order
     """
     impacts = {}
     for receipt in receipts:
@@ -34,7 +34,7 @@ def impacts_by_control(
 
 
 def _did(entry: LedgerEntry) -> tuple[object, ...]:
-    """What was asked and what came: all that the next call can depend on."""
+    """Return what was asked and what came: all that the next call can depend on."""
     call = entry.call
     return (
         call.subtasks,

@@ -1,13 +1,13 @@
-"""The ledger: pure functions from a trial's events to the account in which each call's tokens stand.
+"""The ledger: pure functions from a trial's events to the account of each call's tokens.
 
-    lost         no usable reply came: cut off, timed out; unpaid calls stand here too, with no tokens
+    lost         no usable reply came: cut off, timed out; an unpaid call is here too, with no tokens
     judging      the call only judged
-    in_answer    an output that it helped to make is in the lineage of the final answer, be that right or wrong
-    rejected     an output of it was rejected, and nothing of it is in the answer: a reply is paid, and lost, as a whole
-    redundant    one of several samples of the same output, and not the one that was taken
+    in_answer    the final answer, right or wrong, is made from an output of the call
+    rejected     an output of the call was rejected and none is in the answer: a reply is lost as a whole
+    redundant    one of several samples of an output, but not the chosen one
     superseded   accepted or not judged, and thrown away later
 
-The first line that fits holds. A trial without an answer has no lineage, so none of its tokens are in an answer.
+The first line that fits holds. A trial without an answer has no tokens in an answer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class LedgerEntry:
     """One call in the ledger.
 
     call      its event (`bench.runtime.events.Called`): cause, subtasks, tokens, seconds
-    account   the account in which its tokens stand
-    verdict   accepted, rejected:<reason>, unverified, lost, or unread where nobody looked at it
+    account   the account of its tokens
+    verdict   accepted, rejected:<reason>, unverified, lost, or unread if nobody looked at it
     """
 
     call: Called
@@ -42,7 +42,7 @@ class LedgerEntry:
 
     @property
     def is_retry(self) -> bool:
-        """Whether its tokens are retry tokens: those of retries, of reruns, and of judging after a rejection."""
+        """Whether its tokens are retry tokens: of retries, of reruns, and of judging after a rejection."""
         return is_retry(self.call)
 
 
@@ -51,7 +51,7 @@ def is_retry(call: Called) -> bool:
 
 
 def book(events: Sequence[Event]) -> tuple[LedgerEntry, ...]:
-    """Each call once, in the order of the calls."""
+    """Return each call's entry, in the order of the calls."""
     in_answer = Lineage(events).of_answer
     calls = of_kind(events, Called)
     written = {call for commit in of_kind(events, Committed) for call in commit.calls}
@@ -67,7 +67,7 @@ def book(events: Sequence[Event]) -> tuple[LedgerEntry, ...]:
 
 
 def totals(entries: Iterable[LedgerEntry]) -> dict[Account, int]:
-    """Tokens by account; every account is there."""
+    """Return the tokens of every account."""
     sums: dict[Account, int] = dict.fromkeys(ACCOUNTS, 0)
     for entry in entries:
         sums[entry.account] += entry.tokens
@@ -75,14 +75,15 @@ def totals(entries: Iterable[LedgerEntry]) -> dict[Account, int]:
 
 
 def imbalance(entries: Iterable[LedgerEntry], counted: int) -> str | None:
-    """What is wrong, in one line, where the accounts do not add up to the caller's own count of the trial's tokens."""
+    """Return what is wrong, in one line, if the accounts do not add up to the tokens that the caller counted. None if they
+    do."""
     booked = sum([entry.tokens for entry in entries])
     return None if booked == counted else f"the ledger adds up to {booked} tokens, but {counted} were counted"
 
 
 def last_verdicts(events: Iterable[Event]) -> dict[int, str]:
-    """Call -> "" where the last verdicts on all its outputs accepted them, else the reason of the first that did not. What was
-    judged as it was before a fault struck it does not count."""
+    """Return call -> "" if the last verdicts accepted all its outputs, else the first reason against one. Verdicts on what
+    stood before a fault struck do not count."""
     judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
     last = {(call, verdict.subtask): verdict for verdict in judged for call in verdict.calls}
     reasons: dict[int, str] = {}

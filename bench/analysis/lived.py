@@ -1,4 +1,4 @@
-"""The framework time of live trials: a run's own, or of the recording that it answers from."""
+"""The framework time of live trials: the run's own, or its recordings'."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.experiment.history import LiveSeconds
 
 
 def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
-    """(model, its live seconds by arm), in the config's order; none of a model whose seconds nobody lived through."""
+    """Return (model, its live seconds by arm), in the config's order. A model without live seconds is left out."""
     lived: list[tuple[str, LiveSeconds]] = []
     for part in run.recorded:
         lived += _live_rows(part)
@@ -19,7 +19,7 @@ def live_seconds_of(run: Run) -> list[tuple[str, LiveSeconds]]:
     def place(of: tuple[str, LiveSeconds]) -> list[int]:
         model, arm = of
         names = (arm.scenario, model, arm.plan, arm.architecture)
-        # What the run itself has no trial of stands last.
+        # Names without a trial in this run come last.
         return [order.index(name) if name in order else len(order) for name, order in zip(names, orders, strict=True)]
 
     return sorted(lived, key=place)
@@ -34,7 +34,7 @@ def _live_rows(run: Run) -> Iterator[tuple[str, LiveSeconds]]:
 
 
 def shares_by(lived: Sequence[tuple[str, LiveSeconds]]) -> Mapping[str, tuple[float, float]]:
-    """Model -> the least and the most that framework time was of an arm's latency."""
+    """Return model -> the least and the greatest share of framework time in an arm's latency."""
     shares: dict[str, list[float]] = {}
     for model, arm in lived:
         shares.setdefault(model, []).append(arm.share)

@@ -1,6 +1,6 @@
-"""Several runs that met the same faults, each with architectures or models of its own, seen as one run.
+"""Several runs under the same faults, with different architectures or models, seen as one run.
 
-What has one name in two of them and is not the same thing gets a name of its own, `NAME (run)`.
+If two runs use one name for different things, one of these is renamed `NAME (run)`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ Entry = TypeVar("Entry")
 OWN = frozenset(("name", "seed", "repetitions", "instances", "study", "architecture", "plan")) | {
     *("scenarios", "architectures", "models", "plans")
 }
-"""Keys of a config that are looked at one by one; where any other differs, the report says so."""
+"""Config keys that are compared one by one. If any other differs, the report says so."""
 TAKEN_OVER = ("cache", "cache_from")
-"""Settings of a model that say where its replies came from; the same model would have given them."""
+"""Settings that say where a model's replies came from. The same model would have given them."""
 _KINDS = {"model": "a model", "architecture": "an architecture"}
 
 
 def merge(runs: Sequence[Run]) -> Run:
-    """One run that holds the trials of all under what they share, in the first one's order; a single run is itself.
+    """Return one run with the trials of all under what they share, in the first run's order. A single run is returned as it is.
 
-    Its trials may be paired by (instance, repetition), for they met the same draws. What not all runs share is left out; what
-    has one name in two of them and is not one thing gets a name of its own; the notes say both. Raises
-    ResultsError, naming what differs, where nothing is shared.
+    Trials can be paired by (instance, repetition), because their random draws were the same. What not all runs share is left
+    out. What has one name in two runs but differs is renamed. The notes say both. Raises ResultsError, naming what differs, if
+    nothing is shared.
     """
     if len(runs) == 1:
         return runs[0]
@@ -78,8 +78,8 @@ def merge(runs: Sequence[Run]) -> Run:
 
 
 def records_of(run: Run, only: Collection[str] | None = None) -> Iterator[TrialRecord] | None:
-    """The records of the run's trials, or `only` of some by their ids, under the names that they have in it, superseded ones
-    before their successors; None where they cannot be read again. Raises ResultsError where a folder is gone."""
+    """Return the records of the run's trials, or of the ids in `only`, with the names that they have in this run. Superseded
+    records come before their successors. None if they cannot be read again. Raises ResultsError if a folder is gone."""
     parts = labelled(run.recorded)
     return None if any(part.folder is None for part in parts.values()) else _records(run, parts, only)
 
@@ -107,7 +107,7 @@ def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[st
 
 
 def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
-    """The first manifest, with the names of all; what each says of its code and machine stands in its own."""
+    """Return the first manifest with the names of all. Each run keeps its own for code and machine."""
     manifests, configs = [run.manifest for run in runs], [run.config for run in runs]
     packs = {pack for pack, _ in shared.cases}
     scenarios = tuple(name for name in runs[0].names("scenario") if name in packs)
@@ -137,12 +137,12 @@ def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
 
 
 def _pack(manifests: Sequence[Manifest], name: str) -> ManifestPack:
-    """The pack in the run with the fewest instances, which are those that all have."""
+    """Return the pack from the run with the fewest instances: all runs have these."""
     return min((manifest.scenarios[name] for manifest in manifests), key=lambda pack: len(pack.instances))
 
 
 def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
-    """A model that took replies over in any of the runs says from where in all."""
+    """Return the parameters of each model. `cache_from` joins the sources from which each run took recorded replies."""
     models = _united(manifest.models for manifest in manifests)
     for name, parameters in models.items():
         every = (manifest.models[name] for manifest in manifests if name in manifest.models)
@@ -153,7 +153,7 @@ def _models(manifests: Sequence[Manifest]) -> dict[str, ModelParameters]:
 
 
 def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows in the order in which `load_run` puts those of one run."""
+    """Return the rows of all, in the order of `load_run`."""
     rows = pd.concat([frame for frame in frames if len(frame)] or [frames[0]], ignore_index=True)
     by_name = {column: ranks(config, column) for column in NAMED}
 
@@ -166,15 +166,14 @@ def _joined(config: StoredConfig, frames: Sequence[pd.DataFrame]) -> pd.DataFram
     return rows.iloc[sorted(range(len(rows)), key=positions.__getitem__)].reset_index(drop=True)
 
 
-# What has one name in two runs and is not the same thing
+# One name in two runs for different things
 
 
 def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
-    """The run as it may stand beside earlier ones.
+    """Return the run as it can be joined with earlier runs. The notes say what changed.
 
-    A model of other settings than theirs gets a name of its own, and so does an architecture that is another one there, or of
-    which one and the same trial went otherwise there. A record that one of them holds as well, equal in everything, counts
-    once. The notes say so.
+    A model with other settings than in an earlier run is renamed. So is an architecture that differs there, or whose same trial
+    went differently there. A record that equals an earlier run's record counts once.
     """
     run = _renamed(run, "model", _other(run, earlier, "model", _settings), label)
     known = {place: row for other in earlier for place, row in _measured(other).items()}
@@ -187,18 +186,18 @@ def _apart(run: Run, earlier: Sequence[Run], label: str) -> Run:
 
 
 def _recorded_id(trial: str) -> str:
-    """The id under which a trial is recorded, by the one it has here."""
+    """Return the id under which a trial is recorded."""
     return trial.partition(" ")[0]
 
 
 def _measured(run: Run) -> Mapping[TrialPlace, tuple[object, ...]]:
-    """Each trial by where it stands: its id and all that was measured."""
+    """Return each trial's place -> its id and all that was measured."""
     rows = run.trials.astype(object).where(run.trials.notna(), None)
     return dict(zip(places_of(run.trials), rows.itertuples(index=False, name=None), strict=True))
 
 
 def _other(run: Run, earlier: Sequence[Run], column: Counterpart, defined: Callable[[Run, str], object]) -> list[str]:
-    """The run's names that are defined otherwise in an earlier run."""
+    """Return the run's names that an earlier run defines otherwise."""
     holders = {name: [other for other in earlier if name in other.names(column)] for name in run.names(column)}
     return [name for name, others in holders.items() if any(defined(other, name) != defined(run, name) for other in others)]
 
@@ -208,8 +207,7 @@ def _settings(run: Run, model: str) -> object:
 
 
 def _definition(run: Run, name: str) -> object:
-    """A variant's settings, and the digest of code that is none of ours, or of another package's: for ours the run's code is
-    said."""
+    """Return a variant's settings, and a digest if its code is a file's or another package's. Our code has the run's digest."""
     variant = run.config.architecture.get(name, ArchitectureEntry(base=name))
     digest = run.manifest.architectures.get(name, "")
     return variant.model_dump(), digest if is_path(variant.base) or names_package(digest) else None
@@ -225,7 +223,7 @@ def _without(run: Run, places: Set[TrialPlace], label: str) -> Run:
 
 
 def _renamed(run: Run, column: Counterpart, names: Sequence[str], label: str) -> Run:
-    """Under a name of their own also the trials have ids of their own, so that none is taken for another's."""
+    """Rename models or architectures. Their trials get new ids too, so that none is taken for another run's."""
     if not names:
         return run
     new = {name: f"{name} ({label})" for name in names}
@@ -246,7 +244,7 @@ def _mapped(names: pd.Series[str], new: Mapping[str, str]) -> pd.Series[str]:
 
 
 def _with_names(manifest: Manifest, column: Counterpart, new: Mapping[str, str]) -> Manifest:
-    """The manifest, in which some models or architectures have new names."""
+    """Return the manifest with new names for some models or architectures."""
 
     def named(table: Mapping[str, Entry]) -> dict[str, Entry]:
         return {new.get(name, name): entry for name, entry in table.items()}

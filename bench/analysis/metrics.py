@@ -1,6 +1,6 @@
-"""What is measured of a trial: a metric is one entry here, read off the trial, and so a column of `run.trials`.
+"""What is measured of a trial. Each metric is an entry here, read off the trial, and a column of `run.trials`.
 
-With a title it is a row or a column of tables as well: where it is `in_costs`, in every table of what a trial costs.
+A metric with a title is also a row or a column of tables. A metric with `in_costs` is in every table of what a trial costs.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ DTYPES = ("str", "bool", "boolean", "int64", "Int64", "float64")
 
 @dataclass(frozen=True)
 class Metric(Part):
-    """Something that is read off a trial: a column of `run.trials`, and with a title a row or a column of tables.
+    """A value read off a trial: a column of `run.trials`, and with a title also a row or a column of tables.
 
     name        the column's name
     dtype       its type in pandas, of DTYPES; `Int64`, `boolean` and `float64` can be missing
-    value       (trial) -> its value, in the unit that `title` says; None where the trial has none
-    title       what tables call it, with its unit; "" where no table shows it
-    digits      behind the point, of ours; `published_digits` of the paper's
+    value       (trial) -> its value, in the unit that `title` says; None if the trial has none
+    title       its name in tables, with its unit; "" if no table shows it
+    digits      digits after the point in our tables; `published_digits`, in the paper's
     percent     it is a share in [0, 1], shown in percent
-    measure     what it is an amount of, by which its interval is chosen (`bench.analysis.measure`)
-    in_costs    it is one of the things that a trial costs: it stands in every table of these
+    measure     what it measures; this chooses the interval (`bench.analysis.measure`)
+    in_costs    it is a cost of a trial, shown in every table of costs
     harm        it counts what a trial damaged
     """
 
@@ -48,17 +48,17 @@ class Metric(Part):
 
 
 class Family(NamedTuple):
-    """What some calls of a trial took: `tokens`, `seconds`, `calls`, and `usage`, tokens by the provider's own count."""
+    """What some calls of a trial took."""
 
     tokens: Metric
     seconds: Metric
     calls: Metric
     usage: Metric
-    """Tokens by the provider's own count: no table shows them."""
+    """Tokens by the provider's count. No table shows them."""
 
     @property
     def shown(self) -> tuple[Metric, Metric, Metric]:
-        """Return those that tables show."""
+        """The metrics that tables show."""
         return self.tokens, self.seconds, self.calls
 
 
@@ -92,11 +92,11 @@ SCORE = Metric("score", "float64", lambda trial: trial.score, "Score", digits=3,
 RETRY_TOKENS = Metric("retry_tokens", "int64", lambda trial: trial.retry_tokens, "Retry tokens", measure="retry")
 COST = Metric("cost", "float64", lambda trial: trial.tariff.cost(trial.record), "Cost $", digits=5)
 FIRST_ROUND = _family("first_round", "First round", "first_round", TrialReading.first_round)
-"""What is asked again at once after a fault was noticed: what the paper's retry tokens mean."""
+"""What is asked again at once after a fault was noticed: the paper's retry tokens."""
 PRICE = _family("price", "Price", "price", TrialReading.price)
-"""All that is asked again because of a fault that mattered."""
+"""All that is asked again because of an effective fault."""
 FIRST_PASS = _family("first_pass", "First pass", "spent", TrialReading.first_pass)
-"""The first attempts alone: what the structure costs when nothing fails."""
+"""The first attempts: what the structure costs when nothing fails."""
 OURS: tuple[Metric, ...] = (
     Metric("outcome", "str", lambda trial: trial.outcome),
     SOLVED,
@@ -135,14 +135,14 @@ OURS: tuple[Metric, ...] = (
 )
 METRICS = Registry("metric", Metric, f"{__name__}:OURS")
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
-"""The published figures that stand for a first pass and a first round: the tokens of a run without a failure, and what the
-paper says of retries, which is of one."""
+"""The published figures for a first pass and a first round: the tokens of a run without a failure, and the retry tokens, which
+are for one retry."""
 LEAST_PRICED = 5
-"""Of fewer trials (of several instances: instances) no price is told."""
+"""A price needs at least this many trials (or instances, if there are several)."""
 SPENT = (COST, TOKENS, LATENCY)
-"""What is put by each solved task."""
+"""What is divided by the number of solved tasks."""
 COMPARED = (TOKENS, RETRY_TOKENS, LATENCY, SCORE)
-"""What arms are compared by, pair by pair."""
+"""The measures by which arms are compared pair by pair."""
 
 
 def costs() -> list[Metric]:
@@ -156,12 +156,12 @@ def costs() -> list[Metric]:
 
 
 def measure_of(column: str) -> Measure:
-    """Return what a column of a run's trials is an amount of.
+    """Return what a column of a run's trials measures.
 
     Args:
         column: The column's name.
 
     Returns:
-        The metric's measure; `spent` for a column of no metric.
+        The metric's measure; `spent` if the column is no metric.
     """
     return METRICS[column].measure if column in METRICS else "spent"

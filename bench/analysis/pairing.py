@@ -1,8 +1,7 @@
-"""Which trials of several runs are pairs: those of one place in runs that share what is drawn and asked there.
+"""Which trials of several runs are pairs: trials at the same place, if the runs draw and ask the same there.
 
-Runs share a place where they have the same seed, the same tokenizer by which tokens are counted, the same instance by the
-digest of what it asks, and the same fault plan by its text. `bench compare` pairs two runs; `bench.analysis.merge` makes one
-run of several.
+Runs share a place if they have the same seed, the same tokenizer, the same instance by the digest of what it asks, and the same
+fault plan by its text. `bench compare` pairs two runs; `bench.analysis.merge` makes one run of several.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from bench.errors import ResultsError, nearest
 from bench.experiment.plan_entries import PlanEntry
 
 SharedInstance = tuple[str, str]
-"""A scenario, and an instance of it."""
+"""A scenario and one of its instances."""
 Labelled = Mapping[str, Run]
-"""Runs by names that tell them apart."""
+"""Runs by unique names."""
 Counterpart = Literal["model", "architecture"]
-"""Columns of which two runs may each have a single name, and not the same: then these two names are what is compared."""
+"""Columns in which two runs can have one name each and still be compared, if the names differ."""
 COUNTERPARTS: tuple[Counterpart, ...] = ("model", "architecture")
 COMPARED_APART = frozenset(
     {"seed", "scenarios", "models", "plans", "plan", "architectures", "repetitions", "instances", "name"}
 )
-"""Settings that are looked at each by itself; all others may be what is compared."""
+"""Settings that are compared on their own. All others can be what is compared."""
 Name = TypeVar("Name", bound=Hashable)
 
 
 class TrialPlace(NamedTuple):
-    """Where a trial stands in its run. The fields stand in the order by which the rows of a run are sorted."""
+    """A trial's place in its run. Rows are sorted by these fields, in this order."""
 
     scenario: str
     model: str
@@ -51,14 +50,14 @@ class TrialPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Shared:
-    """What all of some runs have, and in the same version. `left_out`: what not all have, in words."""
+    """What all runs have in the same version. `left_out` says in words what not all have."""
 
     cases: frozenset[SharedInstance]
     plans: frozenset[str]
     left_out: tuple[str, ...]
 
     def only(self, run: Run) -> Run:
-        """Return the run with only what all have."""
+        """Return the run with only what all runs have."""
         return run.with_frames(lambda rows: rows.loc[[self._holds(place) for place in places_of(rows)]])
 
     def _holds(self, place: TrialPlace) -> bool:
@@ -67,11 +66,11 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two runs, each with only the trials that are half of a pair.
+    """Two runs with only the trials that are in a pair.
 
-    counterparts   column -> (the first run's only name, the second's), where these differ and are compared all the same
+    counterparts   column -> (the first run's only name, the second's), if these differ and are compared
     left_out       what only one of them has
-    notes          what differs besides
+    notes          what else differs
     """
 
     first: Run
@@ -81,18 +80,18 @@ class PairedRuns:
     notes: tuple[str, ...]
 
     def counterpart(self, column: str, name: str) -> str:
-        """Return the counterpart, in the second run, of each name of the first."""
+        """Return the second run's name for a name of the first."""
         return self.counterparts[column][1] if column in self.counterparts else name
 
 
 def places_of(rows: pd.DataFrame, across: Collection[str] = ()) -> list[TrialPlace]:
-    """Return where the trial of each row stands; in the columns that runs are compared `across`, all stand alike."""
+    """Return the place of each row's trial. Columns that runs are compared `across` are left empty."""
     columns = rows.assign(instance=instances_of(rows), **dict.fromkeys(across, ""))
     return [TrialPlace(*place) for place in zip(*(columns[name].tolist() for name in TrialPlace._fields), strict=True)]
 
 
 def labelled(runs: Sequence[Run]) -> Labelled:
-    """Return the runs by their names; the second of two with the same name is `NAME 2`."""
+    """Return the runs by name. If two have the same name, the second is `NAME 2`."""
     seen: Counter[str] = Counter()
     by_label: dict[str, Run] = {}
     for run in runs:
@@ -102,7 +101,7 @@ def labelled(runs: Sequence[Run]) -> Labelled:
 
 
 def shared_by(runs: Labelled) -> Shared:
-    """Return what runs share. Raises ResultsError, naming what differs, where no trials can be paired."""
+    """Return what runs share. Raises ResultsError, naming what differs, if no trials can be paired."""
     nothing = f"{' and '.join(runs)} share no trial:"
     for what, values in (
         ("seed", [run.config.seed for run in runs.values()]),
@@ -119,25 +118,25 @@ def shared_by(runs: Labelled) -> Shared:
 
 
 def asked(run: Run) -> Mapping[SharedInstance, str]:
-    """Return the digest of what each instance asks."""
+    """Return instance -> the digest of what it asks."""
     cases = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
     return {(pack, instance): run.pack(pack).asks(instance) for pack, instance in cases}
 
 
 def plan_texts(run: Run) -> Mapping[str, object]:
-    """Return the text of each fault plan."""
+    """Return fault plan -> its text."""
     return {name: run.config.plan.get(name, PlanEntry()).model_dump(mode="json") for name in run.names("plan")}
 
 
 def differing_settings(runs: Iterable[Run], aside: Set[str]) -> list[str]:
-    """Return the keys of the config in which runs differ, but for those `aside`."""
+    """Return the config keys in which runs differ, except those in `aside`."""
     first, *others = (run.config.model_dump() for run in runs)
     keys = sorted({*first, *chain.from_iterable(others)} - aside)
     return [key for key in keys if any(other.get(key) != first.get(key) for other in others)]
 
 
 def only(run: Run, column: Counterpart, name: str) -> Run:
-    """Return the run with the trials of a single model or architecture. Raises ResultsError where it has none."""
+    """Return the run with the trials of one model or architecture. Raises ResultsError if it has none."""
     if name not in (known := run.names(column)):
         raise ResultsError(f"{run.name} holds no trial of the {column} '{name}'; {nearest(name, known)}")
     kept = run.with_frames(lambda rows: rows.loc[rows[column] == name])
@@ -145,8 +144,8 @@ def only(run: Run, column: Counterpart, name: str) -> Run:
 
 
 def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
-    """Pair the trials of two runs. Raises ResultsError, naming what differs, where none can be paired; and where some cannot,
-    if the `whole` of both is to be compared."""
+    """Pair the trials of two runs. Raises ResultsError, naming what differs, if none can be paired, or if `whole` is true and
+    some cannot."""
     labels = labelled([first, second])
     both = " and ".join(labels)
     shared = shared_by(labels)
@@ -186,13 +185,13 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
 
 
 def _unlike_arms(first: set[TrialPlace], second: set[TrialPlace]) -> bool:
-    """Whether an arm that both have lacks an instance or a repetition in one of them."""
+    """Return whether an arm of both runs lacks an instance or a repetition in one."""
     arms = {place.arm for place in first} & {place.arm for place in second}
     return any(place.arm in arms for place in first ^ second)
 
 
 def _repetitions(places: Sequence[TrialPlace]) -> str:
-    """The number of trials of an arm."""
+    """Say how many trials an arm has."""
     sizes = Counter(place.arm for place in places).values()
     return str(max(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
 
@@ -208,7 +207,7 @@ def _differing(first: Run, second: Run, across: Mapping[str, object]) -> Iterato
 
 
 def _alike(tables: Mapping[str, Mapping[Name, object]]) -> frozenset[Name]:
-    """The names that stand in all tables for the same."""
+    """Return the names that mean the same in all tables."""
     first, *others = tables.values()
     return frozenset(
         name for name, definition in first.items() if all(name in other and other[name] == definition for other in others)

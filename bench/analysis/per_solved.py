@@ -1,4 +1,4 @@
-"""What a solved task costs: what was spent by what was solved."""
+"""The cost of a solved task: all that was spent, divided by the number of solved trials."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from bench.analysis.statistics import ratio_of_means
 class PerSolved:
     """`spent` over `trials` trials, of which `solved` were solved.
 
-    spent       None where it is unknown, and then all others of it are
-    value       spent by solved; None where nothing was solved
-    low, high   95% interval of that ratio, over the trials, or over several instances; None below two of them
-    units       those that the interval is of: trials, or instances
+    spent       None if it is unknown; then all numbers below are None too
+    value       spent by solved; None if nothing was solved
+    low, high   95% interval of the ratio, over trials, or over instances if there are several; None below two of these
+    units       the number of trials or instances behind the interval
     """
 
     spent: float | None
@@ -32,7 +32,7 @@ class PerSolved:
 
 
 def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
-    """Return what was spent by each solved trial; errors count as spent, since they were paid as well."""
+    """Return what was spent by each solved trial. Errors count as spent, because they were paid too."""
     trials = trials[trials["outcome"] != "ungraded"]
     solved = trials["outcome"].eq("solved")
     if trials[column].isna().any():
@@ -42,7 +42,7 @@ def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
 
 
 def _by_unit(trials: pd.DataFrame, values: pd.Series[float] | pd.Series[bool]) -> dict[Hashable, float]:
-    """The value of each trial; of several instances, the sum of each."""
+    """Return each trial's value, or the sum of each instance if there are several."""
     instances = instances_of(trials)
     if len(set(instances)) < 2:
         return dict(enumerate(map(float, values)))

@@ -1,4 +1,4 @@
-"""Figures that were published, as far as tables and figures of ours set theirs beside them. The wing of studies has them."""
+"""Published figures that tables and figures compare with ours. The wing of studies provides them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class PublishedMean(Protocol):
-    """`sd` is None where none was published."""
+    """A published mean. `sd` is None if none was published."""
 
     @property
     def mean(self) -> float: ...
@@ -16,7 +16,7 @@ class PublishedMean(Protocol):
 
 
 class PublishedCount(Protocol):
-    """How many of so many executions failed, and where that stands."""
+    """How many of the published executions failed, and where that is printed."""
 
     @property
     def failures(self) -> int: ...
@@ -32,7 +32,7 @@ class PublishedCount(Protocol):
 
 
 class PublishedSource(Protocol):
-    """`source` names it, and `asked` says which model was asked, and how."""
+    """A publication. `asked` says which model was asked, and how."""
 
     @property
     def source(self) -> str: ...
@@ -49,10 +49,10 @@ class PublishedFigures(Protocol):
     def paper(self) -> PublishedSource: ...
 
     def cell(self, scenario: str, row: str, architecture: str) -> PublishedMean:
-        """Return what a table says, whatever fault plan it is compared with. Raises KeyError where none says anything."""
+        """Return a table's value, whatever the fault plan. Raises KeyError if there is none."""
 
     def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedMean | None:
-        """Return what a table says of a column of a run's trials under a fault plan; None where none says anything."""
+        """Return a table's value for a column of a run's trials under a fault plan; None if there is none."""
 
     def natural(self, scenario: str) -> PublishedCount | None:
-        """Return how many executions failed without a fault; None where that was not published."""
+        """Return how many executions failed without a fault; None if that was not published."""

@@ -1,8 +1,8 @@
 """Recovery: what was run again because a fault was noticed.
 
-A **failure** is a rejection or the loss of a paid reply; outputs that are judged together, the parts of a reply or a stage at
-its checkpoint, fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on
-what was struck. Every call names the one event that caused it, so no call stands in the rounds of two failures.
+A **failure** is a rejection or the loss of a paid reply. Outputs that are judged together (the parts of a reply, a stage at its
+checkpoint) fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on what
+was struck. Every call names the one event that caused it, so no call is in the rounds of two failures.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bench.values import dataclass, kept
 
 @dataclass(frozen=True)
 class Recovery:
-    """What was done about one failure by which at least one delivered fault was noticed.
+    """What was done about one failure that revealed at least one delivered fault.
 
-    faults      those that this failure is the first sign of
-    first       the calls of its first round; none where nothing was asked again: the attempts were used up
-    calls       those of all rounds, until what was struck and all that was invalidated with it stood accepted again, or the
+    faults      the faults that this failure revealed first
+    first       the calls of its first round; empty if nothing was asked again because the attempts were used up
+    calls       the calls of all rounds, until what was struck and all that was invalidated with it was accepted again, or the
                 trial ended
-    accepted_again   whether it did
+    accepted_again   whether that was reached
     """
 
     faults: tuple[Receipt, ...]
@@ -34,11 +34,11 @@ class Recovery:
 
     @property
     def subtasks(self) -> tuple[str, ...]:
-        """The struck ones, each once."""
+        """The subtasks that were struck, each once."""
         return tuple(dict.fromkeys(receipt.first.subtask for receipt in self.faults))
 
     def having(self, impact: str) -> int:
-        """How many of its faults mattered so."""
+        """Return how many of its faults had this impact."""
         return sum(receipt.impact == impact for receipt in self.faults)
 
 
@@ -47,23 +47,23 @@ def tokens_of(calls: Iterable[Called]) -> int:
 
 
 def seconds_of(calls: Iterable[Called]) -> float:
-    """The seconds in which at least one of these calls was in flight."""
+    """Return the seconds in which at least one of these calls was in flight."""
     spans = [(begun := in_nanoseconds(call.started), begun + in_nanoseconds(call.seconds)) for call in calls]
     return in_seconds(total(union(spans)))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The numbers of the events that it consists of, and the subtasks that it left without an output."""
+    """The numbers of a failure's events, and the subtasks that it left without an output."""
 
     events: tuple[int, ...]
     subtasks: frozenset[str]
 
 
 class TrialFailures:
-    """What happened in a trial, seen by its failures.
+    """A trial's events, seen by its failures.
 
-    rejections   how often verification turned something away; outputs that were judged together count once
+    rejections   how often verification turned something away; outputs judged together count once
     """
 
     def __init__(self, events: Sequence[Event]):
@@ -83,7 +83,7 @@ class TrialFailures:
 
     @kept
     def _calls(self) -> Mapping[int, Called]:
-        """Number of an event -> the call that it is."""
+        """Number of an event -> its call."""
         return {number: event for number, event in enumerate(self._events) if isinstance(event, Called)}
 
     @kept
@@ -92,7 +92,7 @@ class TrialFailures:
         return {call.call: number for number, call in self._calls.items()}
 
     def recoveries(self, receipts: Iterable[Receipt]) -> tuple[Recovery, ...]:
-        """One for each failure by which a fault was noticed, in the order of the failures."""
+        """Return a recovery for each failure that revealed a fault, in the order of the failures."""
         noticed: dict[Failure, list[Receipt]] = {}
         for receipt in receipts:
             failure = self._failure_that_told_of(receipt)
@@ -101,8 +101,8 @@ class TrialFailures:
         return tuple(self._recovery(failure, tuple(noticed[failure])) for failure in self.failures if failure in noticed)
 
     def _failure_that_told_of(self, receipt: Receipt) -> Failure | None:
-        """The loss of the call that it struck, else the rejection just before its entry `detected`. A call that was refused
-        unpaid is no failure: nothing had to be run again for it."""
+        """Return the loss of the call that the fault struck, else the rejection just before its entry `detected`. A call
+        refused unpaid is no failure: nothing was run again for it."""
         carrier = self._numbers.get(receipt.call) if receipt.call is not None else None
         if receipt.first.point == "call" and carrier is not None and self._calls[carrier].failure is not None:
             return self._failure_at.get(carrier)
@@ -120,8 +120,8 @@ class TrialFailures:
         return Recovery(faults, first, *self._until_accepted(failure, struck))
 
     def _until_accepted(self, failure: Failure, struck: set[str]) -> tuple[tuple[Called, ...], bool]:
-        """All calls that the failure caused, and each further failure of what is not accepted again yet; and whether it all
-        was at last."""
+        """Return all calls that the failure caused, and each further failure of what is not accepted again yet, and whether all
+        was accepted in the end."""
         calls: dict[int, Called] = {}
         lacking: dict[str, int] = dict.fromkeys(struck, failure.events[-1])
 
@@ -146,7 +146,7 @@ class TrialFailures:
         return {number: call for number, call in self._calls.items() if call.caused_by in failure.events}
 
     def _is_made_since(self, verdict: Judged, since: int) -> bool:
-        """Whether what was judged is newer than this event. A file may name calls that it does not hold: those are not."""
+        """Return whether what was judged is newer than this event. Calls that the file names but does not hold are not."""
         return any(self._numbers.get(call, -1) > since for call in verdict.calls)
 
 
@@ -159,14 +159,15 @@ def _rejected(events: Sequence[Event]) -> Iterator[Failure]:
 
 
 def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]]]:
-    """Verdicts, with their numbers: those on the parts of one reply, and those of a checkpoint on what stood unverified."""
+    """Yield verdicts that belong together, with their numbers: on the parts of one reply, or at a checkpoint on what was
+    unverified."""
     unverified: set[tuple[str, tuple[int, ...]]] = set()
     verdicts: list[tuple[int, Judged]] = []
     together: object = None
     for number, event in enumerate(events):
         if isinstance(event, Judged):
             if event.view == "undamaged":
-                continue  # it stands between verdicts that were given together
+                continue  # this can stand between verdicts that belong together
             what = "checkpoint" if (event.subtask, event.calls) in unverified else event.calls
             if verdicts and what != together:
                 yield verdicts
@@ -184,5 +185,5 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
 
 
 def _is_verdict(event: Event) -> TypeGuard[Judged]:
-    """Whether it tells of an output as its reader got it."""
+    """Return whether the event is a verdict on an output as its reader got it."""
     return isinstance(event, Judged) and event.view != "undamaged"

@@ -1,6 +1,6 @@
-"""Recovery by how it ends: a trial under faults beside its control, pair by pair, solved or not.
+"""How recovery ends: a trial under faults beside its control, pair by pair, solved or not.
 
-What a recovery takes, whatever it ends in, is `bench.analysis.recovery`.
+What a recovery costs, however it ends, is in `bench.analysis.recovery`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from bench.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
 
 @dataclass(frozen=True, eq=False)
 class RecoveryRate:
-    """One arm under faults, beside its control; over pairs in which neither ended in an error.
+    """One arm under faults, beside its control, over pairs in which neither trial ended in an error.
 
     outcomes    the pairs by what was solved: by both, by the control alone, under faults alone, by neither
     change      solved under faults less solved by the control
-    recovered   solved under faults, of the pairs that the controls of all architectures solve: the same for each of them
+    recovered   solved under faults, of the pairs that the controls of all architectures solve: the same pairs for each
     struck      in how many of these a fault was delivered to this arm
-    corrupted   silent corruption: of the pairs that the control solves, and in which a fault in the content was effective,
-                those with a wrong answer behind such a fault that passed every verification
-    repaired    silently wrong after repair: of the pairs that the control solves, and in which an effective fault was
-                noticed, those with a wrong answer of which every check passed
-    decided     why no trial under the plan could have come out otherwise; '' where one could. Then the last two are of none
+    corrupted   silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those
+                with a wrong answer and with such a fault undetected
+    repaired    silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed,
+                those with a wrong answer that passed every check
+    decided     why no trial under the plan could have had another result; '' if one could. If not '', `corrupted` and
+                `repaired` are empty
     """
 
     arm: Arm
@@ -42,7 +43,8 @@ class RecoveryRate:
 
 
 def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
-    """One for each arm under faults that has a control, in the order of the arms; none where no control solved anything."""
+    """Yield a rate for each arm under faults that has a control, in the order of the arms. Nothing is yielded for a condition
+    if no control solved anything."""
     for named in arms.values():
         controls = {name: control for name, arm in named.items() if (control := control_of(arms, arm))}
         if any(control.count("solved") for control in controls.values()):
@@ -51,7 +53,7 @@ def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
 
 
 def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> frozenset[Pair]:
-    """The pairs that every control solves, and of which no trial under faults ended in an error."""
+    """Return the pairs that every control solves and in which no trial under faults ended in an error."""
     solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
     usable = [arms[name].solved_by_pair().keys() for name in controls]
     return frozenset(set.intersection(*solved).intersection(*usable))
@@ -78,8 +80,7 @@ def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
 
 
 def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Tell of each pair in which a fault in the content was effective: is the answer wrong, and one of them was never
-    noticed?"""
+    """Return for each pair with an effective fault in the content: is the answer wrong, and was such a fault never noticed?"""
     faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
     unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
     struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
@@ -88,7 +89,7 @@ def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
 
 
 def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
-    """Tell of each pair in which an effective fault was noticed: is the answer wrong, and did every check pass?"""
+    """Return for each pair in which an effective fault was noticed: is the answer wrong although every check passed?"""
     noticed = run.faults[run.faults["impact"].eq("effective") & run.faults["detected"]]
     struck = arm.usable[arm.usable["trial"].isin(set(noticed["trial"]))]
     return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))

@@ -1,5 +1,4 @@
-"""Columns of a run's frames that had another name in an earlier version: whoever asks for one by its old name is told the new
-one."""
+"""Frame columns that had another name in an earlier version. An error tells a reader who uses an old name the new one."""
 
 from __future__ import annotations
 
@@ -8,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 RENAMED = {"fault": "plan", "useful": "in_answer", "ended": "finish", "recovered": "accepted_again"}
-"""Name in an earlier version -> name now."""
+"""Old name -> new name."""
 
 
 class Frame(pd.DataFrame):
-    """A frame of a run, as it was loaded. What is made of it is a plain frame."""
+    """A frame of a run, as loaded. Frames made from it are plain frames."""
 
     def __getitem__(self, key: Any) -> Any:
         try:

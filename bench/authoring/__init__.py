@@ -1,4 +1,4 @@
-"""The wing of authors: how somebody begins a pack or a package of parts, and what makes a pack sound."""
+"""The wing of authors: how to begin a pack or a package of parts, and what makes a pack sound."""
 
 ENTRIES = {"commands": ("bench.authoring.entries:COMMANDS",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The wing's entries by kind (`bench.registry.WINGS`)."""

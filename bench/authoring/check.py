@@ -1,5 +1,5 @@
 """`bench check`: is a pack sound? Its reference answer is right and its wrong answers are wrong, its verifier catches faults,
-nothing that a model can see gives the answer away, keyword rules do not solve it, and every architecture can."""
+nothing that a model sees gives the answer away, keyword rules do not solve it, and every architecture can."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bench.packs import find_packs, instances_of, load_pack, variants_of
 
 LOADS = "it can be loaded"
 MOST_LINES, MOST_NAMES = 10, 3
-"""How many problems of a check are shown, and how many instances are named that have the same one."""
+"""How many problems of a check are shown, and how many instances are named for one problem."""
 TOO_MANY = 0.3
-"""The share of a pack's instances from which on an excess, such as a baseline that is right, is a problem."""
+"""An excess, such as a baseline that is right, is a problem from this share of a pack's instances on."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that was checked: `problems` hold one line each, and there is none where it holds. A note cannot fail."""
+    """The result of one check. `problems` has a line for each problem; it is empty if the check holds. A note cannot fail."""
 
     what: str
     problems: tuple[str, ...] = ()
@@ -33,9 +33,9 @@ class CheckResult:
 
 
 def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
-    """Check a pack in each of its variants, or in the one that is named: (scenario, result) as they come.
+    """Yield (scenario, result) for each variant of a pack, or for the named variant.
 
-    A pack of many instances has one result for all of them. Raises PackError where there is no such pack or variant.
+    A pack with many instances has one result for all. Raises PackError if there is no such pack or variant.
     """
     pack, _, variant = name.partition(":")
     folder = find_packs(packs).get(pack)
@@ -81,7 +81,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
 
 
 def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
-    """The last net: code of a pack can fail where no check expects it."""
+    """Run a check, and report it as a problem if code of the pack fails where no check expects that."""
     try:
         soundness: Soundness = hooks.call("the pack", check, hooks)
     except HookFailed as failure:
@@ -90,7 +90,7 @@ def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
 
 
 def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
-    """An excess is a problem where too many instances have it, and else told as a detail of all."""
+    """Return the results with each excess as a problem if too many instances have it, else as a detail of all."""
     having, of = sum(bool(result.excess) for result in results.values()), len(results)
     if having >= TOO_MANY * of:
         return {
@@ -103,7 +103,7 @@ def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
 
 
 def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:
-    """One result for all instances: a problem that several have is one line that names them."""
+    """Return one result for all instances. A problem of several instances is one line that names them."""
     having: dict[str, list[str]] = {}
     for instance, result in results.items():
         for problem in result.problems:

@@ -73,7 +73,7 @@ def plugin_(
     ],
     into: Annotated[Path, typer.Option(help="The folder into which its own is put.")] = Path(),
 ) -> None:
-    """Begin a package of your own parts: an architecture, a fault effect and a metric, with a test that runs.
+    """Begin a package of your own parts: an architecture, a fault effect and a metric, with tests that run.
 
     For example: bench new plugin my_parts
     """

@@ -1,4 +1,4 @@
-"""The entries of the commands with which a pack, or a package of parts, is begun and checked."""
+"""The entries of `bench check` and `bench new`."""
 
 from bench.cli.command_part import CommandPart
 

@@ -1,4 +1,4 @@
-"""What makes a pack sound. Each check takes one scenario and says all that is wrong with it, a line each."""
+"""What makes a pack sound. Each check takes one scenario and returns all that is wrong with it, a line each."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ from bench.runtime.verification import Rejected, judge, validate
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
 from bench.seeding import draw_for
 
-"""Effects on a reply that every verifier must catch, whatever the pack."""
-
 DRAWS = 20
 SHORTEST_LEAK = 16
-"""Characters. Shorter texts of a reference answer, such as a service's name, may well stand in a prompt."""
+"""In characters. A shorter text of a reference answer, such as a service's name, may stand in a prompt."""
 
 
 @dataclass(frozen=True)
 class Soundness:
     """What one check says of one scenario: problems, one line each, and a word on what was measured.
 
-    excess   what is a problem only where too many instances of the pack have it
+    excess   a problem only if too many instances of the pack have it
     """
 
     problems: tuple[str, ...] = ()
@@ -51,13 +49,13 @@ def reference_is_accepted(hooks: Hooks) -> Soundness:
 
 
 def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]:
-    """The reference with some outputs exchanged, as types."""
+    """Return the reference with some outputs exchanged, as their types."""
     values = {**scenario.reference, **wrong}
     return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
 
 
 def _objections(hooks: Hooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
-    """Ask every check and signal of every subtask. Where objections do not count, only functions that fail are told."""
+    """Ask every check and signal of every subtask. If objections do not count, yield only functions that fail."""
     for subtask in hooks.scenario.task.subtasks:
         output = outputs[subtask.name]
         asked: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
@@ -197,7 +195,7 @@ def _failure(record: TrialRecord) -> str | None:
 
 
 async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
-    # Another package's architecture may ask twice by design: whether a pack is sound depends on none that is installed.
+    # Another package's architecture may ask twice by design, and soundness must not depend on what is installed.
     ours = (part for part in ARCHITECTURES if not part.package and not part.learns)
     config = Config(
         name="check",
@@ -208,7 +206,7 @@ async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
         seed=0,
         model={"reference": SimulatedEntry(kind="simulated", wrapping=False)},
     )
-    # The scenario is brought along, lest the matrix load another instance of the pack.
+    # The matrix gets the scenario, so that it does not load another instance of the pack.
     matrix = build_matrix(config, (), code_digest="", scenarios={scenario.name: scenario})
     graders = Graders()
     return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in matrix.specs]
@@ -223,7 +221,7 @@ CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
     "keyword rules alone do not solve it": baseline_fails,
     "with a model that knows the reference, every architecture solves it, without a retry": every_architecture_solves_it,
 }
-"""What must hold -> what finds out whether it does."""
+"""What must hold -> its check."""
 
 
 def reference_course_is_right(hooks: Hooks) -> Soundness:
@@ -235,7 +233,7 @@ def wrong_courses_are_wrong(hooks: Hooks) -> Soundness:
 
 
 def _checked(hooks: Hooks) -> Any:
-    """Return the module that says what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
+    """Return the module that finds what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
     return attribute_at(ENVIRONMENTS[hooks.scenario.environment.part].checked)
 
 
@@ -254,7 +252,7 @@ OF_WORLDS: dict[str, Callable[[Hooks], Soundness]] = {
     "a reply that a fault broke is rejected in every subtask": faults_are_caught,
     "no prompt gives the answer away": nothing_leaks,
 }
-"""The same for a pack with a world: what is graded there is the world."""
+"""The checks of a pack with a world, in which the world is graded."""
 
 
 def checks_of(scenario: Scenario) -> Mapping[str, Callable[[Hooks], Soundness]]:
@@ -262,7 +260,7 @@ def checks_of(scenario: Scenario) -> Mapping[str, Callable[[Hooks], Soundness]]:
 
 
 def notes_on(hooks: Hooks) -> Iterator[str]:
-    """What an author should know, though nothing is wrong with it."""
+    """Yield what an author should know, although nothing is wrong."""
     task = hooks.scenario.task
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
         yield (

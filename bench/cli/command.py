@@ -1,4 +1,4 @@
-"""A command, and the group of all commands, as `bench` shows them and takes what was typed."""
+"""A command and the group of all commands: how `bench` shows them and reads what was typed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUPS = {
     "Code that agents change": ("code",),
     "Packs and this machine": ("list", "check", "new", "doctor"),
 }
-"""The commands by what they are for; any other stands under "More"."""
+"""The commands by purpose. Any other is listed under "More"."""
 WORDS = {
     "<str>": "NAME",
     "<list[str]>": "NAME",
@@ -41,12 +41,12 @@ WORDS = {
     "<int range>": "N",
     "<float range>": "NUMBER",
 }
-"""What help pages call a value, in the place of its type in Python."""
+"""What help pages call a value, instead of its Python type."""
 INTERRUPTED = 130
 
 
 class SuggestingCommand(TyperCommand):
-    """Refuses an option that takes one value and is given two. Ctrl-C ends it in one line."""
+    """A command that refuses a repeated option that takes one value. Ctrl-C ends it with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -58,7 +58,7 @@ class SuggestingCommand(TyperCommand):
                 vars(parameter)["display_type"] = lambda _: None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise ConfigError for an option that is repeated and may not be."""
+        """Raise ConfigError if an option is repeated that takes one value."""
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for option in given:
             single = isinstance(option, TyperOption) and not (option.multiple or option.is_flag)
@@ -75,7 +75,7 @@ class SuggestingCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Lists its commands by what they are for."""
+    """Lists its commands by purpose."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
         grouped = {name for names in GROUPS.values() for name in names}

@@ -10,11 +10,11 @@ from bench.experiment.matrix import Matrix
 from bench.models.routed import answerers
 
 SPARE = 256
-"""For the run's own files, its graders' children and what Python opens."""
+"""Files for the run itself, for its graders' children and for Python."""
 
 
 def make_room(matrix: Matrix) -> None:
-    """Raise this process's own limit where its calls need it. Raises ConfigError where the machine does not allow so many."""
+    """Raise this process's limit if its calls need it. Raises ConfigError if the machine does not allow so many."""
     models = itertools.chain.from_iterable(map(answerers, matrix.models.values()))
     calls = sum({model.endpoint: model.concurrency for model in models if model.timing == "live"}.values())
     needed = calls + SPARE

@@ -1,4 +1,4 @@
-"""`bench doctor`: is this machine fit to grade code that nobody trusts, and what is installed on it?"""
+"""`bench doctor`: can this machine grade untrusted code, and what is installed?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHOUT_THEM = (
 
 
 def guards_table(guards: Guards) -> Table:
-    """Each guard of the sandbox, whether it is in force, and what it does or why it is missing."""
+    """Return each guard of the sandbox, whether it is in force, and what it does or why it is missing."""
     table = Table("guard of the sandbox", "in force", "what it does, or why it is missing", title_justify="left")
     for guard in guards.each:
         table.add_row(guard.name, "yes" if guard.in_force else "NO", guard.words)
@@ -23,7 +23,7 @@ def guards_table(guards: Guards) -> Table:
 
 
 def versions_table() -> Table:
-    """What stands in a run's manifest about code, packages and machine."""
+    """Return what a run's manifest says of code, packages and machine."""
     table = Table("version", "")
     for name, value in {**dict(code_version()), **package_versions(), **dict(machine())}.items():
         table.add_row(str(name), str(value))

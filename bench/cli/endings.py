@@ -1,4 +1,4 @@
-"""How trials end while a run goes on: the arms of which every trial ends the same way without an answer, and why."""
+"""How trials end while a run goes on: arms whose trials all end the same way without an answer, and why."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from bench.experiment.record import TrialRecord
 from bench.runtime.events import Judged, of_kind
 
 ENOUGH = 20
-"""So many trials of an arm that end the same way are no accident."""
+"""This many trials of an arm that end the same way are no accident."""
 WORDS = {"solved": "solved", "wrong": "wrong", "gave_up": "gave up", "ungraded": "not graded", "error": "error"}
-"""Outcome -> what people are told."""
+"""Outcome -> its words on the terminal."""
 ALIKE = {"wrong": "are wrong", "gave_up": "gave up", "error": "ended in an error"}
-"""Outcome that is news where all trials of an arm have it -> what all of them did."""
+"""Outcomes that are news if all trials of an arm have them -> what all trials did."""
 MOST_SHOWN = 120
-"""Characters of a reason."""
+"""The most characters of a reason."""
 
 
 def outcomes_told(outcomes: Counter[str]) -> str:
-    """Say how many trials ended how: `solved 12, gave up 3`."""
+    """Say how many trials had each outcome: `solved 12, gave up 3`."""
     return ", ".join(f"{words} {outcomes[outcome]:,}" for outcome, words in WORDS.items() if outcomes[outcome])
 
 
 @dataclass
 class _Arm:
-    """The trials of one arm so far. `reasons` counts what the last rejection of each trial said, or what ended it."""
+    """The trials of one arm so far. `reasons` counts each trial's last rejection, or what ended it."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -46,10 +46,10 @@ class _Arm:
 
 
 class Endings:
-    """What the trials of each arm ended in.
+    """How the trials of each arm ended.
 
     Attributes:
-        alike: Whether an arm has ENOUGH trials that all ended the same way without being solved.
+        alike: Whether an arm has at least ENOUGH trials that all ended the same way without being solved.
     """
 
     def __init__(self) -> None:
@@ -74,12 +74,12 @@ class Endings:
                 yield f"{name}: {arm.told}"
 
     def summary(self) -> Iterator[str]:
-        """Yield a line for each arm whose trials all ended alike, as they stand at the end."""
+        """Yield a line for each arm whose trials all ended alike, by all trials added so far."""
         return (f"{name}: {arm.told}" for name, arm in self._arms.items() if arm.ends_alike)
 
 
 def _reason(record: TrialRecord) -> str:
-    """Say why a trial has no right answer: the last rejection of the subtask on which it gave up, or what else ended it."""
+    """Say why a trial has no right answer: the last rejection of the subtask on which it gave up, or else what ended it."""
     rejected = [verdict for verdict in of_kind(record.events, Judged) if not verdict.accepted and verdict.view != "undamaged"]
     if record.outcome == "gave_up" and rejected:
         of_it = [verdict for verdict in rejected if record.reason.startswith(f"{verdict.subtask}:")]

@@ -1,4 +1,4 @@
-"""Calls the functions of a pack, and looks whether each returns what it must. A mistake is one line that names its place."""
+"""Calls a pack's functions and checks what each returns. A mistake is reported in one line that names its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json,
 
 
 class HookFailed(Exception):
-    """A function of a pack raised, or returned what it must not. Its text is one line."""
+    """A function of a pack raised, or returned a wrong type. The text is one line."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,20 @@ class Hooks:
     folder: Path
 
     def objection(self, subtask: Subtask, outputs: Answer) -> str | None:
-        """What the first check that objects to a subtask's output says; every check is asked."""
+        """Return what the first check that objects to a subtask's output says. Every check is asked."""
         context = self._context(subtask, outputs)
         objections = [self._check(check, subtask, outputs[subtask.name], context) for check in subtask.checks]
         return next((objection for objection in objections if objection is not None), None)
 
     def weakness(self, subtask: Subtask, output: Output) -> str | None:
-        """Why `sufficient` finds an output too weak."""
+        """Return why `sufficient` finds an output too weak; None if it does not."""
         if subtask.sufficient is None:
             return None
         what = f"`sufficient` of '{subtask.name}'"
         return self._text(subtask.sufficient, what, self.call(what, subtask.sufficient, output))
 
     def skipped(self, subtask: Subtask, outputs: Answer) -> Output | None:
-        """The output that `skip` commits without a model."""
+        """Return the output that `skip` commits without a model; None if it commits none."""
         if subtask.skip is None:
             return None
         what = f"`skip` of '{subtask.name}'"
@@ -48,7 +48,7 @@ class Hooks:
         return output
 
     def finding(self, subtask: Subtask, output: Output) -> Finding | None:
-        """What `finds` says against an earlier subtask."""
+        """Return what `finds` says against an earlier subtask, or None."""
         if subtask.finds is None:
             return None
         what = f"`finds` of '{subtask.name}'"
@@ -78,7 +78,7 @@ class Hooks:
         return answer
 
     def call(self, what: str, function: Callable[..., Any], *values: object) -> Any:
-        """Call a function of the pack, or one that calls some."""
+        """Call a function of the pack, or a function that calls some."""
         try:
             return function(*values)
         except (Exception, SystemExit) as error:
@@ -102,7 +102,7 @@ class Hooks:
         return HookFailed(f"{self._defined(function)}{what} returns {_shown(value)}; it must return {wanted}")
 
     def _defined(self, function: Callable[..., Any]) -> str:
-        """`grader.py:12: ` for a function that the pack defines."""
+        """Return `grader.py:12: ` for a function that the pack defines, else ""."""
         code = getattr(plain(function), "__code__", None)
         if not inspect.iscode(code):
             return ""

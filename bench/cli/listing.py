@@ -1,4 +1,4 @@
-"""`bench list`: the parts that there are, what each can, and what it needs."""
+"""`bench list`: the parts that exist, what each can do, and what it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.runtime.effects import EFFECTS, points_of
 
 
 def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
-    # Here, because these import pandas, for which no other command should wait.
+    # Here, because these import pandas, and no other command should wait for that.
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.report.export_part import EXPORTS  # noqa: PLC0415
     from bench.report.figures import FIGURES  # noqa: PLC0415
@@ -42,7 +42,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
 
 
 def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:
-    """Say which parts of other packages are not here, a line each."""
+    """Print which parts of other packages are missing, a line each."""
     for line in dict.fromkeys(line for kind in kinds for line in kind.left_out):
         err.print(f"bench: {line}")
 

@@ -1,5 +1,5 @@
-"""What leads to this machine takes no proxy. Our own client knows that by itself; those of frameworks, which are measured over
-an endpoint on loopback, know it from NO_PROXY."""
+"""Keep requests to loopback addresses away from HTTP proxies. Our own client does this by itself. Frameworks, which are
+measured over an endpoint on loopback, read NO_PROXY."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def spare_loopback() -> None:
-    """Add this machine to NO_PROXY, where the environment names a proxy."""
+    """Add the loopback addresses to NO_PROXY if the environment names a proxy."""
     named = getproxies_environment()
     excepted = named.pop("no", "")
-    if named and excepted != "*":  # an asterisk means everything, if it stands alone
+    if named and excepted != "*":  # a lone asterisk means everything
         os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join((*filter(None, [excepted]), *LOOPBACK))

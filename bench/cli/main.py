@@ -1,4 +1,4 @@
-"""The command `bench`: what a person types. Thin: each command calls one function of the package and prints what it returns."""
+"""The command `bench`, as a person types it. Each command calls one function of the package and prints what it returns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ app = typer.Typer(
 )
 out, err = Terminal(), Terminal(stderr=True)
 UsageMistake: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for whatever was typed wrong; it names the class itself nowhere."""
+"""The class that typer raises for wrong arguments; typer exports no name for it."""
 
 
 def _show_version(asked: bool) -> None:
@@ -87,7 +87,7 @@ def list_(scenarios: PacksOption = PACKS) -> None:
 def doctor() -> None:
     """Show the sandbox guards of this machine and all versions.
 
-    Exits with 1 where a guard is missing.
+    Exits with 1 if a guard is missing.
 
     For example: bench doctor
     """
@@ -149,7 +149,7 @@ def run(
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Run a config; the same command goes on where it stopped.
+    """Run a config; the same command continues a stopped run.
 
     For example: bench run configs/smoke.toml --report
     """
@@ -196,9 +196,9 @@ def report(
 ) -> None:
     """Write the tables, figures and page of one run or several.
 
-    Several runs stand in one report under what they share: the seed, packs that ask the same, and fault plans of the same text.
-    Then their trials met the same faults and are paired. What not all of them have is named and left out. An architecture, or a
-    model, that is another one in a later run, or went otherwise there, stands as `NAME (RUN)`.
+    A report of several runs shows what they share: the seed, packs that ask the same, and fault plans with the same text. Their
+    trials then met the same faults and are paired. What not all runs have is named and left out. An architecture or a model
+    that differs in a later run, or gave other results there, is shown as `NAME (RUN)`.
 
     For example: bench report smoke-simulated
     """
@@ -207,7 +207,7 @@ def report(
 
 
 def _report(folders: list[Path], target: Path, verbose: bool) -> None:
-    # Here, because these import pandas and matplotlib, for which no other command should wait.
+    # Here, because these import pandas and matplotlib, and no other command should wait for that.
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
@@ -217,7 +217,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     run = merge([load_run(folder, sound_records(folder)) for folder in folders])
-    gc.freeze()  # what is read stays to the end: each search for cycles in it takes half a second in a run of 10,000 trials
+    gc.freeze()  # the run stays to the end, and each search of it for cycles takes half a second at 10,000 trials
     made = report_of(run)
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
@@ -239,7 +239,7 @@ def regrade(
 ) -> None:
     """Grade the stored answers of runs anew; no model is asked.
 
-    The packs' present graders grade them, and the report says so.
+    The packs' present graders are used, and the report says so.
 
     For example: bench regrade smoke-simulated
     """
@@ -255,9 +255,9 @@ def archive(
 ) -> None:
     """Write runs as one small file each.
 
-    Every command reads it in the folder's place, and none writes to it.
+    Every command can read the archive instead of the folder. No command writes to an archive.
 
-    The folder is kept; while it is there, it is read. `python -m zipfile -e results/RUN.zip results/RUN` makes it again.
+    The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
 
     For example: bench archive smoke-simulated
     """
@@ -284,7 +284,7 @@ for group in groups:
 
 
 def _tell(mistake: Any) -> None:
-    """What was typed wrong, in one line; without a command, what commands there are."""
+    """Print what was typed wrong, in one line. Without a command, list the commands."""
     words = mistake.format_message()
     if "\n" in words:
         out.print(words)
@@ -293,7 +293,7 @@ def _tell(mistake: Any) -> None:
 
 
 def main() -> None:
-    """Run the command; a user's mistake is one line on standard error and exit code 2."""
+    """Run the command. A user's mistake is one line on standard error and exit code 2."""
     spare_loopback()
     try:
         code = app(prog_name="bench", standalone_mode=False)

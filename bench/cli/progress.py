@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on and at its end: how far it is, the time left, tokens and cost so far, what failed."""
+"""What a person sees during a run and at its end: progress, time left, tokens and cost so far, and failures."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from bench.experiment.trial import TrialResult
 from bench.runtime.events import Called
 
 CLIENT_BOUND = 0.25
-"""Of the calls' seconds in flight: where this process adds more, it and not the endpoint bounds the calls at a time."""
+"""A share of the calls' seconds in flight. If this process adds more, it bounds the calls at a time, not the endpoint."""
 LINES = 10
-"""Where the output is no terminal, at most so many plain lines take the moving bar's place."""
+"""Without a terminal, at most this many plain lines replace the moving bar."""
 SELDOM = 10.0
-"""Seconds that lie between two of them at the least."""
+"""The least seconds between two of these lines."""
 
 
 class SoFar:
-    """What the records seen so far come to: `calls`, `tokens`, how many of each outcome, and why the first error was one."""
+    """Sums over the records so far: `calls`, `tokens`, the number of each outcome, and the first error's reason."""
 
     def __init__(self, matrix: Matrix):
         self._tariff = Tariff.of(matrix.models)
@@ -62,17 +62,17 @@ class SoFar:
 
     @property
     def account(self) -> str:
-        """Tokens and cost; the cost is unknown where a model has no prices."""
+        """Tokens and cost. The cost is unknown if a model has no prices."""
         return f"{self.tokens:,} tokens, {'cost unknown' if self._cost is None else f'{self._cost:,.2f} $'}"
 
     @property
     def ends(self) -> str:
-        """How the trials ended: `solved 3, wrong 1`; empty where there was none."""
+        """How the trials ended: `solved 3, wrong 1`; empty if there is none."""
         return outcomes_told(self.outcomes)
 
     def client_bound(self, here: bool = True) -> Iterator[str]:
-        """A line where this process kept its calls waiting; none where the endpoint set the pace. Of trials that ran elsewhere
-        it is the way to this process and back that took the time."""
+        """Yield a line if this process delayed its calls. For trials that ran elsewhere, the way to this process and back took
+        the time."""
         if self._client > CLIENT_BOUND * self._in_flight:
             share = f"{self._client / self._in_flight:.0%}"
             if here:
@@ -83,12 +83,12 @@ class SoFar:
                 yield f"{line}; those are in no call's seconds"
 
     def unknown_words(self) -> Iterator[str]:
-        """A line for each finish reason that nobody knows, with how often a reply ended in it; none where none did."""
+        """Yield a line for each unknown finish reason, with the number of replies that had it."""
         for reason, count in self._unknown.most_common():
             yield f"{count} paid replies were not used: {reason}; docs/providers.md has the words that are known"
 
     def errors(self) -> Iterator[str]:
-        """Lines on the trials that ended in an error, and what to do about them; none where none did."""
+        """Yield lines on the trials that ended in an error, and what to do about them."""
         if self.outcomes["error"]:
             yield f"{self.outcomes['error']} trials ended in an error, the first: {self._first_error}"
             if NotRecorded.kind not in self._first_error:
@@ -100,7 +100,7 @@ def calls_of(record: TrialRecord) -> int:
 
 
 class RunProgress:
-    """Shows what `so_far` comes to as records come; use as a context manager."""
+    """Shows `so_far` as records come. Use it as a context manager."""
 
     def __init__(self, console: Console, total: int, so_far: SoFar):
         self._console, self._total, self._so_far = console, total, so_far
@@ -118,7 +118,7 @@ class RunProgress:
         self.stop()
 
     def stop(self) -> None:
-        """Show no bar any more."""
+        """Remove the bar."""
         self._bar.stop()
 
     @property

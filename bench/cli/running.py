@@ -1,4 +1,4 @@
-"""A run as a person sees it: its beginning, what stops it, its end."""
+"""A run as a person sees it: how it begins, what stops it, how it ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
 Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult], None], Session], Coroutine[Any, Any, None]]
-"""Runs what is missing of a matrix: `run_matrix` in this process, or an engine that is registered."""
+"""Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine."""
 
 ALIKE = "--stop-early: all trials of an arm end alike"
 WITHOUT = "without --stop-early"
@@ -46,14 +46,14 @@ def run_to_its_end(
     early: bool = False,
     engine: Engine = run_matrix,
 ) -> None:
-    """Run what is missing, and say how it ended.
+    """Run what is missing, and print how it ended.
 
     Args:
         early: Whether the run stops as soon as all trials of an arm end alike without being solved.
         engine: What runs the trials.
 
     Raises:
-        typer.Exit: Trials are missing, with 128 + n for the signal n, or ended in an error, with 1.
+        typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing or ended in an error, with 1.
     """
     todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
     out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
@@ -96,7 +96,7 @@ def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err:
 
 
 def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Sequence[Path]) -> Engine:
-    """What runs the trials: this process, or Ray.
+    """Return what runs the trials: this process, or an engine such as Ray.
 
     Args:
         engine: `ray`, or the address of a cluster, `ray://HOST:PORT`.
@@ -121,10 +121,10 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
 async def _until_stopped(
     matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool, engine: Engine
 ) -> signal.Signals | None:
-    """Run to the end, or until a signal asks to stop: which."""
+    """Run to the end, or until a signal asks to stop. Return that signal, or None."""
 
     def stop_soon() -> None:
-        progress.stop()  # a second signal ends the process as it stands: the terminal is itself again by then
+        progress.stop()  # a second signal ends the process at once: the terminal must be restored by then
         session.end("a signal asked for it")
         if not session.has_begun:
             running.cancel()
@@ -144,15 +144,15 @@ async def _until_stopped(
 
 @contextmanager
 def watched(folder: Path) -> Iterator[None]:
-    """Serve the page of a run while inside. A process of its own makes it, so that no trial's framework time holds that work;
-    it ends with this process, however this one ends."""
+    """Serve the run's page inside the context. A separate process makes it, so that no trial's framework time includes that
+    work. The process ends with this one, however this one ends."""
     words = [sys.executable, "-m", "bench", "watch", str(folder), "--beside"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True):
         yield
 
 
 def show_preview(out: Terminal, matrix: Matrix) -> None:
-    """Show what each arm will take and the total; it is unknown where that of an arm is."""
+    """Show what each arm will take, and the total. The total is unknown if any arm's number is."""
     table = Table("scenario", "architecture", "model", "plan", "trials", "calls", "tokens", "cost, $", box=None)
     rows = list(preview(matrix))
     for row in rows:

@@ -1,4 +1,4 @@
-"""`bench new`: a small pack that works, copied from the package's template, or a package of parts."""
+"""`bench new`: makes a small working pack from the package's template, or a package of parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RENDERED = ".j2"
 
 
 def new_scenario(name: str, into: Path) -> Path:
-    """Copy the template to `into/name`. Raises PackError where the name is no identifier or is taken."""
+    """Copy the template to `into/name`. Raises PackError if the name is no identifier or is taken."""
 
     def write(folder: Path) -> None:
         copy_template(TEMPLATES / "scenario", folder)
@@ -31,10 +31,10 @@ def new_scenario(name: str, into: Path) -> Path:
 
 
 def new_plugin(name: str, into: Path) -> Path:
-    """Make a package of parts in `into/name`: an architecture, an effect and a metric, with a test of them.
+    """Make a package of parts in `into/name`: an architecture, an effect and a metric, with tests.
 
     Raises:
-        PackError: As `new_scenario` does.
+        PackError: The name is no identifier or is taken.
     """
 
     def write(folder: Path) -> None:
@@ -46,10 +46,10 @@ def new_plugin(name: str, into: Path) -> Path:
 
 
 def render_templates(folder: Path, values: Mapping[str, object]) -> None:
-    """Put in the place of each template in a folder what comes of it.
+    """Replace each template in a folder by its rendered text.
 
     Args:
-        values: What the templates name.
+        values: The values that the templates use.
     """
     for path in sorted(folder.rglob(f"*{RENDERED}")):
         text = environment_of(folder).get_template(path.relative_to(folder).as_posix()).render(values)
@@ -58,7 +58,7 @@ def render_templates(folder: Path, values: Mapping[str, object]) -> None:
 
 
 def environment_of(folder: Path) -> Environment:
-    """Return what renders the templates in a folder; the filter `quoted` writes a text as JSON."""
+    """Return the renderer of the templates in a folder. The filter `quoted` writes a text as JSON."""
     environment = Environment(
         loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )
@@ -72,7 +72,7 @@ def copy_template(template: Path, folder: Path) -> None:
 
 
 def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
-    """Have a pack's folder written, whole or not at all."""
+    """Make a pack's folder by `write`, whole or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PackError(f"'{name}' is no name here; use lower-case letters, digits and underscores, a letter first")
     folder = into / name
@@ -88,6 +88,6 @@ def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
 
 
 def check_command(folder: Path) -> str:
-    """The command that checks the pack in this folder, from where we stand."""
+    """Return the command that checks the pack in this folder, as typed in the working directory."""
     where = "" if folder.parent in PACKS else f" --scenarios {shlex.quote(str(folder.parent))}"
     return f"bench check {folder.name}{where}"

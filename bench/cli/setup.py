@@ -1,4 +1,4 @@
-"""How a run is opened, by whichever command: the models that were named, whose replies they give, the run's name and folder."""
+"""What commands need to open a run: the named models, whose replies they give, and the run's name and folder."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Entries = dict[str, dict[str, Any]]
 
 
 def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
-    """The names of the models that these words mean, None for those of the config, and the entries of those among them that a
-    recording stands in for: `recorded:RUN` means every model of that run. Raises ResultsError where there is no such run."""
+    """Return the names of the models that these words mean (None for the config's), and the entries of models that a recording
+    replaces. `recorded:RUN` means every model of that run. Raises ResultsError if there is no such run."""
     names, entries = list[str](), Entries()
     for word in words:
         run = word.removeprefix(RECORDED)
@@ -47,7 +47,7 @@ def chosen_models(words: Iterable[str]) -> tuple[list[str] | None, Entries]:
 
 
 def declared(entries: Entries, concurrency: int | None) -> Entries:
-    """The entries of replayed models, which take so many calls at a time. Raises ConfigError where there is none of them."""
+    """Return the entries of replayed models with this number of calls at a time. Raises ConfigError if there are no entries."""
     if concurrency is None:
         return entries
     if not entries:
@@ -56,9 +56,9 @@ def declared(entries: Entries, concurrency: int | None) -> Entries:
 
 
 def cache_from(config: Config, runs: Sequence[str]) -> Config:
-    """The config, whose caching models take over what was answered in these runs.
+    """Return the config in which caching models take over the replies recorded in these runs.
 
-    Raises ConfigError where none caches.
+    Raises ConfigError if no model caches.
     """
     caching = dict[str, BaseModelEntry]()
     for name, entry in config.model.items():
@@ -70,15 +70,15 @@ def cache_from(config: Config, runs: Sequence[str]) -> Config:
 
 
 def run_name(config: Config, *between: str) -> str:
-    """A replay never has the name of what it replays."""
+    """Return the run's name. A replay's name always differs from its recording's."""
     replayed = any(config.model[name].replays for name in config.models)
     return "-".join((config.name, *between, *config.models, *(["replay"] if replayed else [])))
 
 
 def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permitted: Permission) -> RunWriter:
-    """Begin the run in this folder, or go on with it, and say what was done to what lay there, and how it is graded. `aside`:
-    rename a folder of another experiment or code; without it, that raises ResultsError. Raises ConfigError where the config's
-    study is unknown, or the machine allows too few open files."""
+    """Begin the run in this folder, or continue it. Print what was done to the folder and how the run is graded. `aside`:
+    rename a folder of another experiment or code; otherwise such a folder raises ResultsError. Raises ConfigError if the
+    config's study is unknown, or if the machine allows too few open files."""
     make_room(matrix)
     manifest = manifest_of(matrix, folder.name, prepared(matrix), permitted)
     if permitted.notice:
@@ -98,8 +98,8 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
 
 
 def whose_replies(matrix: Matrix) -> Iterable[str]:
-    """A line for each model that gives no live model's replies, or some that an earlier run was given."""
-    return dict.fromkeys(_whose_replies(matrix))  # a model that a routed one passes requests on to may be run itself as well
+    """Return a line for each model whose replies are simulated or recorded, or come in part from an earlier run."""
+    return dict.fromkeys(_whose_replies(matrix))  # a model behind a routed one can also be run itself
 
 
 def _whose_replies(matrix: Matrix) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where a command prints."""
+"""The terminal that a command prints to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bench.render.escaping import escape_terminal
 
-# It imports pandas, for which no command that shows no results should wait.
+# It imports pandas; a command that shows no results should not wait for that.
 if TYPE_CHECKING:
     from bench.render import table
 
@@ -20,15 +20,15 @@ LONGEST_LINE = 1000
 
 
 class Terminal(Console):
-    """Shows texts to the letter, in lines as long as they are, or `wrapped` between words: nothing in them is markup, and
-    nothing steers the terminal."""
+    """Prints texts literally, in lines of any length, or `wrapped` between words. No text acts as markup or controls the
+    terminal."""
 
     def __init__(self, stderr: bool = False, wrapped: bool = False):
         super().__init__(stderr=stderr, highlight=False, soft_wrap=not wrapped, markup=False, emoji=False)
 
     def show(self, table: Table) -> None:
-        """Print a table; where the terminal is narrower than its longest words, in longer lines. A pipe or a file gets each row
-        in one line."""
+        """Print a table. If the terminal is narrower than its longest words, lines are longer than the terminal. A pipe or a
+        file gets each row in one line."""
         least = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
         needed = least + len(table.columns)  # rich leaves out the space behind each
         if self.is_terminal and needed <= self.width:
@@ -39,7 +39,7 @@ class Terminal(Console):
         wider.print(table)
 
     def show_report_table(self, shown: table.Table) -> None:
-        """Print a report's table; where a word would be broken, each row as a line for each column."""
+        """Print a report's table. If a word would be broken, print each row as a block with a line for each column."""
         short = shown.shortened(1)
         drawn = Table(title=short.title, title_justify="left", title_style="bold")
         for title in short.columns:
@@ -61,5 +61,5 @@ class Terminal(Console):
             self.print(block)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Every text that is printed, alone or in a table, comes by here."""
+        """Escape a text. Every printed text, alone or in a table, passes through here."""
         return super().render_str(escape_terminal(text), **options)

@@ -1,5 +1,5 @@
-"""The command `bench trace`. What reads results imports pandas, for which no other command should wait: it is imported where
-it is used."""
+"""The command `bench trace`. What reads results imports pandas, and no other command should wait for that: it is imported
+inside the functions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def trace(
 ) -> None:
     """Show the trials behind a claim or, with --trial, one trial.
 
-    A trial is shown with its calls, what the verifier said of each reply and why, its faults, and the model's last reply. A
-    trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals and
-    replays, and the damage with the entries of the journal that it was counted from.
+    A trial is shown with its calls, the verifier's verdict on each reply and the reason, its faults, and the model's last
+    reply. A trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals
+    and replays, and the damage with the journal entries that it was counted from.
 
     For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
     """

@@ -28,10 +28,10 @@ def verify(
 ) -> None:
     """Check that the records of runs are as they were written.
 
-    Exits with 1 where a line was changed, lost, doubled or moved, or the end is missing.
+    Exits with 1 if a line was changed, lost, doubled or moved, or the end is missing.
 
-    A digest of each sound run is printed, for its author to publish. With --digest the run is held against it: a run that is
-    sound and has another digest was made anew, or went on since.
+    Prints a digest of each sound run, for its author to publish. With --digest the run's digest is compared with this: a sound
+    run with another digest was made anew, or has continued since.
 
     For example: bench verify smoke-simulated
     """

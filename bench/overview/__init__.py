@@ -1,4 +1,4 @@
-"""The wing of pages that show runs as they lie in a folder: all of them with rankings, and one while it still goes on."""
+"""The wing of pages that show the runs in a folder: all runs with rankings, and one run while it goes on."""
 
 ENTRIES = {"commands": ("bench.overview.entries:COMMANDS",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""The wing's entries by kind (`bench.registry.WINGS`)."""

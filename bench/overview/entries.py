@@ -1,4 +1,4 @@
-"""The entries of the commands that show a folder's runs, and a run that goes on."""
+"""The entries of `bench runs` and `bench watch`."""
 
 from bench.cli.command_part import CommandPart
 

@@ -1,7 +1,7 @@
-"""What a run came to for the index, kept from one `bench runs` to the next.
+"""A run's data for the index, kept from one `bench runs` to the next.
 
-It is read again only where the run's bytes, our code, Python and the packages that compute are the same. There is one file for
-each run, in the user's cache folder.
+A run is read again if its bytes, our code, Python or a package that computes has changed. The user's cache folder has a file
+for each run.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ CACHE = "recovery-bench"
 
 
 def cache_folder() -> Path:
-    """Return the user's folder for what is kept. https://specifications.freedesktop.org/basedir-spec/latest/"""
+    """Return the user's cache folder for runs. https://specifications.freedesktop.org/basedir-spec/latest/"""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE / "runs"
 
 
 class KeptRuns:
-    """What runs came to, in a folder; without one, nothing is kept. Parts of other packages could change a run's numbers
-    unseen, so with any nothing is kept either."""
+    """Runs' data, kept in a folder; without a folder nothing is kept. Parts of other packages could change a run's numbers
+    unnoticed, so nothing is kept if any is installed."""
 
     def __init__(self, folder: Path | None = None):
         others = any(part.package for registry in (METRICS, CLAIMS) for part in registry)
         self._folder = None if others else folder
 
     def of(self, run: Path, read: Callable[[], tuple[Run, str]]) -> tuple[Run, str]:
-        """Return a run with no frame but its trials, and its verdicts on the claims in a sentence.
+        """Return a run with only the frame of trials, and its verdicts on the claims in a sentence.
 
         Args:
             run: The run's folder.
-            read: Called where this is not kept; it is kept then.
+            read: Called if nothing is kept; its result is then kept.
 
         Raises:
-            ResultsError: As `read` raises it.
+            ResultsError: `read` raised it.
         """
         if not self._folder:
             return read()
@@ -69,7 +69,7 @@ class KeptRuns:
         return made, verdicts
 
     def _key(self, run: Path) -> str:
-        """Return the digest of all that decides what the run comes to."""
+        """Return the digest of all that determines the run's data."""
         files = [path for path in (archive_path(run), *(run / name for name in (MANIFEST, TRIALS, GRADES))) if path.is_file()]
         return _digest(self._code, *((path.name, path.read_bytes()) for path in files))
 
@@ -82,7 +82,7 @@ class KeptRuns:
 
 
 def _with_trials(folder: Path, trials: Mapping[str, Sequence[Any]]) -> Run:
-    """A run of these trials' columns, without any other frame."""
+    """Return a run with these columns of trials and no other frame."""
     calls, faults, recoveries, replies, waits = (pd.DataFrame() for _ in range(5))
     frames = (frame_of_trials(trials), calls, faults, recoveries, replies, waits)
     return Run(read_manifest(folder), (), *frames, errors_rerun=0, folder=folder)

@@ -1,4 +1,5 @@
-"""Who solves most in each pack: arms of several runs, ranked where they can be compared, and a sentence where they cannot."""
+"""Rankings: who solves most in each pack. Arms of several runs are ranked if they can be compared; a sentence says why if
+not."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from bench.render.table import Table, TableColumn, table_of
 
 @dataclass(frozen=True)
 class Basis:
-    """What arms of one pack and fault plan must share to be ranked. `asked`: the digest of what each instance asks; `faults`:
-    those of the plan, with the seed of their draws."""
+    """What arms of one pack and fault plan must share to be ranked. `asked` has the digest of what each instance asks; `faults`
+    has the plan's faults and the seed of their draws."""
 
     simulated: bool
     asked: tuple[tuple[str, str], ...]
@@ -29,7 +30,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class ArmOfRun:
-    """An arm with the run that it belongs to."""
+    """An arm with its run."""
 
     run: Run
     arm: Arm
@@ -40,7 +41,7 @@ class ArmOfRun:
 
     @property
     def started(self) -> str:
-        """When the run was: UTC, to the minute."""
+        """When the run began: UTC, to the minute."""
         return self.run.manifest.started[:16].replace("T", " ")
 
     @property
@@ -57,7 +58,7 @@ class ArmOfRun:
 
     @cached_property
     def tokens(self) -> PerSolved:
-        """What it spent by what it solved."""
+        """Tokens spent per solved trial."""
         return per_solved(self.arm.trials, TOKENS.name)
 
     @cached_property
@@ -77,7 +78,7 @@ class ArmOfRun:
 
     @property
     def made_by(self) -> Mapping[str, object]:
-        """What decides its trials, in words, and its digest or value."""
+        """What determines the arm's trials: words -> its digest or value."""
         asked = dict(self.basis.asked)
         return {
             "the model": self.model,
@@ -92,8 +93,8 @@ class ArmOfRun:
 
 @dataclass(frozen=True)
 class Board:
-    """The arms of one pack under one plan. `tables`: a ranking of each group that can be compared; `refusals`: why a group is
-    not ranked with the largest."""
+    """The arms of one pack under one plan. `tables` has a ranking for each group that can be compared; `refusals` says why a
+    group is not ranked with the largest."""
 
     title: str
     tables: tuple[Table, ...]
@@ -101,7 +102,7 @@ class Board:
 
 
 def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
-    """Return a board for each pack and fault plan, of the arms of all runs, the oldest run first."""
+    """Return a board for each pack and fault plan, with the arms of all runs, the oldest run first."""
     groups: dict[tuple[str, bool, str], list[ArmOfRun]] = {}
     for arm in _once(runs):
         groups.setdefault((arm.arm.condition.scenario, arm.plan != FAULT_FREE, arm.plan), []).append(arm)
@@ -109,8 +110,8 @@ def boards_of(runs: Sequence[Sequence[ArmOfRun]]) -> list[Board]:
 
 
 def _once(runs: Sequence[Sequence[ArmOfRun]]) -> Iterator[ArmOfRun]:
-    """Each arm that was graded, once. A replay of a run that is here is no further evidence, nor is an arm that took its
-    replies over from another run: it went the same way in every trial."""
+    """Yield each graded arm once. A replay is left out if its recording is listed, and so is an arm that went the same in every
+    trial because it took over another run's replies: neither is new evidence."""
     names, seen = {arm.name for arms in runs for arm in arms}, set[Hashable]()
     for arm in (arms_of_run for arms in runs for arms_of_run in arms):
         recording, trials = arm.run.parameters_of(arm.model).recording, arm.arm.trials
@@ -139,7 +140,7 @@ def _runs(group: Iterable[ArmOfRun]) -> str:
 
 
 def _why(basis: Basis, other: Basis) -> str:
-    """The first reason for which two groups cannot be compared."""
+    """Say the first reason why two groups cannot be compared."""
     asked, also = dict(basis.asked), dict(other.asked)
     shared = asked.keys() & also.keys()
     if basis.simulated != other.simulated:
@@ -155,7 +156,7 @@ def _why(basis: Basis, other: Basis) -> str:
 
 
 def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
-    """The arm that solves most stands first; of those that solve as much, the cheapest."""
+    """Rank the arms: by what they solve, and among equals the cheapest first."""
 
     def order(arm: ArmOfRun) -> tuple[float, float]:
         return -(arm.arm.solved().rate or 0.0), arm.dollars.value or arm.tokens.value or 0.0
@@ -165,7 +166,7 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
     first = ordered[0]
 
     def place(arm: ArmOfRun) -> int:
-        """An arm is placed behind those alone that are known to solve more."""
+        """Return an arm's place: behind only the arms that are known to solve more."""
         gaps = [arm.arm.solved_less(other.arm) for other in ordered]
         return 1 + sum(gap.high is not None and gap.high < 0 for gap in gaps)
 

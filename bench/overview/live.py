@@ -1,6 +1,6 @@
-"""A run as it stands, read while it may still be written: by arm, its outcomes, rejections, tokens and cost, and the time left.
+"""A run in its present state, read while it is written: outcomes, rejections, tokens and cost by arm, and the time left.
 
-Nothing but the run's folder is read, so it is all the same which engine writes it, and whether it was stopped meanwhile.
+Only the run's folder is read. It does not matter which engine writes it, or whether it was stopped in between.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OUTCOMES: dict[Outcome, str] = {
     "error": "Error",
 }
 MOST_REJECTIONS = 30
-"""Rows of the table of rejections."""
+"""The most rows of the table of rejections."""
 ArmKey = tuple[str, str, str, str]
 """Scenario, architecture, model and fault plan."""
 ARM_TITLES = ("Scenario", "Architecture", "Model", "Fault plan")
@@ -41,7 +41,7 @@ ARM_TITLES = ("Scenario", "Architecture", "Model", "Fault plan")
 
 @dataclass
 class ArmSoFar:
-    """What is recorded of one arm. `cost` is None where a price is unknown; what an error cost counts, too."""
+    """What is recorded of one arm. `cost` is None if a price is unknown. The cost of errors counts too."""
 
     key: ArmKey
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class ArmSoFar:
 
 
 class LiveRun:
-    """A run that may still be written. `read` reads on from where it stopped.
+    """A run that may still be written. `read` continues where it stopped.
 
     Args:
         folder: The run's folder.
@@ -74,22 +74,22 @@ class LiveRun:
 
     @property
     def trials(self) -> int:
-        """How many trials have come to their end; one that ended in an error and was run again counts once."""
+        """How many trials have ended. A trial that ended in an error and was run again counts once."""
         return sum(arm.outcomes.total() for arm in self.arms.values())
 
     @property
     def planned(self) -> int | None:
-        """How many trials the run has once it is complete; None for a portion, of which only the ids of all trials tell."""
+        """How many trials the complete run has. None for a portion, which only the ids of all trials would tell."""
         config = self.manifest.config
         instances = sum(len(pack.instances) for pack in self.manifest.scenarios.values())
         arms = len(config.architectures) * len(config.models) * len(config.plans)
         return None if self.manifest.portion else instances * arms * config.repetitions
 
     def read(self) -> None:
-        """Read the lines that were written since. A line that is not whole yet is left for the next time.
+        """Read the lines written since the last call. An incomplete line is left for the next call.
 
         Raises:
-            ResultsError: The file is damaged, or another run lies there by now.
+            ResultsError: The file is damaged, or the folder now holds another run.
         """
         path = self.folder / TRIALS
         with path.open("rb") as file:
@@ -131,7 +131,7 @@ class LiveRun:
                 self.rejections[key, verdict.subtask, (verdict.violation or verdict.reason).replace("_", " ")] += 1
 
     def state(self, now: datetime) -> str:
-        """Say whether the run is at work, and what is left of it.
+        """Say whether the run is at work, and how much is left.
 
         Args:
             now: The present time, with its zone.
@@ -155,7 +155,7 @@ class LiveRun:
 
 
 def page(run: LiveRun, now: datetime, seconds: int) -> str:
-    """Return the page of a run as it stands, which a browser loads again after so many seconds."""
+    """Return the page of a run in its present state. A browser reloads it every `seconds`."""
     simulated = any(model.is_simulated for model in run.manifest.models.values())
     tables = [_arms(run), *([_rejections(run)] if run.rejections else [])]
     return rendered(

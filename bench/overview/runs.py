@@ -1,4 +1,4 @@
-"""The index of a folder's runs: what each asked and what came of it, each config over time, and a ranking for each pack."""
+"""The index of a folder's runs: what each asked and its results, each config over time, and a ranking for each pack."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from bench.report.results import claims_of
 PAGES = ("report.html", "report.md")
 HERE = Path(__file__).parent
 SCRIPTS = ("page_data.js", "page_tables.js")
-"""Of a report's page; the script beside this file comes after them."""
+"""Scripts of a report's page; the script beside this file comes after them."""
 
 
 @dataclass(frozen=True, eq=False)
 class ListedRun:
-    """`run` has its trials, and no other frame. `verdicts`: on the paper's claims, in a sentence, or "". `report`: the path of
-    its report below the folder of reports, or ""."""
+    """A run in the index. `run` has only the frame of trials. `verdicts` is a sentence on the paper's claims, or "". `report`
+    is its report's path in the folder of reports, or ""."""
 
     run: Run
     arms: tuple[ArmOfRun, ...]
@@ -43,7 +43,7 @@ class ListedRun:
 
     @property
     def trials(self) -> str:
-        """How many trials are recorded, and of how many where some are missing."""
+        """How many trials are recorded, and of how many if some are missing."""
         recorded, missing = len(self.run.trials), missing_trials(self.run)
         return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
 
@@ -59,8 +59,8 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class Index:
-    """The runs of a folder, the newest first. `unread`: a line for each folder that cannot be read. `others`: the reports that
-    belong to no run of the folder."""
+    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are reports
+    without a run in the folder."""
 
     runs: tuple[ListedRun, ...]
     unread: tuple[str, ...]
@@ -68,12 +68,12 @@ class Index:
 
 
 def index_of(results: Path, reports: Path, cache: Path | None = None) -> Index:
-    """Read all runs of a folder. What cannot be read is one line, and the rest is read.
+    """Read all runs of a folder. A run that cannot be read becomes a line, and the others are read.
 
     Args:
         results: The folder with a folder, or an archive, for each run.
         reports: The folder with a folder for each report.
-        cache: The folder in which what runs came to is kept; without one, nothing is.
+        cache: The folder in which runs' results are kept; None to keep nothing.
     """
     kept = KeptRuns(cache)
     runs, unread = list[ListedRun](), list[str]()
@@ -96,17 +96,17 @@ def _may_be_run(path: Path) -> bool:
 
 
 def _read(folder: Path) -> tuple[Run, str]:
-    """A run with its trials alone, and its verdicts on the claims."""
+    """Return a run with only its trials, and its verdicts on the claims."""
     run = load_run(folder)
     require_receipts(run)
     arms = arms_of(run)
     verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
-    # No row needs more, and a folder of many runs is to fit into memory.
+    # No row needs more, and many runs must fit into memory.
     return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"}), verdicts
 
 
 def index_page(index: Index) -> str:
-    """Return the index as one page that needs nothing beside it."""
+    """Return the index as one page that needs no other file."""
     return rendered(
         "runs.html.j2",
         source("page.css"),
@@ -175,7 +175,7 @@ def _price_said(arms: Sequence[ArmOfRun]) -> str:
 
 
 def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
-    """The least and the greatest of some values, with the names of what has them; one where all are the same."""
+    """Say the least and the greatest value with their names, or one value if all are the same."""
     if not ends:
         return none
     (low, least, first), (high, most, last) = (choose(ends, key=lambda end: end[0]) for choose in (min, max))
@@ -188,7 +188,7 @@ def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = Tr
 
 
 def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
-    """A table of each config with several runs: its arms without faults, each from the oldest run on."""
+    """Yield a table for each config with several runs: its arms without faults, each from the oldest run on."""
     for config in sorted({listed.run.config.name for listed in runs}):
         arms = [
             arm

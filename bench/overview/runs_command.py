@@ -21,12 +21,12 @@ def runs(
 ) -> None:
     """List all runs, and write a page of them with rankings.
 
-    The page sorts and filters, shows each config over time, and ranks the arms of each pack that can be compared. A folder that
-    cannot be read is named in a line, and the rest is listed.
+    The page sorts and filters, shows each config over time, and ranks those arms of each pack that can be compared. If a folder
+    cannot be read, a line names it and the others are listed.
 
     For example: bench runs
     """
-    # Here, because these import pandas, for which no other command should wait.
+    # Here, because these import pandas, and no other command should wait for that.
     from bench.experiment.files import write_files  # noqa: PLC0415
     from bench.overview.kept import cache_folder  # noqa: PLC0415
     from bench.overview.runs import index_of, index_page, solved_said  # noqa: PLC0415

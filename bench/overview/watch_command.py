@@ -1,4 +1,4 @@
-"""The command `bench watch`: a page of a run as it stands, for browsers on this machine that have its token."""
+"""The command `bench watch`: a page of a run in its present state, for browsers on this machine that have its token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bench.paths import folder_of
 
 out = Terminal()
 SECONDS = 5
-"""After which the page is loaded again."""
+"""The page is reloaded after this time."""
 HOST = "127.0.0.1"
 HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -34,9 +34,9 @@ HEADERS = {
 
 
 class Watching(ThreadingHTTPServer):
-    """Serves one page on loopback, to who names its token, and takes nothing. `address` is where it is.
+    """Serves one page on loopback at `address`, to requests with its token. It accepts no data.
 
-    Each connection has a thread, since a browser opens more of them than it uses; one at a time makes the page.
+    Each connection has a thread, because a browser opens more connections than it uses. One thread at a time makes the page.
     """
 
     def __init__(self, port: int, page: Callable[[], str]):
@@ -81,7 +81,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: the address has the token in it."""
+        """Log nothing: the address contains the token."""
 
 
 def watch(
@@ -92,7 +92,7 @@ def watch(
     """Show a page of a run while it goes on, until Ctrl-C.
 
     By arm: outcomes, rejections by reason, tokens, cost; and the time left. The page reads the run's folder and changes
-    nothing, so it works whichever engine runs the trials, and after a restart.
+    nothing, so it works with every engine, and after a restart.
 
     For example: bench watch smoke-simulated
     """

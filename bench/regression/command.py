@@ -12,13 +12,13 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, nearest
 from bench.paths import folder_of
 
-# What reads results imports pandas and scipy, for which no other command should wait, so it is imported where it is used.
+# What reads results imports pandas and scipy. No other command should wait for that: it is imported inside functions.
 if TYPE_CHECKING:
     from bench.regression.compare import Criterion
     from bench.render.table import Table
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
-"""2 is for a user's mistake."""
+"""2 is a user's mistake."""
 
 out = Terminal()
 
@@ -55,20 +55,19 @@ def compare(
 
     Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
 
-    Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round
-    where that is not measured); then dollars of the whole trial, or its tokens where the
-    config has no prices, and its seconds.
+    Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round if
+    that is not measured); then dollars of the whole trial, or its tokens if the config has no prices, and its seconds.
 
     worse: B got worse in one measure, and better in none before it. trade-off: B got worse in one measure and better in one
     before it (it solves more and costs more), or it costs fewer dollars and solves no fewer. better: at least one measure got
-    better, none got worse, and every measure before that one is settled. no worse: no measure got worse. inconclusive:
-    anything else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
+    better, none got worse, and every measure before that one is settled. no worse: no measure got worse. inconclusive: anything
+    else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
 
     What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
-    Two runs with one model each, or one architecture each, are compared across these. Of a run with several models
-    `bench compare RUN --models A B` compares two.
+    Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
+    compare RUN --models A B` compares two.
 
-    Of scorecards, what finishes right and what is damaged are compared, in the control and for each kind of failure:
+    Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure:
     significantly worse in one of these is worse.
 
     For example: bench compare before after --measure tokens
@@ -105,7 +104,7 @@ def compare(
 
 
 def _print_tables(verdicts: Table, measures: Table) -> None:
-    """As Markdown, for a log; to a terminal the columns that it has room for."""
+    """Print tables as Markdown, for a log. A terminal gets only the columns that fit."""
     from bench.regression.compare_table import NARROW  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
 

@@ -1,39 +1,38 @@
-"""Is a run worse than another? Arm by arm, pair by pair, for whoever has to decide (`bench compare`).
+"""Is a run worse than another? `bench compare` decides it arm by arm, pair by pair.
 
-By one criterion, of an arm:
+An arm by one criterion:
 
     no worse       the 95% interval of the paired difference ends before the margin on the bad side
     better         it lies wholly beyond the margin, on the good side
     worse          it lies wholly beyond the margin, on the bad side
     inconclusive   neither
-    not measured   a failure has no cost where none was repaired; its price is not measured under five pairs; dollars are
-                   known where the config has prices
+    not measured   a failure has no cost if none was repaired; a price is not measured under five pairs; dollars are known only
+    if the config has prices
 
-Of tokens, dollars and seconds the margin is that share of the first run's mean, as found; of the rate of solved trials it is
-that many points in itself. An arm that is equal in every pair, by outcome, tokens, dollars and seconds, is no worse: nothing is
-to be inferred.
-Where all differences are the same and not 0, the interval has no width; from six pairs on their signs alone are no chance.
+For tokens, dollars and seconds the margin is a share of the first run's mean. For the rate of solved trials it is in points. An
+arm that is equal in every pair, by outcome, tokens, dollars and seconds, is no worse: there is nothing to infer.
+If all differences are the same and not 0, the interval has no width. From six pairs on, their signs alone are no chance.
 
-Of an arm by all criteria, the levels come in order: what is solved; what one failure costs, by its price, or by its first round
-where the price is not measured; what the whole trial costs, in dollars, or in tokens where dollars are not known, and in
-seconds. By a level of several criteria an arm is worse where it is by any of them.
+An arm by all criteria: the levels are checked in order. They are what is solved; what one failure costs, by its price, or by
+its first round if the price is not measured; and what the whole trial costs, in dollars, or in tokens if dollars are not known,
+and in seconds. In a level with several criteria an arm is worse if it is worse by any of them.
 
-    worse          it got worse by a level, and better by none before it
-    trade-off      it got worse by a level, and better by a level before it: it solves more and costs more, say
-    better         it got better by a level, worse by none, and every level before that one is settled
-    no worse       it got worse by no level
+    worse          it is worse by a level, and better by none before it
+    trade-off      it is worse by a level, and better by a level before it: for example, it solves more and costs more
+    better         it is better by a level, worse by none, and every level before that one is settled
+    no worse       it is worse by no level
     inconclusive   anything else
 
-So an arm that solves fewer is worse, however cheap it is. Where the runs are too short to tell what is solved, one that is
-dearer is worse only if it was not found to solve more. Where both runs have prices, an arm that costs fewer dollars and solves
-no fewer is a trade-off at worst, whatever its tokens and seconds: models are not paid in tokens.
+So an arm that solves fewer is worse, however cheap it is. If the runs are too short to tell what is solved, a dearer arm is
+worse only if the difference in what is solved does not favour it. If both runs have prices, an arm that costs fewer dollars and
+solves no fewer is a trade-off at worst, whatever its tokens and seconds: models are not paid in tokens.
 
-A run is worse if an arm is, and no worse if all of them are, which needs no correction (an intersection-union test: Berger,
-Technometrics 24, 1982). That one arm is worse by chance among many is not corrected for.
+A run is worse if an arm is, and no worse if all arms are, which needs no correction (an intersection-union test: Berger,
+Technometrics 24, 1982). There is no correction for one of many arms being worse by chance.
 
-Seconds are those on the clock, of calls and waiting: framework time is this machine's, and a replay's clock has none. Errors
-count against the second run before it is no worse or better, and for it before it is worse. Of simulated models that never err,
-repetitions of an instance that all came to the same in both are copies, and count once (`bench.analysis.copies`).
+Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against the second
+run before it is no worse or better, and for it before it is worse. For simulated models that never err, repetitions of an
+instance with the same result in both runs are copies, and count once (`bench.analysis.copies`).
 """
 
 from __future__ import annotations
@@ -57,14 +56,14 @@ from bench.experiment.config import FAULT_FREE
 Criterion = Literal["solved", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round"), ("cost", "tokens", "seconds"))
-"""In the order in which they decide."""
+"""The levels, in the order in which they decide."""
 OF_A_FAILURE = LEVELS[1]
 INSTEAD: Mapping[Criterion, Criterion] = {"first_round": "price", "tokens": "cost"}
-"""A criterion that decides only where the other one is not measured."""
+"""A criterion -> the criterion that decides instead, if that is measured."""
 ComparisonFinding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
 ComparisonVerdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
 VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
-"""In the order in which an arm's decides the run's."""
+"""The first of these that an arm has is the run's."""
 COLUMNS: Mapping[Criterion, str] = {
     "price": "price_tokens",
     "first_round": "first_round_tokens",
@@ -73,19 +72,19 @@ COLUMNS: Mapping[Criterion, str] = {
     "seconds": "on_the_clock",
 }
 FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cost": 1}
-"""Pairs under which it is not measured."""
+"""Under this many pairs the criterion is not measured."""
 ALIKE = 6
-"""Pairs from which on a difference that is the same in each is no chance: their signs alone have p = 2 / 2^6 = 0.03."""
+"""From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""
 EQUAL = "equal in every pair"
 WITHIN = "the interval ends before the margin on the bad side"
 
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """One arm by one criterion. `margin` is in the criterion's own unit; `difference` is the second run's less the first's.
+    """One arm by one criterion. `margin` is in the criterion's unit. `difference` is the second run's value less the first's.
 
-    before, after   the means, or the rates of solved trials; None where there is none
-    needed          pairs that would decide it, were the difference the one found; None where that cannot be told
+    before, after   the means, or the rates of solved trials; None if there is none
+    needed          pairs that would decide, if the true difference were the observed one; None if that cannot be told
     """
 
     criterion: Criterion
@@ -101,7 +100,7 @@ class ArmDifference:
 
     @property
     def leans_good(self) -> bool:
-        """Whether the difference that was found speaks for the second run, be it by chance."""
+        """Whether the observed difference favours the second run, even if by chance."""
         if isinstance(self.difference, Mean):
             return (self.difference.mean or 0.0) < 0
         return (self.difference.difference or 0.0) > 0
@@ -109,8 +108,8 @@ class ArmDifference:
 
 @dataclass(frozen=True)
 class ArmComparison:
-    """One arm of the first run, and what it is compared with, by each criterion. `dollars`: what a solved task costs in each,
-    of the trials that are compared."""
+    """One arm of the first run and its counterpart, by each criterion. `dollars` is each one's cost of a solved task, over the
+    trials that are compared."""
 
     first: Condition
     second: Condition
@@ -124,7 +123,7 @@ class ArmComparison:
         return "trade-off" if by_levels == "worse" and self._saves_dollars() else by_levels
 
     def _saves_dollars(self) -> bool:
-        """Whether it costs fewer dollars and was found to solve no fewer."""
+        """Return whether the arm costs fewer dollars and solved no fewer."""
         row = {row.criterion: row for row in self.rows}
         if not {"solved", "cost"} <= row.keys() or row["cost"].finding != "better" or row["solved"].finding == "worse":
             return False
@@ -145,7 +144,7 @@ class ArmComparison:
         return "better" if better else "inconclusive" if doubtful or not measured else "no worse"
 
     def _deciding(self, level: tuple[Criterion, ...]) -> list[ArmDifference]:
-        """The rows of a level that were measured, without those in whose place another one decides."""
+        """Return the measured rows of a level, without those that another measured row replaces."""
         rows = [row for row in self.rows if row.criterion in level and row.finding != "not measured"]
         measured = {row.criterion for row in rows}
         return [row for row in rows if INSTEAD.get(row.criterion) not in measured]
@@ -156,7 +155,7 @@ class ArmComparison:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """`runs`: the second is judged by the first, of each only the trials that were compared."""
+    """The comparison of two `runs`, with only the trials that were compared. The second run is judged by the first."""
 
     runs: PairedRuns
     margin: float
@@ -169,12 +168,12 @@ class Comparison:
 
     @property
     def priced(self) -> tuple[ArmComparison, ...]:
-        """The arms of which it is known what was spent in dollars, in both runs."""
+        """The arms whose dollars are known in both runs."""
         return tuple(arm for arm in self.arms if all(amount.spent is not None for amount in arm.dollars))
 
     @property
     def summary(self) -> str:
-        """The verdict, and by what the arms that decide it are better and worse."""
+        """The verdict, and the criteria by which the arms that decide it are better or worse."""
         deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
         sentences = []
         for finding in ("better", "worse"):
@@ -188,10 +187,10 @@ class Comparison:
 def compare(
     first: Run, second: Run, margin: float, criteria: Sequence[Criterion] = CRITERIA, whole: bool = False
 ) -> Comparison:
-    """Is `second` no worse than `first`, by what they share? `whole`: refuse them where that is not all.
+    """Compare `second` with `first` by what they share. `whole`: refuse runs that do not share all.
 
-    Two runs with one model each, or one architecture, are compared across these. Raises ResultsError where they cannot be
-    compared, and where a fault of either has no receipt.
+    Two runs with one model each, or one architecture each, are compared across these. Raises ResultsError if they cannot be
+    compared, or if a fault of either has no receipt.
     """
     for run in (first, second):
         require_receipts(run)
@@ -227,7 +226,7 @@ def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion],
 
 
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
-    """Both arms, in which the repetitions of an instance are one where all of them have the same values in both."""
+    """Return both arms with one repetition for each instance whose repetitions all have the same values in both."""
     values = [dict(zip(pairs_of(arm.trials), arm.trials[column].tolist(), strict=True)) for arm in (before, after)]
     pairs = [pair for pair in values[0] if pair in values[1]]
     counts = counted_once([instance for instance, _ in pairs], [[of_arm[pair] for of_arm in values] for pair in pairs])
@@ -241,7 +240,7 @@ def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
 
 
 def _equal(before: Arm, after: Arm) -> bool:
-    """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
+    """Return whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
     columns = ["outcome", COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
     unknown = {COLUMNS["cost"]: -1.0}
     first, second = (
@@ -329,7 +328,7 @@ def _solved(before: Arm, after: Arm, margin: float) -> ArmDifference:
 
 
 def _by_pair(arm: Arm, errors: bool) -> dict[Pair, bool]:
-    """Was each graded trial solved? `errors`: what a trial that ended in an error counts as."""
+    """Return whether each graded trial was solved. A trial that ended in an error counts as `errors`."""
     pairs = zip(pairs_of(arm.graded), arm.graded["outcome"].tolist(), strict=True)
     return {pair: errors if outcome == "error" else outcome == "solved" for pair, outcome in pairs}
 

@@ -1,4 +1,4 @@
-"""Two runs compared: as tables, and as JSON for a program."""
+"""The comparison of two runs, as tables for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FORMS = {
 }
 DOLLARS = ("A, $ for a solved task", "B, $ for a solved task")
 NARROW = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
-"""Columns of the measures that a terminal has no room for."""
+"""Columns of the measures that do not fit into a terminal."""
 MOST_PRICED = 3
-"""Arms of which a line says what a solved task costs."""
+"""The most arms in the line on dollars."""
 _NAMES = {"price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
 
 
 def arms_table(comparison: Comparison) -> Table:
-    """The verdict on each arm, and by what."""
+    """Return the verdict on each arm, and the measures behind it."""
     columns = (
         *_columns(comparison),
         TableColumn[ArmComparison]("Verdict", lambda arm: arm.verdict),
@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 
 
 def compare_table(comparison: Comparison) -> Table:
-    """Differences are the second run's less the first's."""
+    """Return each arm by each measure. Differences are the second run's value less the first's."""
 
     def number(title: str, read: Callable[[ArmDifference], float | None]) -> TableColumn[Measured]:
         return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
@@ -106,7 +106,7 @@ def compare_table(comparison: Comparison) -> Table:
 
 
 def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
-    """The columns that say which arm a row is of."""
+    """Return the columns that name a row's arm."""
     first, second = comparison.runs.first, comparison.runs.second
 
     def models(arm: ArmComparison) -> str:
@@ -125,7 +125,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def dollars_line(comparison: Comparison) -> str:
-    """Say what a solved task costs in both, arm by arm; "" where no dollars are known."""
+    """Say the cost of a solved task in both runs, arm by arm; "" if no dollars are known."""
     texts = [f"{_dollars(arm.dollars[1])} against {_dollars(arm.dollars[0])} ({_briefly(arm)})" for arm in comparison.priced]
     more = f"; the table has {len(texts) - MOST_PRICED} more" if len(texts) > MOST_PRICED else ""
     return f"Dollars for a solved task: {'; '.join(texts[:MOST_PRICED])}{more}" if texts else ""
@@ -154,7 +154,7 @@ def _difference(row: ArmDifference) -> tuple[float | None, float | None, float |
 
 
 def as_json(comparison: Comparison) -> str:
-    """Numbers in their own units; null where there is none."""
+    """Return the comparison as JSON. Numbers keep their units; null if there is none."""
     return json.dumps(
         {
             "first": comparison.runs.first.name,
@@ -172,7 +172,8 @@ def as_json(comparison: Comparison) -> str:
 
 
 def _place_as_json(arm: ArmComparison) -> dict[str, str]:
-    """`model` and `architecture` are the second run's; the first one's stand beside them where runs are compared across."""
+    """Return an arm's names. `model` and `architecture` are the second run's; the first run's differ if runs are compared
+    across them."""
     return {
         "scenario": arm.first.scenario,
         "model": arm.second.model,
@@ -184,7 +185,7 @@ def _place_as_json(arm: ArmComparison) -> dict[str, str]:
 
 
 def _dollars_as_json(arm: ArmComparison) -> dict[str, float | None]:
-    """For a solved task; null where none was solved, or a price is unknown."""
+    """Return the dollars for a solved task; null if none was solved or a price is unknown."""
     return {"dollars_per_solved_before": arm.dollars[0].value, "dollars_per_solved_after": arm.dollars[1].value}
 
 

@@ -1,4 +1,4 @@
-"""The entry of the command that compares two runs."""
+"""The entry of `bench compare`."""
 
 from bench.cli.command_part import CommandPart
 

@@ -1,8 +1,8 @@
-"""Statistics as pure functions on numbers: each result carries its uncertainty, and None stands where there is none.
+"""Statistics as pure functions on numbers. Each result carries its uncertainty, or None if there is none.
 
-Nothing here returns NaN. What does not exist (the mean of nothing, the spread of one value) is None. What is drawn at random
-is drawn from a generator that the caller hands in, or from one that begins at the same declared seed in each call, so that a
-report made again has the same bytes. How well the intervals and tests hold at our sizes is in `reports/calibration`.
+Nothing here returns NaN. What does not exist (the mean of nothing, the spread of one value) is None. Random draws come from the
+caller's generator, or from one with a declared seed that starts anew in each call, so that a report made again has the same
+bytes. `reports/calibration` says how well the intervals and tests hold at our sizes.
 """
 
 from bench.analysis.measure import Measure

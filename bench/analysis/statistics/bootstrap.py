@@ -1,4 +1,4 @@
-"""Resampling units, each with all that was measured of it, so that what its values have in common cancels out."""
+"""Resampling of units, each with all its measured values, so that what the values share cancels out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RESAMPLES = 2000
 
 
 def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:
-    """How often each unit is in each resample, some resamples at a time: resamples down, units across. A resample's sums are
-    then a product of matrices."""
+    """Yield how often each unit is in each resample: resamples down, units across, some resamples at a time. A resample's sums
+    are then a product of matrices."""
     rng, at_once = generator(), max(1, DRAWN // units)
     for begun in range(0, resamples, at_once):
         count = min(at_once, resamples - begun)
@@ -28,11 +28,11 @@ def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:
 
 
 def percentiles(again: Numbers, units: int) -> tuple[float, float]:
-    """The 95% interval of a number that came out as `again` in the resamples of so many units, two at least: its expanded
-    percentile interval. The plain one is too short for few units, as it would be for a mean with the normal quantile and the
-    uncorrected variance; this one goes as far out in the tails as Student's t does.
+    """Return the 95% interval of a number that had the values `again` in the resamples of at least two units: its expanded
+    percentile interval. The plain interval is too short for few units, as an interval of a mean would be with the normal
+    quantile and the uncorrected variance. This one reaches as far into the tails as Student's t.
 
-    Its ends are numbers that came out, never between two of them, of which one may be infinite.
+    Its ends are values of `again`, never between two values, because one of them can be infinite.
 
     Source: Hesterberg, What teachers should know about the bootstrap, The American Statistician 69 (2015), section 5.3.
     """

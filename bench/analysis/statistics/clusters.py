@@ -1,6 +1,7 @@
-"""Several instances of one pack: then the instance is the unit, for more repetitions of one task say nothing of another task.
+"""Several instances of one pack: the instance is then the unit, because more repetitions of one task say nothing about other
+tasks.
 
-Where there is one instance, its repetitions are the units, and nothing here changes a number.
+With one instance its repetitions are the units, and nothing here changes a number.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from typing import TypeVar
 from bench.analysis.statistics.intervals import t_quantile
 
 Pair = tuple[str, int]
-"""(instance, repetition): what two trials of different arms have in common that may be paired."""
+"""(instance, repetition): the key by which trials of two arms are paired."""
 Value = TypeVar("Value")
 
 
 def in_common(values: Mapping[Pair, Value], others: Mapping[Pair, Value]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
-    """Both, with only the pairs that both have, in the first one's order."""
+    """Return both mappings with only the pairs that both have, in the first one's order."""
     pairs = [pair for pair in values if pair in others]
     return {pair: values[pair] for pair in pairs}, {pair: others[pair] for pair in pairs}
 
 
 def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
-    """Unit -> its value: of one instance each repetition as it is, of several the mean of each instance's repetitions.
+    """Return unit -> its value: with one instance each repetition's value, with several the mean of each instance's
+    repetitions.
 
-    Student's t on the means of clusters, each of which weighs the same, is a cluster interval without any resampling: Donald
-    and Lang, Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
+    Student's t on the means of clusters with equal weights is a cluster interval without any resampling: Donald and Lang,
+    Review of Economics and Statistics 89 (2007). `reports/calibration` has its coverage ("a task a value").
     """
     by_instance: dict[str, list[float]] = {}
     for (instance, _), value in values.items():
@@ -37,8 +39,8 @@ def by_unit(values: Mapping[Pair, float]) -> Mapping[Hashable, float]:
 
 
 def effective_number(instances: Sequence[str], values: Sequence[float]) -> float:
-    """As how many independent values an interval of their mean may count these: `independent_number`, corrected for how few the
-    instances are, by the ratio of the quantiles of t.
+    """Return the number of independent values that an interval of the mean can count: `independent_number`, corrected for the
+    small number of instances by the ratio of the quantiles of t.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998).
     """
@@ -51,10 +53,11 @@ def effective_number(instances: Sequence[str], values: Sequence[float]) -> float
 
 
 def independent_number(instances: Sequence[str], values: Sequence[float]) -> float:
-    """As how many independent values these count for their mean: all of them where each, or none, has an instance of its own.
+    """Return how many independent values these count for in their mean: all, if each has a different instance or all have the
+    same.
 
-    Their number by the design effect, which is the variance of the mean by instances over that of independent values, never
-    below 1. Values without any spread do not show the design effect: then each instance counts once.
+    Otherwise it is their number divided by the design effect: the variance of the mean by instances over the variance for
+    independent values, never below 1. Values without spread do not show the design effect: then each instance counts once.
 
     Source: Rao and Scott, Biometrics 48 (1992).
     """

@@ -28,9 +28,9 @@ class Mean:
     """A mean of n values with its 95% interval.
 
     sd          of the sample (n - 1); None below two values
-    low, high   None below two values, and just the mean where all values are equal: a sample without spread shows none
-    measure     what the values are of
-    signed      whether they may be negative, as differences are
+    low, high   None below two values; both the mean if all values are equal, because a sample without spread shows none
+    measure     what the values measure
+    signed      whether they can be negative, as differences can
     """
 
     n: int
@@ -43,28 +43,29 @@ class Mean:
 
 
 def known(values: Iterable[float | None]) -> list[float]:
-    """The values that are there: None, NaN and pandas' NA are left out, so that a `Mean` of the rest says of how many it is.
+    """Return the values that exist. None, NaN and pandas' NA are left out, so that N counts the rest.
 
-    Infinite values stay, for `mean_of` to refuse: they are no missing values but wrong ones.
+    Infinite values stay: they are wrong, not missing, and `mean_of` refuses them.
     """
     return [float(value) for value in values if not pd.isna(value)]
 
 
 def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
-    """The mean of what may be negative, such as differences, with Student's t interval.
+    """Return the mean of values that can be negative, such as differences, with Student's t interval.
 
-    `METHODS` says why this one; `limits_of` where it holds the truth too seldom.
+    `METHODS` says why this interval; `limits_of` says when it holds the truth too seldom.
 
     Source: Student, Biometrika 6 (1908): mean ± t(n - 1) sd / sqrt(n).
-    Raises ValueError for a value that is no finite number: it has to be left out knowingly (`known`), not by this function.
+    Raises ValueError for a value that is not finite: the caller has to leave it out knowingly (`known`).
     """
     return _interval(_finite(values), measure, signed=True)
 
 
 def amount_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
-    """The mean of what cannot be negative, nor a score above 1: neither can its interval, Student's t on a scale of its own.
+    """Return the mean of values that cannot be negative, nor above 1 for a score. The interval, Student's t on a scale of its
+    own, keeps the same bounds.
 
-    Raises ValueError for a value that is no finite number, is negative, or is a score above 1.
+    Raises ValueError for a value that is not finite, is negative, or is a score above 1.
     """
     numbers = _finite(values)
     if any(number < 0 or (measure == "score" and number > 1) for number in numbers):

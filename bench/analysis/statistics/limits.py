@@ -1,4 +1,4 @@
-"""What an interval does not hold, as the calibration measured it: to be stated where the number is shown."""
+"""The limits of an interval, as the calibration measured them. They are stated wherever the number is shown."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bench.analysis.statistics.significance import PairedTest
 CALIBRATED = Path(__file__).with_name("calibrated.csv")
 """Written by `nox -s calibrate`, beside its report."""
 BEARABLE = 0.93
-"""A 95% interval that holds the truth less often is limited."""
+"""A 95% interval is limited if it holds the truth less often."""
 LEVEL = 0.05
 TOLERABLE = 0.06
-"""A test at 5% that finds more often what is not there is limited."""
+"""A test at 5% is limited if it errs more often."""
 ROUNDING = 1e-6
 NAMES: Mapping[str, str] = {
     "spent": "what a trial spends",
@@ -34,9 +34,9 @@ NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Worst:
-    """The coverage of one kind of number at one N, in the worst of the simulated worlds: of those within what the recorded runs
-    show, and of those beyond, where failures are rarer or tasks more unlike. How often an interval held the truth, or a test
-    found what was not there."""
+    """How often an interval held the truth, or a test found what was not there, for one kind of number at one N, in the worst
+    of the simulated worlds: among worlds within what the recorded runs show, and among worlds `beyond`, in which failures are
+    rarer or tasks differ more."""
 
     recorded: float
     beyond: float
@@ -47,11 +47,10 @@ LimitCode = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 
 @dataclass(frozen=True)
 class Limit:
-    """`code` tells one kind from another, `text` is a note for below a table.
+    """A limit of a number. `code` is its kind, `text` a note below a table.
 
-    about      of what kind of number, as the calibration names it; "" where that makes no difference
-    measured   the lowest coverage, or the highest share of false positives, that the calibration found at this n; None where
-               the limit is another
+    about      the kind of number, as the calibration names it; "" if it makes no difference
+    measured   the lowest coverage, or the highest share of false positives, in the calibration at this n; None for other limits
     """
 
     code: LimitCode
@@ -68,13 +67,13 @@ class _Bounded(Protocol):
 
 
 def has_width(estimate: _Bounded) -> bool:
-    """Whether there is an interval that can be taken as proof: equal values have one without width, but for rounding."""
+    """Return whether the interval can be taken as proof. Equal values have an interval without width, except for rounding."""
     low, high = estimate.low, estimate.high
     return low is not None and high is not None and not math.isclose(low, high, rel_tol=ROUNDING)
 
 
 def limits_of(estimate: Mean | Ratio | Share | RateDifference | PairedTest) -> tuple[Limit, ...]:
-    """Everything that has to be said beside this number; the same text for the same n, so that a table says it once."""
+    """Return all that must be said beside this number. The text is the same for the same n, so that a table says it once."""
     match estimate:
         case PairedTest():
             return _of_test(estimate)
@@ -100,7 +99,8 @@ def _of_one_or_more(n: int, estimate: Mean | Ratio, about: str, name: str) -> tu
 
 
 def _no_spread(n: int) -> Limit:
-    """What never came up in n trials has a chance up to 1 - 0.05^(1/n), at 95% (Hanley and Lippman-Hand, JAMA 249, 1983)."""
+    """Return the limit for equal values. What never occurred in n trials has a chance of up to 1 - 0.05^(1/n), at 95% (Hanley
+    and Lippman-Hand, JAMA 249, 1983)."""
     unseen = 1 - (1 - CONFIDENCE) ** (1 / n)
     text = (
         f"N={n}: equal values show no spread, and an interval without width proves nothing; another value may still come up "
@@ -151,8 +151,8 @@ def _of_test(test: PairedTest) -> tuple[Limit, ...]:
 
 
 def _errs(pairs: int) -> float:
-    """The share of false positives at so many pairs: it grows up to some 20 and falls beyond, so that between two sizes that
-    were calibrated the worse is told."""
+    """Return the share of false positives for this number of pairs. It grows up to about 20 and falls beyond, so the worse of
+    the two nearest calibrated sizes is returned."""
     by_size = calibrated()["sign-flip test"]
     below, above = (
         max((size for size in by_size if size <= pairs), default=min(by_size)),
@@ -163,7 +163,7 @@ def _errs(pairs: int) -> float:
 
 @cache
 def calibrated() -> Mapping[str, Mapping[int, Worst]]:
-    """What a number is about -> N -> the worst that was found."""
+    """Return kind of number -> N -> the worst coverage."""
     worst: dict[str, dict[int, Worst]] = {}
     with CALIBRATED.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
@@ -172,7 +172,7 @@ def calibrated() -> Mapping[str, Mapping[int, Worst]]:
 
 
 def _calibrated(n: int, about: str) -> tuple[int, Worst]:
-    """At the largest size calibrated that is not above n; below all of them at the smallest, which flatters."""
+    """Return the worst at the largest calibrated size up to n. Below all sizes it is at the smallest, which flatters."""
     by_size = calibrated()[about]
     size = max((size for size in by_size if size <= n), default=min(by_size))
     return size, by_size[size]

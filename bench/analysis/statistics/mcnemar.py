@@ -1,4 +1,4 @@
-"""Who solves what: two arms by the pairs that both, one or neither solved; and how many instances would tell them apart."""
+"""Who solves what: pairs that both, one or neither of two arms solved, and how many instances would tell the arms apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEN_POINTS = 0.10
 
 @dataclass(frozen=True)
 class TwoByTwo:
-    """Pairs by whether each of two arms held: both, the first or the second alone, neither."""
+    """Numbers of pairs that held for both arms, for the first or the second alone, or for neither."""
 
     both: int
     first: int
@@ -33,19 +33,21 @@ class TwoByTwo:
 
 
 def two_by_two(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> TwoByTwo:
-    """Over the pairs that both have."""
+    """Count over the pairs that both have."""
     of_first, other = in_common(first, second)
     outcomes = [(bool(of_first[pair]), bool(other[pair])) for pair in of_first]
     return TwoByTwo(*(outcomes.count(held) for held in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> PairedTest:
-    """Could the difference of two rates be chance? Where each instance has one pair: McNemar's exact test, for then each
-    discordant pair is as likely to be the one arm's as the other's. Where instances have several pairs these are alike, and
-    the signs of the instances' mean differences are flipped (`paired_test`), which for one pair each is the same test.
+    """Test whether the difference of two rates could be chance.
 
-    Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution; Fisher, The Design of Experiments
-    (1935), section 21, for flips by cluster, whatever is alike within one.
+    If each instance has one pair this is McNemar's exact test: by chance each discordant pair is as likely to be the one arm's
+    as the other's. Several pairs of an instance are alike, so the signs of the instances' mean differences are flipped
+    (`paired_test`). With one pair each, this is the same test.
+
+    Sources: McNemar, Psychometrika 12 (1947), exact by the binomial distribution; Fisher, The Design of Experiments (1935),
+    section 21, for flips by cluster, whatever is alike within one.
     """
     of_first, other = in_common(first, second)
     if len(by_unit(of_first)) < len(of_first):
@@ -62,7 +64,7 @@ def mcnemar_test(first: Mapping[Pair, bool], second: Mapping[Pair, bool]) -> Pai
 
 @dataclass(frozen=True)
 class RequiredInstances:
-    """With the 95% interval that the discordance seen leaves."""
+    """A number of instances, with the 95% interval that the observed discordance leaves."""
 
     number: int
     low: int
@@ -72,13 +74,12 @@ class RequiredInstances:
 def required_instances(
     first: Mapping[Pair, bool], second: Mapping[Pair, bool], difference: float = TEN_POINTS, power: float = POWER
 ) -> RequiredInstances | None:
-    """The instances at which McNemar's test at 5% finds a true `difference` of two rates with this power, where as many
-    instances are discordant as were here, and each has as many pairs.
+    """Return the instances at which McNemar's test at 5% finds a true `difference` of two rates with this power, if the same
+    share of instances is discordant as here, and each has as many pairs.
 
-    An instance of several pairs is discordant by the square of its mean difference, which of one pair is 0 or 1; the mean of
-    these has Wilson's interval, that of a rate, which for values between 0 and 1 is the wider one. Fewer pairs cannot be
-    discordant than differ, so no share below the difference is taken; of several pairs an instance that is cautious.
-    None without a pair.
+    An instance's discordance is the square of its mean difference, which is 0 or 1 for one pair. The mean of these has Wilson's
+    interval for a rate, which for values between 0 and 1 is the wider one. No share below the difference is used, because at
+    least as many pairs are discordant as differ; for several pairs this is cautious. None without a pair.
 
     Source: Connor, Biometrics 43 (1987): (z(a/2) sqrt(s) + z(b) sqrt(s - d^2))^2 / d^2 for a discordant share s.
     """

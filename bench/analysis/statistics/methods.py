@@ -1,4 +1,4 @@
-"""Which method gives the interval of which kind of number, chosen by `reports/calibration`, and why."""
+"""The method for each kind of number's interval, chosen by `reports/calibration`, and the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 MethodKind = Literal[
     "difference", "amount", "score", "ratio", "rate", "rate by instance", "difference of rates", "break-even", "part"
 ]
-"""amount: what cannot be negative (tokens, seconds, calls, dollars). score: what lies within 0 and 1."""
+"""An amount cannot be negative (tokens, seconds, calls, dollars). A score is between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,11 @@ METHODS: Mapping[MethodKind, Method] = MappingProxyType(
 
 
 def ends(mean: float, error: float, kind: Literal["difference", "amount", "score"]) -> tuple[float, float]:
-    """Where the mean ends that lies `error` either way, its standard error by the quantile of t: on the scale of the kind.
+    """Return the ends of a mean's interval. `error` is the standard error times the quantile of t. The interval is symmetric on
+    the scale of the kind.
 
-    The standard error goes onto that scale by the delta method: by the scale's slope at the mean. An amount's mean is above 0
-    and a score's between 0 and 1: else all values are equal, and no interval is to be had.
+    The error is moved to that scale by the delta method: by the scale's slope at the mean. An amount's mean is above 0 and a
+    score's between 0 and 1: otherwise all values are equal, and there is no interval.
 
     Source: Oehlert, A note on the delta method, The American Statistician 46 (1992).
     """

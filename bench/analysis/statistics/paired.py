@@ -1,4 +1,5 @@
-"""Two arms pair by pair: their difference, and the ratio of their means. Of several instances each counts once (`by_unit`)."""
+"""Two arms pair by pair: their difference, and the ratio of their means. With several instances each counts once
+(`by_unit`)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class PairedMean:
-    """The mean of the differences over so many pairs, and how many values had none to be paired with."""
+    """The mean of the differences over the pairs, and how many values had no partner."""
 
     difference: Mean
     pairs: int
@@ -25,26 +26,26 @@ class PairedMean:
 
 
 def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float], measure: Measure = "spent") -> PairedMean:
-    """`values` less `others`, pair by pair; the interval is that of the mean difference."""
+    """Return `values` less `others`, pair by pair, with the interval of the mean difference."""
     both, _ = in_common(values, others)
     difference = mean_of(differences_of(values, others), measure)
     return PairedMean(difference, len(both), len(values) + len(others) - 2 * len(both))
 
 
 def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> list[float]:
-    """The difference of each unit: of a pair, or of several instances the mean of each one's pairs."""
+    """Return the difference of each pair, or each instance's mean difference if there are several."""
     ours, theirs = in_common(values, others)
     return list(by_unit({pair: ours[pair] - theirs[pair] for pair in ours}).values())
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The mean of some values by that of the others, neither of which can be negative.
+    """The mean of some values divided by the mean of others. Neither can be negative.
 
-    pairs       units that have both: pairs of trials, trials with two values, or instances
-    ratio       None without a pair, or where the others' mean is 0
-    low, high   None below two pairs, and where the ratio is 0: that has no logarithm; just the ratio where it is the same in
-                all pairs
+    pairs       units with both values: pairs of trials, trials, or instances
+    ratio       None without a pair, or if the others' mean is 0
+    low, high   None below two pairs, and if the ratio is 0, which has no logarithm; both the ratio if it is the same in all
+                pairs
     """
 
     pairs: int
@@ -54,12 +55,12 @@ class Ratio:
 
 
 def ratio_of_means(values: Mapping[Key, float], others: Mapping[Key, float]) -> Ratio:
-    """The ratio of the paired means with the 95% interval of its logarithm, by Student's t and the delta method: its standard
-    error is that of the mean of `values` - ratio `others`, by the mean of `values`. The keys are units: of several instances,
-    their names.
+    """Return the ratio of the paired means with the 95% interval of its logarithm, by Student's t and the delta method. The
+    logarithm's standard error is that of the mean of `values` - ratio `others`, divided by the mean of `values`. The keys are
+    units: with several instances, their names.
 
     Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4, for the standard error of a ratio.
-    Raises ValueError for a value that is no finite number, or is negative.
+    Raises ValueError for a value that is not finite, or is negative.
     """
     keys = [key for key in values if key in others]
     pairs = len(keys)

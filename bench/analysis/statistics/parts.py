@@ -1,4 +1,4 @@
-"""What each unit of several amounts took of a total that only is known as a whole."""
+"""What each unit of several amounts took, if only the total is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.analysis.statistics.intervals import t_quantile
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """`value` a unit, with its 95% interval, never below 0; no interval where there are fewer than two clusters."""
+    """`value` for one unit, with its 95% interval, never below 0. No interval with fewer than two clusters."""
 
     value: float
     low: float | None
@@ -24,13 +24,12 @@ class PartEstimate:
 def parts_of(
     amounts: Sequence[Sequence[float]], totals: Sequence[float], clusters: Sequence[Hashable]
 ) -> tuple[PartEstimate, ...] | None:
-    """For each column of `amounts` what one unit of it took, so that rows times parts come nearest to `totals`. None where
-    there are no more rows than columns.
+    """Return for each column of `amounts` what one unit took, so that rows times parts come nearest to `totals`. None if there
+    are no more rows than columns.
 
-    Non-negative least squares (Lawson and Hanson, Solving Least Squares Problems, 1974). The interval's width is the
-    jackknife's that leaves out one cluster at a time, with Student's t (Efron and Stein, Annals of Statistics 9, 1981), of
-    least squares without that bound: a part that is held at 0 would show no scatter. `reports/calibration` has
-    its coverage.
+    Non-negative least squares (Lawson and Hanson, Solving Least Squares Problems, 1974). The interval's width is from the
+    jackknife that leaves out one cluster at a time, with Student's t (Efron and Stein, Annals of Statistics 9, 1981), of least
+    squares without that bound: a part held at 0 would show no scatter. `reports/calibration` has its coverage.
     """
     from scipy import optimize  # noqa: PLC0415  it takes a fifth of a second, and who compares arms needs none of it
 
@@ -50,8 +49,8 @@ def parts_of(
 
 
 def _without_each(rows: Numbers, sums: Numbers, clusters: Sequence[Hashable]) -> Numbers:
-    """The least squares of all rows but those of one cluster, for each cluster. A cluster's rows are first reduced to the small
-    triangle of their QR decomposition, which has the same least squares: the time is linear in rows and in clusters."""
+    """Return for each cluster the least squares of all rows but its own. A cluster's rows are first reduced to the triangle of
+    their QR decomposition, which has the same least squares. The time is linear in rows and in clusters."""
     table, places = np.column_stack([rows, sums]), dict[Hashable, list[int]]()
     for place, name in enumerate(clusters):
         places.setdefault(name, []).append(place)
@@ -71,6 +70,5 @@ def _joined(rows: Numbers, others: Numbers) -> Numbers:
 
 
 def _everywhere(values: Numbers) -> Numbers:
-    """To ten significant digits: linear algebra gives the last ones otherwise on one processor than on another, and a table
-    must be the same on all."""
+    """Round to ten significant digits. The last digits of linear algebra differ between processors, and a table must not."""
     return np.array([float(f"{value:.9e}") for value in values])

@@ -15,10 +15,10 @@ Of = Literal["tries of one task", "trials"]
 
 @dataclass(frozen=True)
 class PassHat:
-    """pass^`k` with its 95% interval; all None where there are fewer than k to draw from.
+    """pass^`k` with its 95% interval; all None if there are fewer than k to draw from.
 
-    of   what the k are: tries of one and the same task, as in tau-bench, where each task has several; else any k trials
-    n    how many there are to draw from: of each task at least, or in all
+    of   what the k are: tries of one task, as in tau-bench, if each task has several; else any k trials
+    n    how many there are to draw from: the fewest of any task, or all trials
     """
 
     k: int
@@ -30,10 +30,10 @@ class PassHat:
 
 
 def pass_hat(k: int, tasks: Sequence[tuple[int, int]]) -> PassHat:
-    """`tasks`: (c, n) of each, the tries that came right and all of them.
+    """Return pass^k. `tasks` holds (c, n) of each task: the tries that came right, and all tries.
 
-    Of one task C(c, k) / C(n, k) is unbiased; of several it is their mean, with the interval of a score's mean. Where a task
-    has one try alone, or the tasks show no spread, the interval is that of the rate of all tries by task (Clopper and
+    For one task C(c, k) / C(n, k) is unbiased. For several tasks it is the mean of these, with the interval of a score's mean.
+    If a task has only one try, or the tasks show no spread, the interval is that of the rate of all tries by task (Clopper and
     Pearson's), to the power of k.
 
     Source: Yao, Shinn, Razavi and Narasimhan, tau-bench, arXiv 2406.12045, after the estimator of pass@k by Chen et al.,

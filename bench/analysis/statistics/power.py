@@ -1,4 +1,4 @@
-"""How many pairs it takes to see a difference."""
+"""How many pairs are needed to see a difference."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bench.analysis.statistics.intervals import CONFIDENCE, Mean, t_quantile
 POWER = 0.8
 CAUTION = 0.8
 LARGE = 1000
-"""From here on the normal approximation, with its correction, is off by less than one pair in a thousand."""
+"""From here on the corrected normal approximation errs by less than one pair in a thousand."""
 
 
 @dataclass(frozen=True)
 class RequiredPairs:
-    """plain: were the pilot's spread the true one. cautious: with a spread that the true one exceeds only one time in five."""
+    """`plain` takes the pilot's spread as true. `cautious` takes a spread that the true one exceeds only one time in five."""
 
     plain: int
     cautious: int
 
 
 def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> RequiredPairs | None:
-    """The pairs at which a paired t test at 5% finds a true mean `difference` with this power.
+    """Return the pairs at which a paired t test at 5% finds a true mean `difference` with this power.
 
-    `pilot` is the mean of paired differences of which alone the spread is used. About every second pilot has less spread than
-    there is, so the plain number is too small about every second time: plan with the cautious one.
-    None where it cannot be told: no difference, or a pilot without spread.
+    `pilot` is the mean of paired differences. Only its spread is used. About every second pilot has less spread than the truth,
+    so the plain number is too small about every second time: plan with the cautious one. None if the difference is 0 or the
+    pilot has no spread.
 
     Sources: the power of the t test by the noncentral t distribution, Cohen, Statistical Power Analysis (1988), chapter 2; the
     upper limit of the spread, Browne, On the use of a pilot sample, Statistics in Medicine 14 (1995).
@@ -44,7 +44,7 @@ def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> Requ
 
 
 def _pairs(effect: float, power: float) -> int:
-    """`effect`: the difference by its standard deviation."""
+    """Return the pairs for an `effect`: the difference divided by its standard deviation."""
     level = (1 + CONFIDENCE) / 2
     z = float(special.ndtri(level))
     pairs = ((z + float(special.ndtri(power))) / effect) ** 2
@@ -57,7 +57,8 @@ def _pairs(effect: float, power: float) -> int:
 
 
 def power_of(effect: float, pairs: int) -> float:
-    """Return the power of a two-sided paired t test at 5%, for a true `effect`: the difference by its standard deviation."""
+    """Return the power of a two-sided paired t test at 5% for a true `effect`: the difference divided by its standard
+    deviation."""
     critical = t_quantile(pairs - 1)
     shift = effect * math.sqrt(pairs)
     return float(special.nctdtr(pairs - 1, -shift, -critical) + special.nctdtr(pairs - 1, shift, -critical))

@@ -1,4 +1,4 @@
-"""Rates, how two of them differ pair by pair, and what trials that ended in an error make of them."""
+"""Rates, paired differences of two rates, and the effect of trials that ended in an error."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 
 @dataclass(frozen=True)
 class Share:
-    """k of n, with Wilson's 95% interval of the rate; all None where n is 0. `instances`: how many, where there are several and
-    they, not the n, are what the interval is of."""
+    """k of n, with Wilson's 95% interval of the rate. All None if n is 0. `instances` is their number if the interval is over
+    several instances and not over n values."""
 
     k: int
     n: int
@@ -31,7 +31,7 @@ class Share:
 
 @cache
 def share_of(k: int, n: int) -> Share:
-    """Source: Wilson, Probable inference, JASA 22 (1927). Raises ValueError unless 0 <= k <= n."""
+    """Return k of n. Source: Wilson, Probable inference, JASA 22 (1927). Raises ValueError unless 0 <= k <= n."""
     if not 0 <= k <= n:
         raise ValueError(f"{k} of {n} is no share")
     if n == 0:
@@ -41,10 +41,10 @@ def share_of(k: int, n: int) -> Share:
 
 @cache
 def exact_share(k: int, n: int) -> Share:
-    """The share with the exact interval in the place of Wilson's: for rates near 0 and 1, of which a guarantee is asked.
+    """Return k of n with the exact interval instead of Wilson's, for rates near 0 and 1 that need a guarantee.
 
-    Source: Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934). Raises ValueError unless
-    0 <= k <= n.
+    Source: Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934). Raises ValueError unless 0 <= k
+    <= n.
     """
     share = share_of(k, n)
     if n == 0:
@@ -54,8 +54,8 @@ def exact_share(k: int, n: int) -> Share:
 
 
 def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
-    """The share of values that held, each of the instance beside it. Wilson's interval takes the number of values that they
-    count for (`effective_number`): where there is one instance that is their number, and it is `share_of` them."""
+    """Return the share of values that held; each belongs to the instance at its place. Wilson's interval takes their
+    `effective_number`. For one instance that is their number, and the result is `share_of`."""
     n, k = len(held), sum(map(bool, held))
     number = effective_number(instances, [float(success) for success in held])
     if number == n:
@@ -65,8 +65,8 @@ def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
 
 
 def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
-    """The exact share of values, each of the instance beside it. Clopper and Pearson's interval takes the number of values that
-    they count for (`effective_number`): where all or none of several instances held, which hides their likeness, one of each.
+    """Return the exact share of values that held; each belongs to the instance at its place. Clopper and Pearson's interval
+    takes their `effective_number`: one for each instance if all or none held, which hides how alike they are.
 
     Source: Korn and Graubard, Survey Methodology 24 (1998).
     """
@@ -78,7 +78,7 @@ def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> S
 
 
 def _clopper_pearson(k: float, n: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of k of n, which need not be whole numbers: quantiles of two beta distributions."""
+    """Return Clopper and Pearson's interval of k of n, which can be fractions: quantiles of two beta distributions."""
     below = (1 - CONFIDENCE) / 2
     low = float(special.betaincinv(k, n - k + 1, below)) if k > 0 else 0.0
     high = float(special.betainccinv(k + 1, n - k, below)) if k < n else 1.0
@@ -86,7 +86,7 @@ def _clopper_pearson(k: float, n: float) -> tuple[float, float]:
 
 
 def wilson(rate: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of a rate, for a number of values that need not be whole; it ends at 0 or 1 where the rate does."""
+    """Return Wilson's interval of a rate. n can be a fraction. The interval ends at 0 or 1 if the rate is 0 or 1."""
     z2 = NORMAL**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
@@ -95,9 +95,9 @@ def wilson(rate: float, n: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class RateDifference:
-    """The rate of one arm less that of another over the same `pairs`.
+    """The rate of one arm less another's over the same `pairs`.
 
-    gained, lost   pairs in which only the one, or only the other, held: all that tells the two apart
+    gained, lost   pairs in which only the one, or only the other, held: only these differ
     difference     (gained - lost) / pairs; None without a pair, as is its interval
     """
 
@@ -111,10 +111,11 @@ class RateDifference:
 
 
 def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> RateDifference:
-    """`values` less `others`, pair by pair. Of several instances the pairs count as `effective_number` of their differences.
+    """Return `values` less `others`, pair by pair. With several instances the pairs count as the `effective_number` of their
+    differences.
 
-    Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one
-    pair added to each kind of discordant ones.
+    Source: the interval is Bonett and Price's, Statistical Methods in Medical Research 21 (2012), a Wald interval with one pair
+    added to each kind of discordant ones.
     """
     ours, theirs = in_common(values, others)
     pairs, unpaired = len(ours), len(values) + len(others) - 2 * len(ours)
@@ -128,7 +129,7 @@ def paired_rates(values: Mapping[Pair, bool], others: Mapping[Pair, bool]) -> Ra
 
 
 def unpaired_rates(share: Share, other: Share) -> tuple[float, float] | None:
-    """The 95% interval of `one` less `other`, of rates that are not paired; None where one is of nothing.
+    """Return the 95% interval of `share` less `other`, for rates that are not paired. None if either has no values.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, Statistics in Medicine 17 (1998),
     method 10, of each rate's own interval.
@@ -148,8 +149,8 @@ def _bonett_price(gained: float, lost: float, pairs: float) -> tuple[float, floa
 
 @dataclass(frozen=True)
 class Denominators:
-    """The rate of the solved trials under each way to count those that ended in an error. Counted as failures, errors are at
-    their worst; `best` counts them as solved."""
+    """The share solved under each way to count trials that ended in an error: left out, as failures (the worst case), or as
+    solved (`best`)."""
 
     left_out: Share
     as_failures: Share
@@ -157,9 +158,9 @@ class Denominators:
 
 
 def ranking_depends(first: Denominators, second: Denominators) -> bool:
-    """Does it depend on the errors which of two arms has the higher rate?
+    """Return whether the errors decide which of two arms has the higher rate.
 
-    They are compared in each way alike, and each one's worst case with the other's best. Where a rate does not exist, as
+    The arms are compared in each way alike, and each arm's worst case with the other's best. If a rate does not exist, because
     every trial ended in an error, the ranking depends on nothing else.
     """
     ways = (
@@ -175,6 +176,6 @@ def ranking_depends(first: Denominators, second: Denominators) -> bool:
 def _order(share: Share, other: Share) -> int | None:
     if share.rate is None or other.rate is None:
         return None
-    # Cross-multiplied, so that equal rates are equal to the last bit.
+    # Cross-multiplied, so that equal rates compare as equal.
     left, right = share.k * other.n, other.k * share.n
     return (left > right) - (left < right)

@@ -1,4 +1,4 @@
-"""Could a difference be chance? Tests of pairs, of groups, of rates; and of several tests at once."""
+"""Tests whether a difference could be chance: of pairs, of groups, of rates, and of several tests at once."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Key = TypeVar("Key", bound=Hashable)
 
 SEED = 260515425
 RESAMPLES = 9999
-"""Of a bootstrap, and flips or permutations of a test that cannot list them all."""
+"""Resamples of a bootstrap, and random flips or permutations of a test that cannot list all."""
 
 
 def generator() -> np.random.Generator:
-    """A new one at the declared seed: each call that is given none draws the same, whatever was drawn before it."""
+    """Return a new generator with the declared seed. Every call without a generator draws the same numbers."""
     return np.random.default_rng(SEED)
 
 
 # Pairs
 
 DRAWN = 1 << 20
-"""Random signs, or places of units, in memory at a time."""
+"""The most random signs, or places of units, in memory."""
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Could the difference be chance?
+    """A test whether a difference could be chance.
 
     p        two-sided; None without a pair
-    least    the least p that so many pairs can give at all: above 0.05 the test cannot find anything at that level
+    least    the least p that this number of pairs can give: above 0.05 the test cannot find anything at that level
     """
 
     pairs: int
@@ -50,11 +50,11 @@ def paired_test(
     rng: np.random.Generator | None = None,
     resamples: int = RESAMPLES,
 ) -> PairedTest:
-    """The sign-flip test of the mean difference: exact up to thirteen pairs, from `resamples` random flips beyond.
+    """Return the sign-flip test of the mean difference: exact up to thirteen pairs, beyond with `resamples` random flips.
 
-    Where an arm makes no difference, each difference is as likely with the other sign: p is the share of all assignments of
-    signs whose mean lies as far from zero as the one found. It assumes no distribution, but that symmetry.
-    Of several instances the mean difference of each counts once.
+    If the arms do not differ, each difference is as likely with the other sign. p is the share of all assignments of signs
+    whose mean is at least as far from zero as the observed one. The test assumes symmetry, but no distribution. With several
+    instances each one's mean difference counts once.
 
     Source: Fisher, The Design of Experiments (1935), section 21.
     """
@@ -74,34 +74,34 @@ def _by_all_flips(differences: np.ndarray) -> float:
     return _two_sided(differences, flipped @ differences, drawn=0)
 
 
-@lru_cache(256)  # the claims of a report, and each other reading of its trials, compare many of the same values
+@lru_cache(256)  # the claims of a report compare the same values many times
 def _by_declared_flips(differences: bytes, resamples: int) -> float:
     values = np.frombuffer(differences)
     packed = _declared_flips(len(values), resamples)
     return _by_flips(values, (np.unpackbits(flips, axis=1, count=len(values)) for flips in packed))
 
 
-@lru_cache(4)  # to draw them takes several times as long as to test with them
+@lru_cache(4)  # drawing takes several times as long as testing
 def _declared_flips(pairs: int, resamples: int) -> Sequence[np.ndarray]:
     return [np.packbits(flips, axis=1) for flips in _flips(pairs, resamples, generator())]
 
 
 def _flips(pairs: int, resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Random assignments of signs, some at a time: assignments down, pairs across, 1 where a difference is flipped."""
+    """Yield random assignments of signs, some at a time: assignments down, pairs across, 1 if a difference is flipped."""
     at_once = max(1, DRAWN // pairs)
     for begun in range(0, resamples, at_once):
         yield rng.integers(0, 2, (min(at_once, resamples - begun), pairs), dtype=np.int8)
 
 
 def _by_flips(differences: np.ndarray, flips: Iterable[np.ndarray]) -> float:
-    """p by random assignments. A product of matrices would be several threads, which wait longer than they work."""
+    """Return p by random assignments. A product of matrices would run several threads, which wait longer than they work."""
     turned = [np.einsum("ij,j->i", flipped, differences) for flipped in flips]
     return _two_sided(differences, np.concatenate(turned), drawn=1)
 
 
 def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> float:
-    """p, of the sums of the differences whose sign was `turned` in each assignment. Among random ones the assignment that was
-    `drawn` by the experiment counts as well. Sums are equal where they differ by no more than the rounding of their terms."""
+    """Return p. `turned` has for each assignment the sum of the flipped differences. With random assignments the experiment's
+    own counts too (`drawn`). Sums are equal if they differ by no more than rounding."""
     total = differences.sum()
     sums = total - 2 * turned
     near = 100 * np.finfo(float).eps * np.abs(differences).sum()
@@ -109,15 +109,15 @@ def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> fl
     return min(1.0, 2 * float(beyond + drawn) / (len(sums) + drawn))
 
 
-# Groups that are no pairs: trials that were run again, and the rest
+# Groups without pairs: trials that were run again, and the rest
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Do two groups differ? All None where one of them is empty.
+    """A test whether two groups differ. All None if one of them is empty.
 
     p       of the Mann-Whitney test, two-sided
-    delta   Cliff's: the chance that a value of the one group lies above one of the other's, less the chance that it lies below
+    delta   Cliff's: the chance that a value of the first group is above a value of the other, less the chance that it is below
     """
 
     n: int
@@ -129,10 +129,10 @@ class Groups:
 def groups_differ(
     values: Sequence[float], others: Sequence[float], rng: np.random.Generator | None = None, resamples: int = RESAMPLES
 ) -> Groups:
-    """Do `values`, say the tokens of trials that were tried again, differ from `others`, those of the rest?
+    """Test whether `values`, say the tokens of trials that were run again, differ from `others`, the rest's.
 
-    By permutation, so that it holds in small groups and with ties: exact where there are no more than `resamples` ways to
-    draw the groups, from as many random ones otherwise.
+    The test is by permutation, so it holds for small groups and for ties. It is exact if there are at most `resamples` ways to
+    draw the groups, and otherwise takes that many random ones.
 
     Sources: Mann and Whitney, Annals of Mathematical Statistics 18 (1947); Cliff, Psychological Bulletin 114 (1993).
     """
@@ -155,14 +155,14 @@ def _delta_of(alone: float, rest: Sequence[float]) -> float:
 
 
 def _p_of_one(alone: float, rest: Sequence[float]) -> float:
-    """Any of all values might have been the one that stands alone: the share of those that lie as far out as it does."""
+    """Return the share of all values that are at least as far out as the one that is alone: each could have been that one."""
     pooled = [alone, *rest]
     deltas = [abs(_delta_of(value, pooled[:place] + pooled[place + 1 :])) for place, value in enumerate(pooled)]
     return sum(delta >= deltas[0] for delta in deltas) / len(pooled)
 
 
 def rates_differ(share: Share, other: Share) -> float | None:
-    """Fisher's exact test of two rates that are not paired: p, two-sided; None where one is of nothing.
+    """Return the two-sided p of Fisher's exact test of two unpaired rates. None if either has no values.
 
     Source: Fisher, Statistical Methods for Research Workers, 5th edition (1934), by scipy.
     """
@@ -177,9 +177,9 @@ def rates_differ(share: Share, other: Share) -> float | None:
 
 
 def holm(p_values: Mapping[Key, float | None]) -> dict[Key, float | None]:
-    """p-values adjusted so that the chance of any false finding in the family stays below the level each is compared with.
+    """Return p-values adjusted so that the chance of any false finding in the family stays below the level.
 
-    The family is what was declared, not what came out: a test that could not be made (None) stays None and counts.
+    The family is what was declared: a test that could not be made (None) stays None and counts.
     In rising order the i-th of m becomes the greatest of (m - j + 1) p(j) over j <= i, at most 1.
 
     Source: Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).

@@ -1,4 +1,4 @@
-"""A total of what may be negative by a total of what it is put by: effects by crashes, say."""
+"""A total that can be negative, divided by another total: effects by crashes, for instance."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bench.analysis.statistics.paired import Ratio
 
 
 def ratio_of_sums(above: Sequence[float], below: Sequence[float]) -> Ratio:
-    """The sum of `above` by that of `below`, unit by unit, with its 95% interval by Student's t and the delta method.
+    """Return the sum of `above` divided by the sum of `below`, with its 95% interval by Student's t and the delta method.
 
-    Each unit is a cluster: an instance with all its trials, or a trial where there is one instance. No interval below two
-    units, and where the units' own ratios are all the same: those show no spread.
+    Each unit is a cluster: an instance with all its trials, or a trial if there is one instance. There is no interval below two
+    units, or if all units have the same ratio, which shows no spread.
 
     Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4. `METHODS` says why Student's t for what has a sign.
     Raises ValueError for a unit whose `below` is not above 0.
