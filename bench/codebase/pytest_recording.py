@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
 from bench.codebase.present import AT_START
 from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
+from bench.codebase.validity import ValidityDecision
 from bench.codebase.watching import unwatched
 
 OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
@@ -59,9 +61,7 @@ class RecordingPlugin:
                 break
         if config.inipath is not None:
             self._depend_on(self.recorder.session, config.inipath)
-        began = time.perf_counter()
-        self.decision = self.state.decide(self.layout)
-        self.deciding = time.perf_counter() - began
+        self.decision = self.state.decide(self.layout) if mode == "select" else ValidityDecision({}, ())
         names: Counter[str] = Counter(name.partition("::")[0] for name in self.decision.invalid)
         known = {name.partition("::")[0] for name in self.decision.kept}
         self._whole = {config.rootpath / name for name in known if not names[name]} if mode == "select" else set()
@@ -79,6 +79,8 @@ class RecordingPlugin:
         self._stack = ExitStack()
         self._stack.enter_context(self._fixture_contexts())
         self._stack.enter_context(self.recorder.recording(AssertionRewritingHook))
+        self._stack.callback(setattr, rewrite, "_rewrite_test", rewrite._rewrite_test)
+        rewrite._rewrite_test = self.recorder.uncounted(rewrite._rewrite_test)
 
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
         """What of a call can change a result: all but the files and folders that are asked for, and how it is shown."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -79,14 +78,3 @@ class Execution:
     @property
     def facts(self) -> frozenset[Fact]:
         return frozenset(fact for record in self.records for fact in record.facts)
-
-
-def stale_among(executions: Iterable[Execution], stale: set[Fact]) -> Iterator[Execution]:
-    """The executions that depend on one of these facts, or that are volatile."""
-    bad: dict[Record, bool] = {}
-    for execution in executions:
-        for record in execution.records:
-            if record not in bad:
-                bad[record] = not stale.isdisjoint(record.facts)
-        if execution.volatile or any(bad[record] for record in execution.records):
-            yield execution

@@ -18,12 +18,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from bench.codebase import dates
 from bench.codebase.calls import MONITORED, FunctionKey, Monitored, Profiled, key_of
 from bench.codebase.git import is_text
 from bench.codebase.naming import PathNames
@@ -63,7 +64,8 @@ class Recorder:
         for variable in FROM_OUTSIDE:
             self.session.note("environment", variable, self.present.variable(variable))
         self._stack = [self.session]
-        self._profiles: list[Profiled | Monitored | None] = []
+        self._profiles: list[Profiled | Monitored] = [Monitored() if MONITORED else Profiled()]
+        self._running = [False]
         self._threads: list[tuple[threading.Thread, Profiled | None, dict[object, int], ExecutionContext]] = []
         self._names = PathNames(self.root)
         self.records = RecordMaker(self.present, self._names, self.session)
@@ -90,6 +92,7 @@ class Recorder:
                 setattr(owner, name, wrapped)
             threading.setprofile(self._in_thread)
             stack.callback(threading.setprofile, None)
+            stack.callback(self._count_calls)
             with self.calls():
                 yield
 
@@ -101,53 +104,67 @@ class Recorder:
             context: What is recorded.
             calls: Whether the functions that run are recorded from the start; else within the blocks of `calls()` alone.
         """
-        self._suspend()
+        self._pause()
         outer, self._drawn = self._drawn, random.getstate()
         self._stack.append(context)
-        self._resume(calls)
+        self._profiles.append(Monitored() if MONITORED else Profiled())
+        self._running.append(False)
         try:
-            yield context
+            with self.calls() if calls else nullcontext():
+                yield context
         finally:
-            self._suspend()
-            self._profiles.pop()
+            self._pause()
+            self._count_calls()
             self.seeded()
             self._stack.pop()
+            self._profiles.pop()
+            self._running.pop()
             self._drawn = outer and random.getstate()
-            if self._profiles[-1] is not None:
-                self._profiles[-1].enable()
+            self._go_on()
 
     @contextmanager
     def calls(self) -> Iterator[None]:
         """Record which functions run in the block, as the current context's. To record slows all of Python down."""
-        self._suspend()
-        self._resume(True)
+        if self._running[-1]:
+            yield
+            return
+        self._running[-1] = True
+        self._go_on()
         try:
             yield
         finally:
-            self._suspend()
-            self._profiles.pop()
-            if self._profiles and self._profiles[-1] is not None:
-                self._profiles[-1].enable()
+            self._pause()
+            self._running[-1] = False
 
-    def _resume(self, calls: bool) -> None:
-        profile = (Monitored() if MONITORED else Profiled()) if calls else None
-        self._profiles.append(profile)
-        if profile is not None:
-            profile.enable()
+    def uncounted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that runs as before, but that no context is said to have run, nor what it calls."""
 
-    def _suspend(self) -> None:
-        """Give the current context what ran since."""
+        def apart(*arguments: Any) -> Any:
+            self._pause()
+            try:
+                return function(*arguments)
+            finally:
+                self._go_on()
+
+        return apart
+
+    def _go_on(self) -> None:
+        if self._running[-1]:
+            self._profiles[-1].enable()
+
+    def _pause(self) -> None:
+        """See no calls, and give the current context what ran in threads since."""
         context = self._stack[-1]
-        profile = self._profiles[-1] if self._profiles else None
         if self._threads:
             self._of_threads(context)
-        if profile is None:
-            return
-        if not profile.disable():
+        if self._running[-1] and not self._profiles[-1].disable():
             context.volatile.add("sets a profiler of its own")
-        for function, _ in profile.counts():
-            _count(context, function)
-        profile.clear()
+
+    def _count_calls(self) -> None:
+        """Give the current context what ran in it."""
+        for function, _ in self._profiles[-1].counts():
+            _count(self._stack[-1], function)
+        self._profiles[-1].clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
         """Profile a thread that begins: this is its first call."""
@@ -284,6 +301,8 @@ class Recorder:
                 original(loader, module)
                 if undrawn:  # what an installed package draws while it is imported counts to nobody
                     self._drawn = random.getstate()
+                if spec is not None and spec.name == dates.PARSER:
+                    dates.without_clock(module)
                 return None
             context = self.records.by_path.setdefault(path, ExecutionContext("module", path))
             self.records.by_name[spec.name] = context

@@ -14,7 +14,7 @@ from bench.codebase.patches import Edit, Patch
 from bench.codebase.record import Fact
 from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
-from bench.codebase.validity import ValidityDecision, decide
+from bench.codebase.validity import StoredReach, ValidityDecision, decide
 from bench.codebase.workspace import Workspace, WorkspaceStep
 
 
@@ -146,8 +146,11 @@ class ExecutionState(Workspace):
         """
         last = self._last(name)
         present = self.present()
-        facts = {fact for _, _, fact in self.store.facts_of(last.id)}
-        return sorted(present.stale(facts))
+        stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
+        reach = StoredReach(self.store, present, stale)
+        if last.kind == "test" and not reach.touches_execution(last.id):
+            stale -= reach.named
+        return sorted(stale)
 
     def _last(self, name: str) -> Kept:
         executions = self.store.executions(name=name)

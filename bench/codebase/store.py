@@ -18,6 +18,7 @@ from typing import Any
 
 from bench.codebase.git import CodeError
 from bench.codebase.record import Execution, Fact, Record
+from bench.codebase.surface import Surface, TopStatement, surface_of
 from bench.codebase.units import Module, Unit, digest, parse
 
 FORMAT = 1
@@ -47,6 +48,8 @@ CREATE TABLE ordered(name TEXT PRIMARY KEY);
 ADDED = (
     "CREATE INDEX IF NOT EXISTS facts_in ON record_facts(record)",
     "CREATE TABLE IF NOT EXISTS modules(source TEXT PRIMARY KEY, parsed TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
 )
 """What states of this format did not have at first."""
 
@@ -149,17 +152,36 @@ class ExecutionStore:
 
         A change to how `bench.codebase.units` makes digests needs another FORMAT, or old digests are kept.
         """
-        key = digest(sys.version.encode() + source)  # syntax trees differ between versions of Python
+        key = digest(b"with names" + sys.version.encode() + source)  # syntax trees differ between versions of Python
         for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
             skeleton, units, broken = json.loads(known)
             return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
         module = parse(source)
         units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
+        surface = surface_of(source)
+        told = surface.statements if surface is not None else ()
+        statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest) for each in told]
+        bodies = [(body, " ".join(sorted(names))) for body, names in (surface.bodies if surface is not None else {}).items()]
         with self.writing():
             self.db.execute(
                 "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
             )
+            if surface is not None:
+                self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (module.skeleton, json.dumps(statements)))
+            self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
         return module
+
+    def surface(self, skeleton: str) -> Surface | None:
+        """The surface of a module that was parsed, by its skeleton's digest; None where none was, or it does not parse."""
+        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", skeleton):
+            statements = (TopStatement(k, frozenset(binds), frozenset(words), of) for k, binds, words, of in json.loads(known))
+            return Surface(tuple(statements), {})
+        return None
+
+    def mentioned_by(self, body: str) -> frozenset[str] | None:
+        """The names that the body of a function mentions, by its digest; None where it was not parsed."""
+        rows = self.rows("SELECT names FROM mentions WHERE body = ?", body)
+        return frozenset(rows[0][0].split(" ")) if rows else None
 
     # Executions
 
@@ -214,6 +236,16 @@ class ExecutionStore:
         where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
         query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
         return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
+
+    def record_ids(self, execution: int) -> list[int]:
+        """The records that an execution depends on."""
+        return [id_ for (id_,) in self.rows("SELECT record FROM depends WHERE execution = ?", execution)]
+
+    def record(self, id_: int) -> Record:
+        """A record by its number."""
+        [(kind, name)] = self.rows("SELECT kind, name FROM records WHERE id = ?", id_)
+        query = "SELECT f.kind, f.name, f.value FROM record_facts JOIN facts f ON f.id = fact WHERE record = ?"
+        return Record(kind, name, frozenset(Fact(*fact) for fact in self.rows(query, id_)))
 
     def facts_of(self, execution: int) -> list[tuple[str, str, Fact]]:
         """What an execution depended on: the record's kind and name, and the fact."""

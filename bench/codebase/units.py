@@ -88,7 +88,7 @@ def parse(source: bytes) -> Module:
     try:
         tree = ast.parse(source)
         names: Counter[str] = Counter()
-        units = [_parted(node, name, names) for node, name in _definitions(tree, "")]
+        units = [parted(node, name, names) for node, name in definitions(tree, "")]
         skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
         classes = [
             _unit(node, name, "class", digest(ast.dump(node, annotate_fields=False))) for node, name in _classes(tree, "")
@@ -99,15 +99,15 @@ def parse(source: bytes) -> Module:
     return Module(skeleton, tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last))))
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:
+def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:
     """The functions of a tree that stand in no other function, with their names."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             yield child, prefix + child.name
         elif isinstance(child, ast.ClassDef):
-            yield from _definitions(child, f"{prefix}{child.name}.")
+            yield from definitions(child, f"{prefix}{child.name}.")
         elif not isinstance(child, ast.expr):
-            yield from _definitions(child, prefix)
+            yield from definitions(child, prefix)
 
 
 def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
@@ -119,7 +119,7 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
             yield from _classes(child, prefix)
 
 
-def _parted(node: Function, name: str, names: Counter[str]) -> Unit:
+def parted(node: Function, name: str, names: Counter[str]) -> Unit:
     """The unit of a function. Its body is taken out of the tree; docstring and the kind of function are left there."""
     names[name] += 1
     docstring = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []

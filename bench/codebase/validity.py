@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from bench.codebase.present import Present
+from bench.codebase.reach import NameChange, Reach
 from bench.codebase.record import Fact
 from bench.codebase.store import ExecutionStore, Kept
 
@@ -28,25 +30,45 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
     """Judge every kept result by the present values of all that it relied on.
 
     A result of an older version counts as well: what a revert brings back need not run again. An execution that was volatile
-    when it last ran is never kept.
+    when it last ran is never kept. A changed skeleton invalidates tests that mention a name that changed; see
+    `bench.codebase.reach`.
     """
     facts = store.facts()
     stale = {id_: fact for id_, fact in facts.items() if present.value(fact.kind, fact.name) != fact.value}
-    bad = store.executions_on(stale)
+    reach = StoredReach(store, present, stale.values() if "test" in kinds else ())
+    bad = store.executions_on(id_ for id_, fact in stale.items() if fact not in reach.named)
+    perhaps = store.executions_on(id_ for id_, fact in stale.items() if fact in reach.named)
     kept: dict[str, Kept] = {}
     last: dict[str, Kept] = {}
-    for execution in store.executions(layout):
+    for execution in reversed(store.executions(layout)):
         if execution.kind not in kinds:
             continue
-        last.pop(execution.name, None)
-        last[execution.name] = execution
-        if execution.id not in bad and not execution.volatile:
+        last.setdefault(execution.name, execution)
+        if execution.name in kept or execution.volatile or execution.id in bad or last[execution.name].volatile:
+            continue
+        if execution.id not in perhaps or (execution.kind == "test" and not reach.touches_execution(execution.id)):
             kept[execution.name] = execution
-    for name, execution in last.items():
-        if execution.volatile:
-            kept.pop(name, None)
+    last = dict(reversed(last.items()))
     _whole_files(store, kept, last)
     return ValidityDecision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()))
+
+
+class StoredReach(Reach):
+    """What changed skeletons reach of the executions in a store."""
+
+    def __init__(self, store: ExecutionStore, present: Present, stale: Iterable[Fact]):
+        surface = cache(store.surface)
+        changes = {
+            fact: NameChange(fact.name, surface(fact.value), surface(present.value("skeleton", fact.name)))
+            for fact in stale
+            if fact.kind == "skeleton"
+        }
+        self._store, self._record = store, cache(store.record)
+        super().__init__(changes, surface, cache(store.mentioned_by))
+
+    def touches_execution(self, execution: int) -> bool:
+        """Whether a test that relies on a changed skeleton may come out otherwise now."""
+        return self.touches(map(self._record, self._store.record_ids(execution)))
 
 
 def _whole_files(store: ExecutionStore, kept: dict[str, Kept], last: dict[str, Kept]) -> None:

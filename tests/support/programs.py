@@ -9,12 +9,15 @@ import pickle
 import random
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bench.codebase.present import Present
-from bench.codebase.record import Execution, ExecutionContext, stale_among
+from bench.codebase.reach import NameChange, Reach
+from bench.codebase.record import Execution, ExecutionContext, Fact
 from bench.codebase.recorder import Recorder
+from bench.codebase.surface import Surface, surface_of
+from bench.codebase.units import parse
 
 Slots = dict[str, int]
 
@@ -148,6 +151,125 @@ def test_thread():
     return found
 """,
 }
+NAMES = {
+    "named.py": """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    HIDDEN = {hidden}
+{all}
+FACTOR = {of_factor}
+OTHER = FACTOR + {other}
+WORDS = {{"one": {words}, "two": OTHER}}
+def first(x, by={first_default}):
+    return x * by + FACTOR
+def second(x: Kind{annotated} = None):
+    "{second_doc}"
+    return {second}
+{extra_name}
+class Plain:
+    level = {level}
+    def __init__(self):
+        self.x = {plain}
+    def get(self, more={get_default}):
+        return self.x + more + self.level
+    {method}
+class Child(Plain):
+    {child}
+    def get(self, more=2, before=Plain.get):
+        return before(self, more)
+def made(kind=Plain):
+    return kind().get()
+TABLES = [first, second]
+HANDLERS = {{"a": first}}
+{by_name}
+""",
+    "aliased.py": """
+import importlib
+import sys
+import named as n
+from named import first as f, OTHER
+KEPT = n
+RAISED = OTHER
+def by_alias(): return n.FACTOR, RAISED
+def by_name(name): return getattr(n, name, "none")
+def by_word(): return getattr(KEPT, "FAC" + "TOR"), getattr(n, "extra_" + "name", None) is None
+def by_module(): return sorted(name for name in vars(KEPT) if not name.startswith("__"))
+def by_text(): return vars(importlib.import_module("named"))["FACTOR"]
+def by_system(): return sys.modules["named"].__dict__["OTHER"]
+def called(): return f(2)
+""",
+    "starred.py": """
+from named import *
+FACTOR_HERE = 1
+def star(): return globals().get("FACTOR"), globals().get("extra_name") is None
+def direct(): return first(3)
+""",
+    "computed.py": """
+import named
+COUNTED = named.first({counted})
+def counted(): return COUNTED
+def unrelated(): return {unrelated}
+""",
+    "test_three.py": """
+import named, aliased
+def test_factor(): return named.FACTOR
+def test_other(): return named.OTHER
+def test_words(): return named.WORDS
+def test_first(): return named.first(2)
+def test_second(): return named.second()
+def test_doc(): return named.second.__doc__
+def test_defaults(): return named.first.__defaults__
+def test_annotations(): return named.second.__annotations__
+def test_has_extra(): return hasattr(named, "extra_name")
+def test_extra(): return named.extra_name(1)
+def test_plain(): return named.Plain().get()
+def test_child(): return named.Child().get()
+def test_level(): return named.Child.level
+def test_has_method(): return hasattr(named.Plain, "method")
+def test_method(): return named.Child().method()
+def test_made(): return named.made()
+def test_tables(): return [each(1) for each in named.TABLES]
+def test_handlers(): return named.HANDLERS["a"](1)
+def test_missing(): return named.missing
+def test_missing_word(): return getattr(named, "miss" + "ing", None)
+def test_listed(): return sorted(name for name in vars(named) if not name.startswith("__"))
+def test_hidden(): return hasattr(named, "HIDDEN")
+def test_all(): return getattr(named, "__all__", None)
+def test_subclasses(): return [each.__name__ for each in named.Plain.__subclasses__()]
+def test_by_alias(): return aliased.by_alias()
+def test_by_name(): return aliased.by_name("FACTOR"), aliased.by_name("extra_name") == "none"
+def test_by_word(): return aliased.by_word()
+def test_by_module(): return aliased.by_module()
+def test_by_text(): return aliased.by_text()
+def test_by_system(): return aliased.by_system()
+def test_called(): return aliased.called()
+def test_apart(): return {apart}
+""",
+    "test_four.py": """
+import starred
+def test_star(): return starred.star()
+def test_direct(): return starred.direct()
+def test_here(): return starred.FACTOR_HERE
+def test_through(): return hasattr(starred, "FACTOR")
+""",
+    "test_five.py": """
+import computed
+def test_counted(): return computed.counted()
+def test_unrelated(): return computed.unrelated()
+""",
+}
+"""A module whose names change, come and go, and modules that take its names in all ways."""
+MODULES |= NAMES
+CHOSEN = {
+    "override": ("pass", "sides = {}"),
+    "all": ("", "__all__ = ['FACTOR', 'first', 'extra_name'][:{} % 3]"),
+    "extra_name": ("", "def extra_name(x): return x + {}"),
+    "method": ("pass", "def method(self): return self.x + {}"),
+    "child": ("pass", "level = {}"),
+    "by_name": ("", "def __getattr__(name): return name * {} if name == 'missing' else int(name)"),
+}
+"""What stands in a slot's place where it is even, and where it is odd."""
 FILES = {
     "plugin_a.py": "import base\ndef value(x): return base.helper(x) + {plugin_a}\n",
     "plugin_b.py": "VALUE = {plugin_b}\ndef value(x): return VALUE\n",
@@ -182,7 +304,8 @@ def edited(slots: Slots, draw: random.Random) -> tuple[Slots, str]:
 
 def write(root: Path, slots: Slots) -> None:
     """Bring a folder to what the slots say."""
-    values: dict[str, object] = {**slots, "override": f"sides = {slots['override']}" if slots["override"] % 2 else "pass"}
+    values: dict[str, object] = {**slots}
+    values |= {name: chosen[slots[name] % 2].format(slots[name]) for name, chosen in CHOSEN.items()}
     wanted = {path: text.format(**values) for path, text in MODULES.items()}
     wanted |= {path: text.format(**values) for path, text in FILES.items() if slots[path] % 2}
     if "data/two.txt" not in wanted and slots["two"] % 4:  # it is missed by an import, at times
@@ -224,8 +347,8 @@ def _run_here(root: Path, only: set[str] | None) -> list[Execution]:
     recorder = Recorder(root)
     done = []
     with recorder.recording():
-        for file in ("test_one", "test_two"):
-            collection = ExecutionContext("collection", file)
+        for file in (path.stem for path in sorted(root.glob("test_*.py"))):
+            collection = ExecutionContext("collection", f"{file}.py")
             tests = {}
             with recorder.context(collection):
                 try:
@@ -258,6 +381,30 @@ def _raising(error: Exception):  # type: ignore[no-untyped-def]
     return test
 
 
+def surfaces_of(root: Path) -> dict[str, Surface]:
+    """The surface of each module by its skeleton's digest."""
+    surfaces = {parse(file.read_bytes()).skeleton: surface_of(file.read_bytes()) for file in root.glob("*.py")}
+    return {skeleton: surface for skeleton, surface in surfaces.items() if surface is not None}
+
+
+def invalid_among(
+    executions: Iterable[Execution], stale: set[Fact], present: Present, surfaces: Mapping[str, Surface]
+) -> set[str]:
+    """The names of the executions that must run again, as the execution state decides it."""
+    bodies: dict[str, frozenset[str]] = {}
+    for surface in surfaces.values():
+        bodies |= surface.bodies
+    skeletons = [fact for fact in stale if fact.kind == "skeleton"]
+    after = {fact: surfaces.get(present.value("skeleton", fact.name)) for fact in skeletons}
+    changes = {fact: NameChange(fact.name, surfaces.get(fact.value), after[fact]) for fact in skeletons}
+    reach = Reach(changes, surfaces.get, bodies.get)
+    return {
+        execution.name
+        for execution in executions
+        if execution.volatile or execution.facts & (stale - reach.named) or reach.touches(execution.records)
+    }
+
+
 def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
     """Write a program, run it, edit it, and compare what is kept and run selectively with a full run.
 
@@ -268,12 +415,13 @@ def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
     slots = slots_of(draw)
     write(root, slots)
     before = {execution.name: execution for execution in run(root, environment_of(slots))}
+    surfaces = surfaces_of(root)
     slots, edit = edited(slots, draw)
     write(root, slots)
     environment = environment_of(slots)
     present = Present(root.resolve(), environment | {k: v for k, v in os.environ.items() if k != "PROGRAM_SETTING"})
     stale = present.stale({fact for execution in before.values() for fact in execution.facts})
-    invalid = {execution.name for execution in stale_among(before.values(), stale)}
+    invalid = invalid_among(before.values(), stale, present, surfaces | surfaces_of(root))
     full = {execution.name: (execution.outcome, execution.detail) for execution in run(root, environment)}
     kept = {name: (execution.outcome, execution.detail) for name, execution in before.items() if name not in invalid}
     again = {

@@ -1,0 +1,402 @@
+"""The statements of a module outside of all functions, each with the names that it binds and the names that it mentions.
+
+So a change of one constant reaches the code that mentions it, and leaves alone what only imports the module. A name is taken
+for itself alone, whichever module it is of. A statement that may do more than bind names, or that may fail, is no `Binding`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from bench.codebase.units import Function, definitions, digest, parted
+
+Kind = Literal["binding", "import", "other"]
+ANY = "*"
+"""A mention of names that the text does not tell, such as by `getattr` with a computed name."""
+STAR = "*import"
+"""A mention of all names of a module that is imported with a star."""
+BARE = "*"
+"""Stands before a name that is mentioned without a further name after it: a module may have been handed over as a whole."""
+BY_TEXT = frozenset({"patch", "resolve_name", "locate", "import_module", "__import__"})
+"""Functions that are given the name of a module, or of what is in it, as a text."""
+OWN_NAMES = frozenset({"globals", "locals", "vars", "dir"})
+"""Functions that look at the names around them where they are given nothing else to look at."""
+DYNAMIC = frozenset(
+    ["eval", "exec", "__globals__", "f_globals", "f_locals", "getmodule", "__subclasses__", "modules", "pickle", "dill"]
+).union(["cloudpickle", "copyreg", "doctest", "testmod", "run_module", "run_path"])
+"""Names by whose mention code can reach names that it does not mention, of modules that it does not mention either."""
+CALLED_BY_NAME = re.compile(
+    r"(setup|teardown|setUp|tearDown|pytest|test|Test|load_tests|collect_ignore).*|__(?!all|version|author)\w+"
+)
+"""Names at the top of a module that Python or a test runner looks for, and names of test functions and classes."""
+PURE = {"property", "staticmethod", "classmethod", "typing.overload", "functools.cache", "functools.lru_cache"} | {
+    "abc.abstractmethod",
+    "contextlib.contextmanager",
+    "functools.cached_property",
+}
+"""Decorators that do nothing but make a value."""
+STANDARD = frozenset(
+    ["abc", "collections", "contextlib", "datetime", "functools", "math", "operator", "os", "random", "re", "string", "sys"]
+).union(["time", "typing"])
+"""Modules of the standard library, of which it is known what they have."""
+ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
+"""Names by which one class has a say in how another is made."""
+WORDS = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class TopStatement:
+    """A statement at the top of a module, without the bodies of functions.
+
+    kind       a "binding" can do nothing but bind its names, and does not fail; an "import" is one; all else is "other"
+    binds      the names that it binds
+    mentions   the names that it mentions, `BARE` ones, and `ANY` or `STAR`
+    """
+
+    kind: Kind
+    binds: frozenset[str]
+    mentions: frozenset[str]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A module's statements outside of functions, and what the body of each function mentions, by the body's digest."""
+
+    statements: tuple[TopStatement, ...]
+    bodies: dict[str, frozenset[str]]
+
+
+def surface_of(source: bytes) -> Surface | None:
+    """The surface of a source text; None where it does not parse, or is nested too deeply."""
+    try:
+        return _surface_of(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _surface_of(tree: ast.Module) -> Surface:
+    counted: Counter[str] = Counter()
+    bodies: dict[str, frozenset[str]] = {}
+    for node, name in definitions(tree, ""):
+        mentioned = frozenset(mentions(node.body))
+        unit = parted(node, name, counted)
+        bodies[unit.digest] = bodies.get(unit.digest, frozenset()) | mentioned
+    scope = _Scope(tree)
+    return Surface(tuple(scope.statements(tree.body)), bodies)
+
+
+def mentions(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that code mentions: identifiers, and words in its texts other than docstrings."""
+    waiting, followed = list(nodes), set[int]()
+    while waiting:
+        node = waiting.pop()
+        yield from SPOKEN[type(node)](node) if type(node) in SPOKEN else ()
+        if isinstance(node, ast.Attribute) and node.attr != "__dict__":
+            followed.add(id(node.value))
+        if isinstance(node, ast.Name | ast.Attribute):
+            word = node.id if isinstance(node, ast.Name) else node.attr
+            if isinstance(node.ctx, ast.Load) and id(node) not in followed:
+                yield BARE + word
+            if word in DYNAMIC:
+                yield ANY
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):  # a docstring
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        yield from (node.module or "").split(".")
+    for name in names:
+        yield from (STAR,) if name == "*" else name.split(".")
+    for alias in node.names:
+        yield BARE + alias.name.rpartition(".")[2]
+        if alias.asname:
+            yield alias.asname
+
+
+def _of_call(call: ast.Call) -> Iterator[str]:
+    """What a call mentions beside the names in it: a module that is named by a text, or any name at all."""
+    function = call.func
+    word = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    if word in OWN_NAMES and not call.args:
+        yield ANY
+    if word in BY_TEXT and call.args:
+        text = call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+        yield BARE + text.rpartition(".")[2] if isinstance(text, str) else ANY
+
+
+SPOKEN: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
+    ast.Name: lambda node: (node.id,),
+    ast.Attribute: lambda node: (node.attr,),
+    ast.Import: _of_import,
+    ast.ImportFrom: _of_import,
+    ast.Global: lambda node: node.names,
+    ast.Nonlocal: lambda node: node.names,
+    ast.FunctionDef: lambda node: (node.name,),
+    ast.AsyncFunctionDef: lambda node: (node.name,),
+    ast.ClassDef: lambda node: (node.name,),
+    ast.MatchClass: lambda node: node.kwd_attrs,
+    ast.Constant: lambda node: WORDS.findall(node.value) if isinstance(node.value, str) else (),
+    ast.Call: _of_call,
+}
+"""What a node of each type mentions, without the nodes in it."""
+
+
+class _Scope:
+    """What is known of the names of a module, statement after statement."""
+
+    def __init__(self, tree: ast.Module):
+        self.postponed = any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "__future__"
+            and any(a.name == "annotations" for a in node.names)
+            for node in tree.body
+        )
+        self.rebound = {word for node in ast.walk(tree) for word in _bound(node)}
+        self.known = self.top = dict[str, str]()
+        """Names that are bound for certain, each with what it is: function, class, property, number, text, false, value, or a
+        dotted name. Within a class they are those of the class as well, and `top` has those of the module alone."""
+        self.members: dict[str, set[str]] = {}
+        """What each class has that can do nothing but be made, as far as it is told here."""
+
+    def statements(self, nodes: Iterable[ast.stmt]) -> Iterator[TopStatement]:
+        """Statements that run when a module does, whose names are known from then on. Each name of an import is one."""
+        for node in nodes:
+            if isinstance(node, ast.Pass):
+                continue
+            if isinstance(node, ast.If) and self._is_for_type_checkers(node.test):
+                yield from self.statements(node.orelse)
+            elif isinstance(node, ast.Import):
+                yield from (self._statement(ast.Import([alias])) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from (self._statement(ast.ImportFrom(node.module, [alias], node.level)) for alias in node.names)
+            else:
+                yield self._statement(node)
+
+    def _is_for_type_checkers(self, test: ast.expr) -> bool:
+        false = isinstance(test, ast.Name) and test.id == "TYPE_CHECKING" and self.known.get(test.id) == "false"
+        return false or self.dotted(test) == "typing.TYPE_CHECKING"
+
+    def _statement(self, node: ast.stmt) -> TopStatement:
+        binds = frozenset(word for inner in _of_module(node) for word in _bound(inner))
+        kind: Kind = "other"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            kind = "import"
+        elif _is_main(node):
+            kind, binds = "binding", frozenset({"__main__"})
+        elif self._binds_alone(node) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
+            kind = "binding"
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            binds = frozenset({"__doc__"})
+        self.known |= self._what(node) if kind != "other" else ()
+        for name in binds if kind == "other" else ():
+            self.known.pop(name, None)
+        return TopStatement(kind, binds, frozenset(mentions([node])), digest(ast.dump(node, annotate_fields=False)))
+
+    def _what(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}" if not node.level else "value"
+        elif isinstance(node, Function):
+            last = node.decorator_list[-1] if node.decorator_list else None
+            known = "property" if isinstance(last, ast.Attribute) or self.dotted(last) == "property" else "value"
+            yield node.name, known if last is not None else "function"
+        elif isinstance(node, ast.ClassDef):
+            yield node.name, "class"
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    yield target.id, self._kind_of_value(node.value)
+
+    def _kind_of_value(self, value: ast.expr) -> str:
+        if isinstance(value, ast.Constant) and value.value is False:
+            return "false"
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return "text"
+        return "number" if self._is_number(value) else "value"
+
+    def dotted(self, node: ast.expr | None) -> str:
+        """The dotted name that an expression stands for: of an import, or of Python's builtins; "" where it is not known."""
+        if isinstance(node, ast.Name):
+            known = self.known.get(node.id, "")
+            if not known and hasattr(builtins, node.id) and node.id not in self.rebound and "*" not in self.rebound:
+                return node.id
+            return known if "." in known or known in STANDARD else ""
+        if isinstance(node, ast.Attribute):
+            before = self.dotted(node.value)
+            return f"{before}.{node.attr}" if before else ""
+        return ""
+
+    def _binds_alone(self, node: ast.stmt) -> bool:
+        """Whether a statement can do nothing but bind names, and does not fail."""
+        if isinstance(node, Function):
+            given = node.args
+            arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+            annotations = [*(argument.annotation for argument in arguments), node.returns]
+            plain = all(map(self._is_pure, node.decorator_list)) and all(map(self._is_value, _defaults(given)))
+            return plain and all(map(self._is_annotation, annotations))
+        if isinstance(node, ast.ClassDef):
+            return self._is_plain_class(node)
+        if isinstance(node, ast.Assign):
+            return all(isinstance(target, ast.Name) for target in node.targets) and self._is_value(node.value)
+        if isinstance(node, ast.AnnAssign):
+            value = node.value is None or self._is_value(node.value)
+            return isinstance(node.target, ast.Name) and value and self._is_annotation(node.annotation)
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+    def _is_pure(self, decorator: ast.expr) -> bool:
+        if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "getter", "deleter"):
+            return isinstance(decorator.value, ast.Name) and self.known.get(decorator.value.id) == "property"
+        if isinstance(decorator, ast.Call):
+            values = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
+            return self.dotted(decorator.func) == "functools.lru_cache" and all(isinstance(v, ast.Constant) for v in values)
+        return self.dotted(decorator) in PURE
+
+    def _is_plain_class(self, node: ast.ClassDef) -> bool:
+        if node.decorator_list or node.keywords or len(node.bases) > 1 or not all(map(self._is_plain_base, node.bases)):
+            return False
+        bound = [word for member in node.body for inner in _of_module(member) for word in _bound(inner)]
+        if ASKED_BY_CLASSES & set(bound) or ("__slots__" in bound and not _are_free_slots(node.body, bound)):
+            return False
+        around, self.known = self.known, dict(self.top)  # a class in a class does not see the names of the outer one
+        plain = all(map(self._is_plain_member, node.body))
+        of_base = (self.members.get(base.id, ()) for base in node.bases if isinstance(base, ast.Name))
+        self.members[node.name] = set(bound).intersection(self.known).union(*of_base)
+        self.known = around
+        return plain
+
+    def _is_plain_member(self, member: ast.stmt) -> bool:
+        value = member.value if isinstance(member, ast.Assign | ast.AnnAssign) else None
+        told = not isinstance(value, ast.Name) or self.known.get(value.id) in ("function", "number", "text", "false")
+        plain = isinstance(member, ast.Pass) or (told and self._binds_alone(member))  # else it may have `__set_name__`
+        self.known |= self._what(member)
+        return plain
+
+    def _is_plain_base(self, base: ast.expr) -> bool:
+        if isinstance(base, ast.Name) and self.known.get(base.id) == "class":
+            return True  # of this module, and plain itself
+        name = self.dotted(base)
+        builtin = getattr(builtins, name, None)
+        if isinstance(builtin, type) and (builtin is object or issubclass(builtin, BaseException)):
+            return True
+        return name.startswith("collections.abc.") and _is_standard(name)
+
+    def _is_annotation(self, node: ast.expr | None) -> bool:
+        return node is None or self.postponed or (isinstance(node, ast.Constant) or self._is_value(node))
+
+    def _is_number(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int | float)
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id) == "number"
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.USub | ast.UAdd) and self._is_number(node.operand)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            return self._is_number(node.left) and self._is_number(node.right)
+        return False
+
+    def _is_value(self, node: ast.expr) -> bool:
+        """Whether an expression does not fail and does nothing but make a value."""
+        if isinstance(node, ast.Lambda):
+            return all(map(self._is_value, _defaults(node.args)))
+        if isinstance(node, ast.Name):
+            return node.id in self.known or bool(self.dotted(node))
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and self.known.get(node.value.id) == "class":
+                return node.attr in self.members.get(node.value.id, ())
+            return _is_standard(self.dotted(node))
+        if isinstance(node, ast.Tuple | ast.List):
+            return all(map(self._is_value, node.elts))
+        if isinstance(node, ast.Set):
+            return all(map(self._is_key, node.elts))
+        if isinstance(node, ast.Dict):
+            return all(key is not None and self._is_key(key) for key in node.keys) and all(map(self._is_value, node.values))
+        if isinstance(node, ast.Call):
+            return self._is_plain_call(node)
+        return isinstance(node, ast.Constant) or self._is_number(node)
+
+    def _is_key(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Tuple):
+            return all(map(self._is_key, node.elts))
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id) in ("function", "class", "number", "text") or bool(self.dotted(node) == node.id)
+        return isinstance(node, ast.Constant)
+
+    def _is_plain_call(self, node: ast.Call) -> bool:
+        name = self.dotted(node.func)
+        if name in ("object", "list", "dict", "set", "tuple") and not node.args:
+            return all(keyword.arg and self._is_value(keyword.value) and name == "dict" for keyword in node.keywords)
+        if name == "frozenset" and not node.keywords and len(node.args) <= 1:
+            return all(
+                isinstance(given, ast.Set | ast.Tuple | ast.List) and all(map(self._is_key, given.elts)) for given in node.args
+            )
+        return False
+
+
+@cache
+def _is_standard(name: str) -> bool:
+    """Whether a dotted name is a member of a module of the standard library."""
+    module, _, last = name.rpartition(".")
+    return module.partition(".")[0] in STANDARD and module.count(".") < 2 and hasattr(_module(module), last)
+
+
+def _module(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _are_free_slots(members: list[ast.stmt], bound: list[str]) -> bool:
+    """Whether a class's slots are spelled out, and none is a member's name as well."""
+    values = [each.value for each in members if isinstance(each, ast.Assign) and "__slots__" in set(_bound(each.targets[0]))]
+    if len(values) != 1 or not isinstance(values[0], ast.Tuple | ast.List):
+        return False
+    names = [each.value for each in values[0].elts if isinstance(each, ast.Constant)]
+    spelled = all(isinstance(name, str) and WORDS.fullmatch(name) and not name.startswith("__") for name in names)
+    return spelled and len(names) == len(values[0].elts) and not set(names) & set(bound)
+
+
+def _defaults(given: ast.arguments) -> list[ast.expr]:
+    return [*given.defaults, *(value for value in given.kw_defaults if value is not None)]
+
+
+def _is_main(node: ast.stmt) -> bool:
+    """Whether a statement runs only where the module is the program itself."""
+    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test).replace('"', "'") == "__name__ == '__main__'"
+
+
+def _of_module(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and what stands in it, but for what belongs to functions and classes."""
+    yield node
+    if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _of_module(child)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that one node binds where it stands."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            yield alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        yield node.name
+    elif isinstance(node, ast.Global):
+        yield from node.names
