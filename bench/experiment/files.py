@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from bench import files
 from bench.bounds import SPARSE, crowded
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
+from bench.experiment.chain import SUFFIX as SEAL
 from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
 
 FORMAT = 4
@@ -25,7 +25,7 @@ FORMAT = 4
 READ_BY = {2: "0.1.0", 3: "at commit b912e43"}
 """Earlier format -> the version that reads it; format 3 was never released."""
 
-LARGEST_MANIFEST, LONGEST_LINE = 2**24, 2**28
+LARGEST_MANIFEST, LONGEST_LINE, BLOCK = 2**24, 2**28, 2**20
 """Bytes."""
 MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
 
@@ -157,9 +157,13 @@ def last_link(path: Path) -> str:
 
 def link_at_end(path: Path) -> str:
     """The link that a file's last line says it has; whoever has read the lines before it knows that it is right."""
+    line = read = b""
     with opened(path) as file:
-        last = [line for line in deque(file, maxlen=2) if line.endswith(b"\n")]
-    return link_of(last[-1]) if last else ""
+        for part in iter(lambda: file.read(BLOCK), b""):
+            read = read[-SEAL:] + part
+            if (end := read.rfind(b"\n")) >= 0:
+                line = read[max(0, end - SEAL) : end]
+    return link_of(line)
 
 
 def damaged(path: Path, number: int) -> ResultsError:

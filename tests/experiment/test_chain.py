@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.errors import ResultsError
-from bench.experiment.files import GRADES, RESPONSES, TEXTS, TRIALS
+from bench.experiment.chain import sealed
+from bench.experiment.files import GRADES, RESPONSES, TEXTS, TRIALS, link_at_end
 from bench.experiment.reading import read_grades, read_records, read_responses, read_texts, read_trials
 from bench.experiment.record import NewGrade, Regrade
 from bench.experiment.store import append_grades
@@ -134,3 +135,19 @@ def test_grades_made_anew_stand_in_the_place_of_the_first_ones(whole: Path) -> N
     assert {trial.outcome for trial in read_trials(whole)} == {"wrong"}
     (regraded,) = read_grades(whole).history
     assert regraded.answers == len(list(read_trials(whole)))
+
+
+@pytest.mark.parametrize("cut", [b"", b'{"id":"cut off', b"x" * 2**21])
+def test_the_link_at_the_end_is_that_of_the_last_whole_line(tmp_path: Path, cut: bytes) -> None:
+    path, link = tmp_path / TRIALS, ""
+    assert link_at_end(written(path, cut)) == ""
+    lines = []
+    for line in (b'{"short":1}', b'{"long":"%s"}' % (b"y" * 2**21)):
+        content, link = sealed(line, link)
+        lines.append(content)
+        assert link_at_end(written(path, b"".join(lines) + cut)) == link
+
+
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
