@@ -7,7 +7,7 @@ repetition does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -65,13 +65,11 @@ class Arm:
             self._paired[column] = {pair: value for _, pair, value in self.values(column)}
         return self._paired[column]
 
-    def values(self, column: str) -> Sequence[tuple[str, Pair, float]]:
-        """Return the values with each one's trial and pair."""
-        if column not in self._read:
-            values = self.usable[column]
-            every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
-            self._read[column] = tuple((*place, value) for place, value, known in every if known)
-        return self._read[column]
+    def values(self, column: str) -> Iterator[tuple[str, Pair, float]]:
+        """Yield the values with each one's trial and pair."""
+        values = self.usable[column]
+        every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
+        yield from ((*place, value) for place, value, known in every if known)
 
     @cached_property
     def _means(self) -> dict[str, Mean]:
@@ -79,10 +77,6 @@ class Arm:
 
     @cached_property
     def _paired(self) -> dict[str, Mapping[Pair, float]]:
-        return {}
-
-    @cached_property
-    def _read(self) -> dict[str, tuple[tuple[str, Pair, float], ...]]:
         """The columns read so far: tables, claims and figures ask for the same again."""
         return {}
 
