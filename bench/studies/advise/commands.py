@@ -21,7 +21,7 @@ def advise(
 ) -> None:
     """Advise on which pattern to build for a workload.
 
-    The workload says what the work is like and how often what fails in it. The advice goes by what was measured: each
+    The workload describes the work and how often each failure happens in it. The advice rests on measurements: each
     recommendation shows damage, price and break-even, or says that there is no measurement. It is written as an artifact.
 
     For example: bench advise configs/workloads/returns.toml

@@ -1,8 +1,10 @@
 """Break-even: from how many failures a trial is the architecture with the dearer first pass cheaper?
 
-A trial's tokens are its first pass plus a round for each failure. Then two architectures take the same at f* = (pass_A -
-pass_B) / (round_B - round_A) failures a trial. This assumes that both fail equally often, which need not be so: each
-architecture's rejection rate is shown too.
+A trial's tokens are its first pass plus a round for each failure. Then two architectures take the same at this many failures:
+
+    f* = (pass_A - pass_B) / (round_B - round_A)
+
+This assumes that both fail equally often, which need not be so: each architecture's rejection rate is shown too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cells of a verdict's row: measured beside published."""
+"""The cells of a verdict's row: the measured number and the published one."""
 
 from __future__ import annotations
 

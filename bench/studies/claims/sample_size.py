@@ -24,12 +24,12 @@ def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | N
 
 
 def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
-    """Return the values at which the mean can be told from the wanted bounds."""
+    """Return the values needed to tell the mean apart from the wanted bounds."""
     return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
 
 
 def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
-    """Return the trials at which Wilson's interval can be told from the bounds. 0 and 1 bound every rate and are ignored.
+    """Return the trials needed to tell Wilson's interval apart from the bounds. 0 and 1 bound every rate and are ignored.
 
     Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
     """
@@ -38,7 +38,7 @@ def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
 
 
 def trials_without_one(tolerance: float) -> int:
-    """Return the independent trials without a counterexample after which Wilson's interval ends within the tolerance of
+    """Return the independent trials, without a counterexample, after which Wilson's interval ends within the tolerance of
     none."""
     z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2
     return math.ceil(z2 * (1 - tolerance) / tolerance)

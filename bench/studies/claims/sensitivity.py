@@ -67,7 +67,7 @@ def _repetitions(run: Run) -> list[int]:
 
 
 def _of_repetitions(run: Run, kept: Sequence[int]) -> Run:
-    """Return the run with only these repetitions' trials, by which the judged rows are found."""
+    """Return the run with only these repetitions' trials. Judging looks other rows up by trial."""
     return replace(run, trials=run.trials[run.trials["repetition"].isin(kept)])
 
 

@@ -39,8 +39,8 @@ def shrink(
 ) -> None:
     """Find the fewest faults that still break a trial.
 
-    The trial is run again on the same draws with fewer of the faults that struck it, until each that is left is needed. No
-    model behind an endpoint is asked: a recorded model answers from the run. What is left is written as a config.
+    The trial is run again on the same draws with fewer of the faults that struck it, until every remaining fault is needed. No
+    model behind an endpoint is asked: a recorded model answers from the run. The remaining faults are written as a config.
 
     For example: bench shrink RUN --trial worst
     """
@@ -73,8 +73,8 @@ def search(
 ) -> None:
     """Find the faults that do most damage to an agent.
 
-    Up to three strikes of the plan's faults make a schedule. When they strike is searched for, so the plan's triggers do not
-    count. The first of the config's models answers; it has to be a simulated one. The worst schedule is written as a config.
+    Up to three strikes of the plan's faults make a schedule. The search decides when they strike, so the plan's triggers are
+    ignored. The config's first model answers; it must be simulated. The worst schedule is written as a config.
 
     For example: bench search configs/reliability_surface.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16

@@ -37,7 +37,7 @@ def diagnose(
     Each trial is run again on the same draws, with sets of five parts mended: proposer, verifier, commit, signal, pattern. No
     model behind an endpoint is asked: a recorded model answers from the run.
 
-    Exit codes: 0 every trial looked into is explained, 2 it cannot be asked, 3 some trial is not explained.
+    Exit codes: 0 every diagnosed trial is explained, 2 an error (one line says why), 3 some trial is not explained.
 
     For example: bench diagnose RUN
     """

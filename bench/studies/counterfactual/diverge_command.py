@@ -123,11 +123,11 @@ def diverge(
 ) -> None:
     """Say how far two models, prompts or patterns diverge.
 
-    They are compared on the same events: runs of every_judgment state by state, others by the effects at the end, and by what
-    a trial costs. Either side needs two repetitions, since what it differs from itself is taken off. Two prompts are a scenario
-    and its equivalent, or two runs.
+    They are compared on the same events: runs of every_judgment state by state, other runs by the effects at the end and by the
+    cost of a trial. Each side needs two repetitions, because its difference from itself is subtracted. Two prompts are a
+    scenario and its equivalent, or two runs.
 
-    Exit codes: 0 within the limit, 1 beyond it, 2 it cannot be asked, 3 inconclusive.
+    Exit codes: 0 within the limit, 1 beyond it, 2 an error (one line says why), 3 inconclusive.
 
     For example: bench diverge RUN --of architecture --limit 0.1
     """

@@ -22,7 +22,7 @@ from bench.worlds.runtime.process_events import ProcessEnded, ProcessStarted
 
 WELL = (200, "ok")
 COMMON = frozenset({"wait", "next_event", "list_events", "ask_person"})
-"""Tools that every world offers beside the pack's tools. A call of one changes nothing and is not booked as a tool call."""
+"""Tools that every world offers beside the pack's tools. Calls of these are not booked as tool calls."""
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,9 @@ def scorecard(
 ) -> None:
     """Show how surely systems recover, and what they break.
 
-    The runs are of a pack with a world, with the plan `none` and fault plans that kill the system or keep answers from it.
-    Several stand together under what they share: the seed, what the pack asks, the fault plans' text. A run that fails
-    `bench verify` is refused.
+    The runs need a pack with a world, the plan `none`, and fault plans that kill the system or keep answers from it. Several
+    runs are shown together if they share the seed, what the pack asks, and the fault plans' text. Each run must
+    pass `bench verify`.
 
     For example: bench scorecard renewal-simulated
     """

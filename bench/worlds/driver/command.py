@@ -72,7 +72,7 @@ def command_of(
     ConfigError if a program, file or package is missing, or if `env` sets a variable that the driver sets.
     """
     home = (folder or Path.cwd()).resolve()
-    if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises where it may not look
+    if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises without permission
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
     for name in env:
         if name in OURS or "=" in name or not name:

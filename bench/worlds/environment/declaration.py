@@ -33,8 +33,8 @@ class Environment:
     schema      SQL that creates the pack's tables; their names do not begin with `world_`
     rows        table -> its first rows, made from the instance
     tools       what an agent can do
-    audit       (db) -> how often each business key stands in the pack's tables that ought, or ought not, to stand there: the
-                second count of damage, made without the journal
+    audit       (db) -> how often each effect that is owed, or must not happen, stands in the pack's tables: the second count of
+                damage, made without the journal
     reference   makes the right calls; a grader accepts the result
     wrong       name -> a course that a careless grader would accept
     given       names of documents that a judgment can read and that are given with each call: the state of the world

@@ -165,7 +165,7 @@ def _row(
 
 
 def _reason(control: pd.DataFrame) -> str:
-    """Return why most fault-free trials failed. "" if any of them was solved."""
+    """Return the most frequent reason why fault-free trials failed, or "" if one was solved."""
     reasons = Counter(why for why in control["why"].tolist() if why)
     if not reasons or control["outcome"].eq("solved").any():
         return ""

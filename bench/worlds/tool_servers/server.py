@@ -60,7 +60,7 @@ class ToolServer:
         try:
             from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  an extra
 
-            from bench.worlds.tool_servers.mcp_server import tool_server  # noqa: PLC0415  the same
+            from bench.worlds.tool_servers.mcp_server import tool_server  # noqa: PLC0415  an extra
         except ModuleNotFoundError as error:
             raise ConfigError("an agent asked at MCP_URL, which needs: pip install '.[mcp]'") from error
         exchange = _McpExchange(self._tools)
