@@ -3,7 +3,7 @@
     run = bench.load_run("results/NAME")
     run.trials, run.calls     # pandas frames
 
-What stands here is imported on first use, so that `import bench` itself takes no time.
+Its names are imported on first use, so that `import bench` takes no time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How much of what comes from outside is read: a few bytes of JSON can mean many values, and many values many violations.
+"""Bounds on input from outside: a few bytes of JSON can hold many values, and many values can violate a schema in many ways.
 
-Pydantic collects all violations before it tells of any. A list or a table that comes from outside stops at its first one
-(`Many`, `Table`), and a JSON text with more values than anybody sends is not read at all (`crowded`).
+Pydantic collects all violations before it reports any. A list or a table from outside stops at its first violation (`Many`,
+`BoundedTable`). A JSON text with more values than anybody sends is not read (`crowded`).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Key = TypeVar("Key")
 Many = Annotated[tuple[Item, ...], Field(fail_fast=True)]
 """A list from outside."""
 Listed = Annotated[list[Item], Field(fail_fast=True)]
-"""The same, where it stays as JSON has it."""
+"""A list from outside that stays a Python list."""
 BoundedTable = Annotated[dict[Key, Item], Field(fail_fast=True)]
 """A table from outside."""
 Lookup = Annotated[Mapping[Key, Item], Field(fail_fast=True)]
-"""The same, as code reads it that changes none."""
+"""A table from outside that no code changes."""
 MOST_VALUES = 100_000
-"""In one JSON text."""
+"""The most values in one JSON text."""
 SPARSE = 10
-"""Bytes a value, in the long records of a run; the densest of ours have 12."""
+"""The fewest bytes for each value in a run's long records. Our densest records have 12."""
 LONG = 2**17
-"""Bytes."""
+"""In bytes."""
 
 MOST_ITEMS = 10_000
-"""Values within a model's output, or within the arguments of a call: each of them may violate a schema in several ways."""
+"""The most values in a model's output, or in a call's arguments: each can violate a schema in several ways."""
 
 
 def items_in(value: Any) -> int:
-    """Return how many values and names stand within a JSON value."""
+    """Return how many values and names are inside a JSON value."""
     items, left = 0, [value]
     while left:
         inner = left.pop()
@@ -46,10 +46,10 @@ def items_in(value: Any) -> int:
 
 
 def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
-    """JSON as this type. Raises ValidationError.
+    """Return JSON as this type. Raises ValidationError.
 
-    Of a long text Python's values are made first: pydantic makes those that a violation is about anew for each that it
-    collects, and where fields are missing, each is about the whole.
+    For a long text Python's values are made first. Otherwise pydantic makes the values of a violation anew for each violation,
+    and each missing field is a violation of the whole.
     """
     if len(text) < LONG:
         made: Item = adapter.validator.validate_json(text)
@@ -57,13 +57,13 @@ def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
     try:
         value = from_json(text, cache_strings=False)
     except ValueError:
-        return adapter.validate_json(text)  # which says where the JSON breaks off
+        return adapter.validate_json(text)  # this says where the JSON breaks off
     return adapter.validate_python(value)
 
 
 def crowded(text: bytes, sparse: int = 0) -> str:
-    """Why a JSON text is not read: it holds too many values. A long one may hold one for every `sparse` bytes. "" where it may
-    be read. It is not parsed for that."""
+    """Return why a JSON text is not read: it holds too many values. A long text can hold one value for every `sparse` bytes. ""
+    if it can be read. The text is not parsed for this."""
     most = max(MOST_VALUES, len(text) // sparse) if sparse else MOST_VALUES
     if len(text) <= most or _separators(text) <= most:
         return ""
@@ -74,5 +74,5 @@ def crowded(text: bytes, sparse: int = 0) -> str:
 
 
 def _separators(text: bytes) -> int:
-    """Each value but the first stands behind one."""
+    """Count separators: each value but the first follows one."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def digest_of(text: str) -> str:
-    """Twenty hex digits that name a text."""
+    """Return twenty hex digits that name a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
@@ -22,5 +22,5 @@ class Texts(dict[str, str]):
 
 
 def case_of(documents: Mapping[str, str]) -> str:
-    """What names a state of the world: a digest of the documents that show it; "" where there are none."""
+    """Return the name of a state of the world: a digest of the documents that show it; "" if there are none."""
     return digest_of("\0".join(f"{name}\0{documents[name]}" for name in sorted(documents))) if documents else ""

@@ -3,32 +3,32 @@
     BenchError                a user's mistake: printed as one line, exit code 2
     |-- ConfigError           a config that cannot be run as it stands
     |-- PackError             a scenario pack that cannot be used
-    |   `-- Unavailable       one that lacks its data, or a package that it needs
+    |   `-- Unavailable       a pack that lacks its data, or a package that it needs
     |-- EndpointError         a model endpoint that cannot be used at all
     |-- ResultsError          a results folder that cannot be read or written
-    `-- Unguarded             code of a model would be run where a guard of the sandbox is missing
+    `-- Unguarded             a model's code would be run although a guard of the sandbox is missing
 
     CallFailed                one call to a model brought no usable reply
     |-- RateLimited           429: refused unpaid, may say when to come back
     |-- ServerFailed          5xx: refused unpaid
-    |-- Unreachable           no connection, or one that ended before any answer came: unpaid
-    |-- NoCompletion          a 200 with a page or the like in place of a completion: unpaid
-    |-- NoText                a completion came, and no text of it can be read: paid
-    |-- UnknownFinish         a completion that ended in a word that nobody knows: paid
+    |-- Unreachable           no connection, or it ended before any answer came: unpaid
+    |-- NoCompletion          a 200 with a page or similar instead of a completion: unpaid
+    |-- NoText                a completion came, but no text in it can be read: paid
+    |-- UnknownFinish         a completion with an unknown finish reason: paid
     |-- TimedOut              the prompt was sent and paid, nothing came back in time
-    |-- CutOff                the connection broke in mid-reply: paid, partly received
-    |-- TooLong               more came than any reply has: paid, and thrown away
-    |-- Broken                the code that was to read the reply raised: paid, for all that is known
-    |-- BadAnswer             the endpoint answered something that is no chat completion, or refused for good
-    |   `-- UsedUp            the account is empty: whatever is asked next is refused as well
+    |-- CutOff                the connection broke during the reply: paid, partly received
+    |-- TooLong               the reply is longer than any can be: paid, and thrown away
+    |-- BrokenConnection      the code that reads the reply raised: taken as paid
+    |-- BadAnswer             the endpoint's answer is no chat completion, or a final refusal
+    |   `-- UsedUp            the account is empty: later requests are refused too
     `-- NotRecorded           a recording holds no reply to this request
 
     GaveUp                    a trial used up its attempts: a result, not an error
-    CannotStart               the command of an agent never began: nobody was measured
-    Ungraded                  a trial only counted calls, and has ended: a result as well
-    SandboxBroken             no code could be run here, whatever it was: it says nothing of an answer
-    ToolRefused               a tool of a world declined: the agent is told why, and nothing changed
-    UndeclaredCalls           calls over an endpoint overlapped undeclared: virtual seconds would be a guess
+    CannotStart               an agent's command never began: nothing was measured
+    Ungraded                  a trial that only counted calls has ended: a result too
+    SandboxBroken             the sandbox failed: this says nothing about an answer
+    ToolRefused               a world's tool declined: the agent is told why, and nothing changed
+    UndeclaredCalls           calls overlapped undeclared: virtual seconds would be a guess
 
 Expected *rejections* are data (`bench.runtime.verification.Rejected`), never exceptions.
 """
@@ -53,12 +53,12 @@ class PackError(BenchError):
 
 
 class Unguarded(BenchError):
-    """Code that a model wrote would be run where a guard of the sandbox is missing."""
+    """A model's code would be run although a guard of the sandbox is missing."""
 
 
 class Unavailable(PackError):
-    """A pack that is sound for all we know, and lacks its data here, or a package that it needs. A pack's `instances(folder)`
-    raises it. Its text says what to fetch, and where it belongs."""
+    """A pack lacks its data, or a package that it needs. A pack's `instances(folder)` raises it. Its text says what to fetch,
+    and where to put it."""
 
 
 class EndpointError(BenchError):
@@ -72,11 +72,14 @@ class ResultsError(BenchError):
 class CallFailed(Exception):
     """One call to a model brought no usable reply.
 
-    `paid` says whether the provider did the work, which it also did where text arrived or tokens were counted; `passing`
-    whether to try the same call again, `partial` is the text that did arrive, `counted` the tokens in and out by the
-    provider's own count, `retry_after` the seconds the server asked for, `by` the model that failed, where the one that was
-    asked had passed the request on, `advice` what a person can do about it, where that is known, `flight` that of
-    `bench.models.base.Reply`.
+    paid          the provider did the work; also true if text arrived or tokens were counted
+    passing       the same call should be tried again
+    partial       the text that arrived
+    counted       tokens in and out by the provider's count
+    retry_after   the seconds to wait that the server asked for
+    by            the model that failed, if the requested model had passed the request on
+    advice        what a person can do about it, if that is known
+    flight        as in `bench.models.base.Reply`
     """
 
     kind = "failed"
@@ -156,7 +159,7 @@ class BadAnswer(CallFailed):
 
 
 class UsedUp(BadAnswer):
-    """Recorded as what it is to the call, a `bad_answer`."""
+    """The account is empty. It is recorded as a `bad_answer`."""
 
 
 class NotRecorded(CallFailed):
@@ -176,7 +179,7 @@ class GaveUp(Exception):
 
 
 class CannotStart(Exception):
-    """The command of an agent never began, so that its trial says nothing of it. Its text says why, and what to do."""
+    """The command of an agent never began, so its trial says nothing of the agent. The text says why, and what to do."""
 
 
 class Ungraded(Exception):
@@ -184,26 +187,26 @@ class Ungraded(Exception):
 
 
 class SandboxBroken(Exception):
-    """The sandbox could not be set up. It says nothing about the code that was to run in it."""
+    """The sandbox could not be set up. This says nothing about the code that should run in it."""
 
 
 class ToolRefused(Exception):
-    """A world's tool declines a call, for a reason of the business. Raised by a pack's `run`; the agent is told its text."""
+    """A world's tool declines a call for a business reason. A pack's `run` raises it; the agent is told its text."""
 
 
 class UndeclaredCalls(Exception):
-    """Calls were in flight together of which virtual time could not tell when they began: their seconds would be a guess."""
+    """Calls were in flight together, and virtual time could not tell when each began: their seconds would be a guess."""
 
 
 MOST_NAMED = 40
-"""Of the known names, those that an error line lists."""
+"""The most known names in an error line."""
 LONGEST_NAME = 200
-"""Characters of a name that are compared with known ones: that takes time that grows faster than they do."""
+"""Only this many characters of a name are compared with known names: the time grows faster than the length."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error line for an unknown name: the nearest known one, or else the known ones, the first of them where they
-    are many."""
+    """Return the end of an error line for an unknown name: the nearest known name, or else the known names, at most
+    MOST_NAMED."""
     names = sorted(known)
     close = difflib.get_close_matches(name[:LONGEST_NAME], names, n=1, cutoff=0.5)
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -211,8 +214,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return the text as one line of at most so many printable characters: a control character and half of a surrogate pair are
-    shown as their escapes. Of a long text only the beginning is read."""
+    """Return the text as one line of at most `longest` printable characters. A control character or half a surrogate pair is
+    shown as its escape. Only the beginning of a long text is read."""
     words = " ".join(text[: 4 * longest].split())
     line = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
     is_whole = len(text) <= 4 * longest and len(line) <= longest
@@ -220,8 +223,8 @@ def one_line(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which JSON can name and neither file nor terminal can hold. Two
-    halves that follow each other are the character that they are halves of: a stream may cut one between two pieces."""
+    """Return the text with U+FFFD for each half of a surrogate pair: JSON can name a half, but neither file nor terminal can
+    hold it. Two halves in a row become their character: a stream may cut it between two pieces."""
     try:
         text.encode()
     except UnicodeEncodeError:

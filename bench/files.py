@@ -1,6 +1,6 @@
-"""A file that a user or a stranger named: opened where it is a file at all, and read within bounds.
+"""Files that a user or a stranger named: opened only if they are regular files, and read within bounds.
 
-A pipe would be waited for without end, and a device may have no end.
+A pipe would block without end, and a device may have no end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import IO
 
 
 def opened(path: Path) -> IO[bytes]:
-    """A file, open for reading. Raises OSError, for a folder, a pipe and a device as well."""
+    """Return a file, open for reading. Raises OSError, also for a folder, a pipe or a device."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -22,13 +22,13 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """What a file holds. Raises OSError, for a file of more than `most` bytes as well."""
+    """Return what a file holds. Raises OSError, also for a file of more than `most` bytes."""
     with opened(path) as file:
         return within(file, path, most)
 
 
 def within(file: IO[bytes], path: Path, most: int) -> bytes:
-    """What an open file holds. Raises OSError where that is more than `most` bytes."""
+    """Return what an open file holds. Raises OSError if that is more than `most` bytes."""
     content = file.read(most + 1)
     if len(content) > most:
         raise OSError(EFBIG, f"it has more than {most:,} bytes", str(path))
@@ -36,8 +36,8 @@ def within(file: IO[bytes], path: Path, most: int) -> bytes:
 
 
 def text_of(path: Path, most: int) -> str:
-    """The text of a file in UTF-8, without the byte order mark that some editors put before it. Raises OSError as `content_of`
-    does, and ValueError, in words that follow the file's name, for what is no text."""
+    """Return the text of a file in UTF-8, without the byte order mark that some editors write. Raises OSError as `content_of`
+    does, and ValueError if the file is no text, with words that follow the file's name."""
     try:
         text = content_of(path, most).decode("utf-8-sig")
     except UnicodeDecodeError as error:

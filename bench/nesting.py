@@ -1,15 +1,15 @@
-"""How deep a JSON value may be nested. What is deeper is refused: where Python's own bound lies depends on who asks."""
+"""How deep a JSON value may be nested. Deeper values are refused, because Python's own bound depends on the caller's depth."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MOST_LEVELS = 64
-"""Of objects and lists within each other."""
+"""The most objects and lists inside each other."""
 
 
 def is_too_deep(value: Any) -> bool:
-    """Return whether a value is nested deeper than `MOST_LEVELS`, in time that grows as the value does."""
+    """Return whether a value is nested deeper than `MOST_LEVELS`, in time linear in its size."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_LEVELS):
         level = [

@@ -1,4 +1,4 @@
-"""Where things lie in a checkout, from the folder in which a command is run, and what a folder there may be called."""
+"""Where things are in a checkout, from the working directory, and which names folders there may have."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bench.errors import ConfigError
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS = [Path("scenarios")]
 SHIPPED = Path(__file__).parent / "scenarios"
-"""The packs that came with an installed package; a checkout has none here."""
+"""The packs of an installed package. A checkout has none here."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
-"""Of what is part of a folder's name: a config's own, a model's, a variant's, a plan's."""
+"""The names that are part of a folder's name: of a config, a model, a variant, a plan."""
 LONGEST = 200
-"""Characters of a folder's name: file systems take 255 bytes, and more is put behind it."""
+"""The most characters of a folder's name: file systems allow 255 bytes, and suffixes are added."""
 DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
-"""No files, whatever their ending, on Windows. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+"""Names that are devices on Windows, whatever their ending. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
 
 
 def folder_of(run: str) -> Path:
-    """The folder of a run, which is named by it, by its archive, or by its name under results/."""
+    """Return the folder of a run that is named by its folder, its archive, or its name under results/."""
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")
@@ -30,12 +30,13 @@ def folder_of(run: str) -> Path:
 
 
 def name_of(folder: Path) -> str:
-    """What a folder is called, however it is written: `.` and `a/..` have no name of their own."""
+    """Return a folder's name, however its path is written (`.` and `a/..` have no name)."""
     return Path(os.path.normpath(Path.cwd() / folder)).name
 
 
 def named(parent: Path, name: str) -> Path:
-    """A folder of this name, right below `parent` on every system. Raises ConfigError for a name that could lie elsewhere."""
+    """Return the folder of this name directly in `parent`, on every system. Raises ConfigError for a name that could lead
+    elsewhere."""
     shown = name if len(name) <= 60 else f"{name[:59]}…"
     problem = f"{shown!r} is no name for a folder in {parent}"
     if (device := name.partition(".")[0]).lower() in DEVICES:

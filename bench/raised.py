@@ -7,11 +7,11 @@ import traceback
 from pathlib import Path
 
 LONGEST = 300
-"""Characters of an exception's own words; some hold a whole document."""
+"""The most characters of an exception's text. Some texts hold a whole document."""
 
 
 def place_of(error: BaseException, folder: Path) -> str:
-    """`grader.py:12` for the last line in this folder that the exception passed through; "" where it passed through none."""
+    """Return `grader.py:12` for the last line in this folder that the exception passed through; "" if none."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and error.filename:
         frames.append((error.filename, error.lineno))
@@ -24,7 +24,7 @@ def place_of(error: BaseException, folder: Path) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """`KeyError: 'apples'`, on one line and cut where it is long."""
+    """Return `KeyError: 'apples'`, in one line and cut if it is long."""
     words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
     text = " ".join(f"{type(error).__name__}: {words}".split()).rstrip(":")
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,15 +1,15 @@
-"""The parts that the suite is made of, by kind: ours, and those of other packages.
+"""The parts of the suite by kind: ours, and those of other packages.
 
-A kind of part, say a fault effect, has one type of entry. An entry says what the part is called, what it can and what it needs;
-nobody asks for a part by its name to know that. The core's stand in modules that the kind names, and those of our wings in
-modules that each of WINGS names by kind. Those of another package are read in the same way, from the entry points that it
-declares in the kind's group:
+A kind of part, for instance a fault effect, has one type of entry. An entry says the part's name, what it can do and what it
+needs, so that no code asks for a part by its name to know that. The core's entries are in modules that the kind names. Our
+wings' entries are in modules that each of WINGS names by kind. Another package's entries are read in the same way, from the
+entry points that it declares in the kind's group:
 
     [project.entry-points."recovery_bench.effects"]
     loud = "loud_parts.effects:PARTS"      # an entry, or several
 
-Nothing is imported before a part of its kind is asked for. What cannot be had of a package is left out, and told in one line
-(`Kind.left_out`); all else goes on to work.
+Nothing is imported before a part of its kind is asked for. What a package cannot provide is left out and reported in one line
+(`Registry.left_out`); all else works.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.raised import place_of, words_of
 
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
-"""What the name of each kind's group of entry points begins with."""
+"""The beginning of each group of entry points."""
 WINGS = (
     "bench.tables",
     "bench.frameworks",
@@ -47,18 +47,18 @@ WINGS = (
     "bench.serve",
     "bench.dialects",
 )
-"""Our wings. What a wing brings is its `ENTRIES`: import paths of entries, by the plural of their kind."""
+"""Our wings. A wing's `ENTRIES` are import paths of entries, by the plural of their kind."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What the entries of all kinds say.
+    """The fields of every kind's entries.
 
-    name      what the part is called, in configs and tables
+    name      the part's name in configs and tables
     extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
     lineage   the published work that it reproduces
     package   the distribution that it comes from, with its version, and `home`, the module of its entry; "" for ours. The
-              registry fills them in
+              registry sets both
     """
 
     name: str
@@ -69,24 +69,24 @@ class Part:
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """Return what it is found by. No two parts of a kind share one."""
+        """The keys that find it. No two parts of a kind share a key."""
         return (self.name,)
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules in which its code stands, as far as a trial runs it."""
+        """The modules with the code that a trial runs."""
         return ()
 
     def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
-        """Refuse an entry that says something of its part that nobody understands.
+        """Refuse an entry with an unknown value in a field.
 
         Args:
             field_: The entry's field.
-            values: What the field says.
-            known: What it may say.
+            values: The field's values.
+            known: The values that it may have.
 
         Raises:
-            ValueError: A value is not among the known ones; the message names the nearest.
+            ValueError: A value is not known; the message names the nearest.
         """
         for value in values:
             if value not in known:
@@ -99,8 +99,8 @@ P = TypeVar("P", bound=Part)
 class Registry(Generic[P]):
     """All parts of one kind.
 
-    word     what a part of it is called
-    plural   what several are called: with GROUPS before it, the group of entry points
+    word     a part's noun
+    plural   the noun's plural; with GROUPS before it, the group of entry points
     entry    the type of its entries
     ours     import paths of the core's entries
     """
@@ -110,11 +110,11 @@ class Registry(Generic[P]):
         self.group = f"{GROUPS}{self.plural}"
 
     def __iter__(self) -> Iterator[P]:
-        """Each part once, ours first."""
+        """Iterate over each part once, ours first."""
         return iter(self._all[1])
 
     def __getitem__(self, key: Hashable) -> P:
-        """The part that is found by this key. Raises KeyError."""
+        """Return the part with this key. Raises KeyError."""
         return self.by_key[key]
 
     def __contains__(self, key: object) -> bool:
@@ -122,7 +122,7 @@ class Registry(Generic[P]):
 
     @property
     def names(self) -> Sequence[str]:
-        """Return the names of the parts, ours first."""
+        """The names of the parts, ours first."""
         return list(dict.fromkeys(part.name for part in self))
 
     def named(self, name: str, *more: str) -> P:
@@ -130,7 +130,7 @@ class Registry(Generic[P]):
 
         Args:
             name: The name, as a config has it.
-            more: Other names that may stand there, for the message.
+            more: Further valid names, for the message.
 
         Returns:
             The part's entry.
@@ -143,11 +143,11 @@ class Registry(Generic[P]):
         return self[name]
 
     def unknown(self, name: str, more: Iterable[str] = ()) -> str:
-        """Return what is told to somebody who uses a name that no part has.
+        """Return the message on a name that no part has.
 
         Args:
             name: The name.
-            more: Other names that may stand there.
+            more: Further valid names.
 
         Returns:
             One line, with the nearest name and the parts that were left out.
@@ -156,12 +156,12 @@ class Registry(Generic[P]):
 
     @property
     def by_key(self) -> Mapping[Hashable, P]:
-        """Return the parts by what they are found by."""
+        """The parts by key."""
         return self._all[0]
 
     @property
     def left_out(self) -> Sequence[str]:
-        """Return why parts of other packages are not here, a line each."""
+        """Why parts of other packages are missing, a line each."""
         return self._all[2]
 
     @cached_property
@@ -179,14 +179,14 @@ class Registry(Generic[P]):
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
     ) -> None:
-        """Take the parts of an entry point in, or say why they are left out."""
+        """Add the parts of an entry point, or say why they are left out."""
         package = f"{distribution.name} {distribution.version}"
         if newer := _newer(distribution):
             left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
             return
         try:
             entries = self._entries(attribute_at(point.value))
-        except (Exception, SystemExit) as error:  # a module of somebody's own may raise whatever it likes
+        except (Exception, SystemExit) as error:  # another package's module can raise anything
             why = why_not_imported(error, Path(str(distribution.locate_file(""))))
             left_out.append(f"{package} is left out: its {self.plural}, '{point.value}', cannot be imported: {why}")
             return
@@ -199,7 +199,7 @@ class Registry(Generic[P]):
             parts |= dict.fromkeys(part.keys, part)
 
     def _entries(self, value: Any) -> Sequence[P]:
-        """Raises TypeError for what is no entry, nor several."""
+        """Return the value as entries. Raises TypeError if it is neither an entry nor a tuple or list of them."""
         several = value if isinstance(value, tuple | list) else (value,)
         entries = [entry for entry in several if isinstance(entry, self.entry)]
         if len(entries) < len(several):
@@ -208,7 +208,7 @@ class Registry(Generic[P]):
 
 
 def forget(*kinds: Registry[Any]) -> None:
-    """Read the parts of these kinds anew when they are next asked for: packages have come or gone.
+    """Make these kinds read their parts anew at the next use, because packages were added or removed.
 
     Args:
         kinds: The registries.
@@ -228,7 +228,7 @@ def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution
     ]
     installed = {
         distribution.name: distribution for distribution in reversed(declaring)
-    }  # of two of one name, Python imports the first
+    }  # of two with one name, Python imports the first
     return [
         (point, installed[name])
         for name in sorted(installed)
@@ -238,7 +238,7 @@ def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution
 
 
 def _newer(distribution: metadata.Distribution) -> str:
-    """Which version of ours a distribution requires, where that is not the one that is here; else ""."""
+    """Return the version of ours that a distribution requires, if it is not the installed one; else ""."""
     from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow, and few have such a distribution
     from packaging.utils import canonicalize_name  # noqa: PLC0415  the same
 
@@ -252,7 +252,7 @@ def _newer(distribution: metadata.Distribution) -> str:
 
 
 def is_path(name: str) -> bool:
-    """Tell whether a name leads to a module of somebody's own, and is none that a part is registered by.
+    """Return whether a name is an import path, and not the name of a registered part.
 
     Args:
         name: A name in a config.
@@ -264,7 +264,7 @@ def is_path(name: str) -> bool:
 
 
 def attribute_at(path: str) -> Any:
-    """Return what stands at an import path. Whatever the import raises is raised.
+    """Return the object at an import path. Any exception of the import is passed on.
 
     Args:
         path: `package.module:attribute`, or a module's name.
@@ -278,7 +278,7 @@ def attribute_at(path: str) -> Any:
 
 
 def module_of(function: Callable[..., Any]) -> str:
-    """Return the module that defines what a partial, a decorator or a callable object stands around.
+    """Return the module of the function inside a partial, a decorator or a callable object.
 
     Args:
         function: Anything that can be called.
@@ -294,7 +294,7 @@ def module_of(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """Let the modules in a folder be imported inside this context, as `python -m` lets them.
+    """Make the modules in a folder importable inside this context, as `python -m` does.
 
     Args:
         folder: The folder.
@@ -306,16 +306,16 @@ def importable(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError):  # the module has taken it away itself
+        with suppress(ValueError):  # the module may have removed it
             sys.path.remove(str(folder))
 
 
 def why_not_imported(error: BaseException, folder: Path) -> str:
-    """Return what hindered an import.
+    """Return why an import failed.
 
     Args:
         error: What the import raised.
-        folder: Where somebody's code lies. Where the error lies in it, the file and line come first.
+        folder: The folder of another person's code. If the error is in it, its file and line come first.
 
     Returns:
         One line.

@@ -1,8 +1,8 @@
 """What a scenario is: a task that models can see, and a grader that alone knows the truth.
 
-A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or for many tasks of one
-kind `instances(folder)` and `scenario(folder, instance)`. See `bench.packs` for how it is found, loaded and refused. Example of
-the smallest subtask:
+A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or, for many tasks of one
+kind, `instances(folder)` and `scenario(folder, instance)`. `bench.packs` says how a pack is found, loaded and refused. The
+smallest subtask:
 
     Subtask(name="triage", instructions="List the error lines of `app.log`.", reads=("app.log",), output=Triage)
 """
@@ -25,25 +25,25 @@ from bench.digests import digest_of
 from bench.errors import one_line
 
 Json = Any
-"""A value that came out of `json.loads`: nothing is known of it before it is verified."""
+"""A value from `json.loads`: nothing is known of it before it is verified."""
 
 LARGEST_OUTPUT, MOST_LINES = 2**16, 2**13
-"""Characters, and lines, of all texts in one output: with more it is rejected unread."""
+"""The most characters, and lines, of all texts in one output. A larger output is rejected unread."""
 LONGEST_NOTE = 2000
-"""Characters of what a check or a grader says, which may repeat what hostile code returned: of more, the beginning is kept."""
+"""The most characters kept of what a check or a grader says, which may repeat what hostile code returned."""
 MOST_PARTS = 1_000
-"""Partial scores of a grade."""
+"""The most partial scores of a grade."""
 
 
 class Output(BaseModel):
-    """The base of every subtask's output type. Unknown fields are ignored, and strict types are not asked of a model."""
+    """The base of every subtask's output type. Unknown fields are ignored, and models need not match types strictly."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 @lru_cache(maxsize=1024)
 def schema_of(output: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the JSON schema of an output. It is made once, and nobody changes it.
+    """Return the JSON schema of an output. It is made once; do not change it.
 
     Args:
         output: The output type.
@@ -55,16 +55,16 @@ def schema_of(output: type[BaseModel]) -> Mapping[str, Any]:
 
 
 CODE = "x-code"
-"""The key under which an output's JSON schema says that a text is code, and in which language."""
+"""The key in an output's JSON schema that marks a text as code and says its language."""
 
 
 @dataclass(frozen=True)
 class Code:
     """Marks a text of an output as code: `Annotated[str, Code("python")]`, in a field or in the values of a dict.
 
-    In the answer format `fenced` it stands in a code block behind the JSON; in all others it changes nothing.
+    In the answer format `fenced` the text is in a code block after the JSON. In all other formats nothing changes.
 
-    language   what the code block is marked with
+    language   the code block's language
     """
 
     language: str = ""
@@ -74,17 +74,17 @@ class Code:
 
 
 class NotRead(KeyError):
-    """A pack's code asked for a document or an output that it does not get. Its text is one line."""
+    """A pack's code asked for a document or an output that it may not read. The text is one line."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class Inputs(dict[str, Any]):
-    """Documents by name, as a pack's code gets them. A name that is not among them is refused in words.
+    """Documents by name, as a pack's code gets them. A missing name raises NotRead.
 
-    lacks   what is said before the name that is missing
-    has     what is said before the names that are there
+    lacks   the words before the missing name
+    has     the words before the existing names
     """
 
     lacks, has = "there is no document", "the documents are"
@@ -106,7 +106,7 @@ class AnswerOutputs(Inputs):
 
 
 Document = str | BaseModel | Mapping[str, Any]
-"""The state of what a task is about, given with a call: a text, or what a tool returned."""
+"""The state that a task is about, given with a call: a text, or what a tool returned."""
 
 
 def as_document(value: Document) -> str:
@@ -126,10 +126,10 @@ def as_document(value: Document) -> str:
 
 @dataclass(frozen=True)
 class Context:
-    """What a check may look at beside the output it judges.
+    """What a check may read besides the output that it judges.
 
     documents   all documents, texts by name
-    outputs     the outputs that the subtask reads, by its name
+    outputs     the outputs that the subtask reads, by subtask
     """
 
     documents: Mapping[str, str]
@@ -142,7 +142,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Finding:
-    """A validating subtask's word that an earlier subtask's output is wrong.
+    """A validating subtask's finding that an earlier subtask's output is wrong.
 
     subtask   the name of the earlier subtask
     reason    why its output is wrong, in one line
@@ -153,22 +153,23 @@ class Finding:
 
 
 Check = Callable[[Any, Context], str | None]
-"""A deterministic check beyond the schema: the reason to reject the output, in one line, or None."""
+"""A deterministic check beyond the schema. It returns the reason to reject the output, in one line, or None."""
 
 
 @dataclass(frozen=True)
 class Subtask:
-    """One narrowly scoped judgment.
+    """One narrow judgment.
 
     name           its name, unique in the task: a key of random draws
     instructions   what the model is told to do, as Markdown
-    reads          names of documents and of earlier subtasks; nothing else is put into its prompt
+    reads          names of documents and earlier subtasks; nothing else is put into its prompt
     output         the type of its output
-    checks         run after the schema, and only where every subtask it reads has a valid output
-    sufficient     why a valid output is too weak (empty, unsure), or None; asked by architectures that branch at runtime
-    skip           given the outputs so far, the output to commit without asking a model, or None where it is needed
-    finds          given its own output, the earlier subtask that it found wrong, or None
-    checkpoint     static decomposition verifies here what it handed on unverified
+    checks         run after the schema, and only if every subtask that it reads has a valid output
+    sufficient     returns why a valid output is too weak (empty, unsure), or None; asked by architectures that branch at
+                   runtime
+    skip           given the outputs so far, returns the output to commit without a model, or None if the model is needed
+    finds          given its output, returns a finding against an earlier subtask, or None
+    checkpoint     static decomposition verifies here what it passed on unverified
     """
 
     name: str
@@ -187,10 +188,10 @@ class Task:
     """All that an architecture, and through it a model, may see of a scenario.
 
     name        the pack's name
-    role        opens every prompt, as the system message
+    role        the system message that opens every prompt
     documents   texts by name
-    subtasks    stand in an order in which each reads earlier ones
-    answer      names the outputs that are graded; () stands for all. An output that is not among them is scratch
+    subtasks    in an order in which each reads only earlier ones
+    answer      the names of the graded outputs; () means all. Other outputs are scratch
     """
 
     name: str
@@ -201,12 +202,12 @@ class Task:
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """Return the digests of the documents, by name."""
+        """The digests of the documents, by name."""
         return {name: digest_of(text) for name, text in self.documents.items()}
 
     @cached_property
     def answer_names(self) -> tuple[str, ...]:
-        """Return the subtasks whose outputs are the answer, in the order of the subtasks."""
+        """The subtasks whose outputs are the answer, in the order of the subtasks."""
         names = tuple(subtask.name for subtask in self.subtasks)
         return tuple(name for name in names if name in self.answer) if self.answer else names
 
@@ -226,7 +227,7 @@ class Task:
 
     @property
     def stages(self) -> tuple[tuple[Subtask, ...], ...]:
-        """Return the subtasks cut after each checkpoint; the last subtask always is one."""
+        """The subtasks, cut after each checkpoint. The last subtask always is a checkpoint."""
         stages: list[tuple[Subtask, ...]] = []
         stage: list[Subtask] = []
         for subtask in self.subtasks:
@@ -239,11 +240,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Grade:
-    """What the grader says of an answer. A correct answer may score less than 1.
+    """The grader's judgment of an answer. A correct answer may score less than 1.
 
     correct   whether it solves the task
     score     in [0, 1]
-    parts     the partial scores it is made of, each in [0, 1], at most MOST_PARTS
+    parts     its partial scores, each in [0, 1], at most MOST_PARTS
     note      one line that says why
 
     Raises:
@@ -266,24 +267,24 @@ class Grade:
 
 
 Answer = Mapping[str, Any]
-"""The graded answer, of one type for all architectures: a valid output for each of `Task.answer_names`, keyed by its name."""
+"""The graded answer, of one type for all architectures: subtask -> its valid output, for each of `Task.answer_names`."""
 
 
 Grader = Callable[[Any, Any], Grade]
-"""(answer, truth) -> its grade: the only code that reads the truth. The truth is the Path of the pack's truth folder, unless
-the pack gives a JSON value in its place. In a pack with a world the answer is the `FinalWorld`, never what the agent says."""
+"""(answer, truth) -> its grade. It is the only code that reads the truth: the Path of the pack's truth folder, unless the pack
+gives a JSON value. In a pack with a world the answer is the `FinalWorld`, never what the agent says."""
 
 Baseline = Callable[[Mapping[str, str]], Mapping[str, Json]]
-"""Documents -> subtask -> JSON: an answer made by keyword rules alone, without a model; empty where they find none."""
+"""Documents -> subtask -> JSON: an answer made by keyword rules without a model; empty if they find none."""
 
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """A plausible wrong answer: the reference with some outputs exchanged, which the grader must refuse.
+    """A plausible wrong answer, which the grader must refuse: the reference with some outputs exchanged.
 
     name      the name of its file
     why       what is wrong with it, in one line
-    outputs   subtask -> the JSON of the output in the reference's place
+    outputs   subtask -> the JSON that replaces the reference's output
     """
 
     name: str
@@ -304,44 +305,44 @@ class Call:
 
 
 class TaskEnvironment(Protocol):
-    """What a pack's task stands in beside its documents, such as a world that tools act on.
+    """The environment of a pack's task besides its documents, for instance a world that tools act on.
 
     A wing brings a type of it, and registers what is done with it (`bench.packs.environments`).
 
     part    the name of the wing's entry
     given   names of documents that are given with each call
-    right   (subtask, documents) -> the right output in that state, as JSON; None where the pack does not say
+    right   (subtask, documents) -> the right output in that state, as JSON; None if the pack does not say
     """
 
     part: ClassVar[str]
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Return the names of documents that are given with each call."""
+        """The names of documents that are given with each call."""
 
     @property
     def right(self) -> Callable[[str, Mapping[str, str]], Json] | None:
-        """Return what answers for a simulated model; None where the pack does not say."""
+        """The function that answers for a simulated model; None if the pack does not say."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     """One instance of a pack, loaded in one variant.
 
-    name        the pack's, followed by `:variant` where that is not its first; all instances share it
-    instance    which of the pack's instances; "" where it is the sole one
+    name        the pack's name, followed by `:variant` if that is not the first; all instances share it
+    instance    the instance's name; "" if the pack has only one
     truth       what only the grader reads: the Path of a folder, or a JSON value
     reference   subtask -> the JSON of an output that solves it
-    wrong       answers that a careless grader would let pass
-    secrets     texts that would give the answer away and so may stand in no document and no instruction
-    asked       digest of all that is asked: texts, schemas, and the pack's code but for what only grades
+    wrong       answers that a careless grader would accept
+    secrets     texts that would give the answer away, so no document and no instruction may contain them
+    asked       digest of all that is asked: texts, schemas, and the pack's code except what only grades
     graded_by   digest of what grades: the truth, and the code that only the grader and the baseline reach
-    made_by     the function that made documents, reference, wrong answers and truth, where code did: what it makes is in the
-                digests, so that an edit of it that makes the same voids no run. It returns values, and no functions
-    environment   what its task stands in, an `Environment` such as a world that tools act on; None where that is nothing
-    graded      whether there is an answer to grade; else calls are only counted
-    checks_run_code, grader_runs_code   whether these run, in the sandbox, code that an answer holds
-    checks_use_sandbox   whether a check may wait for the sandbox, to run code or to parse it
+    made_by     the function that made documents, reference, wrong answers and truth, if code did. The digests hold what it
+                makes, so an edit that makes the same voids no run. It returns values, and no functions
+    environment   the task's environment, an `Environment` such as a world that tools act on; None if it has none
+    graded      whether there is an answer to grade; otherwise calls are only counted
+    checks_run_code, grader_runs_code   whether these run an answer's code, in the sandbox
+    checks_use_sandbox   whether a check can wait for the sandbox, to run code or to parse it
     """
 
     name: str
@@ -365,12 +366,12 @@ class Scenario:
 
     @property
     def key(self) -> str:
-        """Return what tells this instance from all others of a run."""
+        """The key that distinguishes this instance in a run."""
         return scenario_key(self.name, self.instance)
 
     @cached_property
     def reference_digest(self) -> str:
-        """Return the digest of the reference and the wrong outputs.
+        """The digest of the reference and the wrong outputs.
 
         A simulated model answers with them, and `wrong_value` draws from them.
         """
@@ -393,10 +394,10 @@ class Scenario:
         return self._graded(self._answer({name: answer[name] for name in self.task.answer_names}))
 
     def grade_world(self, world: Any) -> Grade:
-        """Grade what became of the task's environment.
+        """Grade the final state of the task's environment.
 
         Args:
-            world: What the pack's grader is given of it, a `FinalWorld`.
+            world: The state that the pack's grader is given, a `FinalWorld`.
 
         Returns:
             The grade.
@@ -413,7 +414,7 @@ class Scenario:
         return replace(grade, note=one_line(grade.note, LONGEST_NOTE))
 
     def grade_outputs(self, outputs: Mapping[str, Json]) -> Grade:
-        """Grade an answer that is given as JSON.
+        """Grade an answer given as JSON.
 
         Args:
             outputs: JSON by subtask.
@@ -428,7 +429,7 @@ class Scenario:
         return self.grade_answer(self.answer_of(outputs))
 
     def answer_of(self, outputs: Mapping[str, Json]) -> Answer:
-        """Return the answer that JSON by subtask means.
+        """Return the answer made from JSON by subtask.
 
         Args:
             outputs: JSON by subtask.
@@ -448,7 +449,7 @@ class Scenario:
 
     @cached_property
     def wrong_outputs(self) -> Mapping[str, tuple[Json, ...]]:
-        """Return plausible wrong outputs by subtask, from the wrong answers."""
+        """Plausible wrong outputs by subtask, from the wrong answers."""
         names = {name for wrong in self.wrong for name in wrong.outputs}
         return {name: tuple(wrong.outputs[name] for wrong in self.wrong if name in wrong.outputs) for name in names}
 
@@ -458,9 +459,9 @@ def scenario_key(name: str, instance: str) -> str:
 
     Args:
         name: The pack's name, with its variant.
-        instance: The instance's name; "" for a sole one.
+        instance: The instance's name; "" if the pack has only one.
 
     Returns:
-        `pack`, or `pack/instance` where the pack has several.
+        `pack`, or `pack/instance` if the pack has several.
     """
     return f"{name}/{instance}" if instance else name

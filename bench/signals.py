@@ -1,4 +1,4 @@
-"""How a command that takes long is stopped: by Ctrl-C, or by a SIGTERM of whoever runs it, keeping what is recorded."""
+"""How a long command is stopped and keeps what is recorded: by Ctrl-C, or by a SIGTERM from another process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """In a running event loop, within a `with`: the first of these signals calls `then`; from then on a second ends the process
-    at once, whatever is at work: nothing waits for a thread, and no handler of Python's is run.
+    """A context in a running event loop. The first of these signals calls `then`. From then on a second one ends the process at
+    once: nothing waits for a thread, and no handler of Python runs.
 
-    A command that was begun in the background inherits that SIGINT is ignored, and listens to it here all the same.
+    A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same.
     """
 
     def __init__(self, then: Callable[[], object]):
@@ -39,7 +39,7 @@ class Stop:
 
 
 def exit_code(by: signal.Signals) -> int:
-    """What a shell reports of a process that this signal ended."""
+    """Return the exit code that a shell reports for a process that this signal ended."""
     return 128 + by
 
 

@@ -1,7 +1,7 @@
-"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table of it lies beside this file, so no network is needed.
+"""One tokenizer for all models: tiktoken's cl100k_base. OpenAI's table for it is beside this file, so no network is needed.
 
-Whatever a text holds, it has a count. A long text takes a while to count, and is counted in a thread by whoever shares an event
-loop (`uncounted` names such texts): tiktoken lets go of the interpreter's lock.
+Every text has a count. A long text takes a while, so code that shares an event loop counts it in a thread (`uncounted` names
+such texts): tiktoken releases the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from bench.errors import BenchError
 TOKENIZER = "cl100k_base"
 TABLE = Path(__file__).with_name(TOKENIZER) / f"{TOKENIZER}.tiktoken.xz"
 TABLE_SHA_256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""The digest of the unpacked table, as tiktoken itself asks for it."""
+"""The digest of the unpacked table that tiktoken requires."""
 PATTERN = (
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
 )
-"""How a text is cut before its tokens are looked up, as `tiktoken_ext.openai_public` has it."""
+"""The pattern that cuts a text before its tokens are looked up, as `tiktoken_ext.openai_public` has it."""
 
 
 def read_table(table: Path) -> dict[bytes, int]:
-    """Return the rank of each token. Raises BenchError where the file is not OpenAI's table."""
+    """Return the rank of each token. Raises BenchError if the file is not OpenAI's table."""
     try:
         content = lzma.decompress(table.read_bytes())
     except (OSError, EOFError, lzma.LZMAError) as error:
@@ -46,19 +46,19 @@ def _encoding() -> tiktoken.Encoding:
 
 
 KEPT = 4096
-"""Counts. Repetitions send many of the same prompts."""
+"""The most counts kept. Repetitions send many of the same prompts."""
 LONG = 2**16
-"""Characters from which a text is counted in a thread; it takes up to 30 ms for so many, and seconds for a million."""
+"""A text with more characters is counted in a thread. This many take up to 30 ms, and a million take seconds."""
 LONGEST_BLANK = 2**18
-"""Blanks in a row from which a text is cut there. On some more than these tiktoken's pattern runs out of its stack."""
+"""A text is cut at this many blanks in a row: with somewhat more, tiktoken's pattern overflows its stack."""
 BLANKS = "\t\v\f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-"""What the pattern's `\\s` holds, less the ends of lines."""
+"""What the pattern's `\\s` matches, except line ends."""
 STEP = 2**16
-"""Characters that are looked at in one go: the interpreter's lock is held meanwhile."""
+"""Characters looked at in one go, during which the interpreter's lock is held."""
 
 
 class Counts:
-    """Counts by the text's digest: one of a reply of megabytes takes as much memory as one of a word."""
+    """Counts by the text's digest, so that the count of a long text takes no more memory than that of a word."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}
@@ -80,7 +80,7 @@ class Counts:
         return count
 
     def _of_long(self, text: str) -> int:
-        """One at a time, since it takes some fifty times the text's size in memory."""
+        """Count a long text. One at a time, because this takes about fifty times the text's size in memory."""
         with self._counting:
             return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(_whole(text)))
 
@@ -92,22 +92,22 @@ def counts() -> Counts:
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of `text`. Special-token texts such as <|endoftext|> are counted as the plain text that they are."""
+    """Return the number of tokens in `text`. Special tokens such as <|endoftext|> are counted as plain text."""
     return counts().of(text)
 
 
 def uncounted(texts: Iterable[str]) -> list[str]:
-    """Return those of the texts that are long and have not been counted."""
+    """Return the texts that are long and not yet counted."""
     return [text for text in texts if len(text) > LONG and not counts().knows(text)]
 
 
 def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
-    """Cut a text around its long rows of blanks, where cl100k_base cuts it, too: the pieces' tokens are the text's.
+    """Cut a text around its long rows of blanks, at places where cl100k_base cuts it too: the pieces' tokens are the text's.
 
-    cl100k_base cuts a text by a pattern, and makes tokens of each part by itself. Of a row of blanks that a sign follows, and
-    no end of a line, `\\s+(?!\\S)` takes all but the last blank. What stands before the row ends there in any case: no part
-    goes on from a sign, or from an end of a line, to two blanks. Alone, the row less its last blank is one part again, by
-    `\\s++$`; and no part looks back.
+    cl100k_base cuts a text by a pattern and tokenizes each part on its own. If a sign, and not a line end, follows a row of
+    blanks, `\\s+(?!\\S)` takes all blanks but the last. The part before the row ends at the row: no part continues from a sign
+    or a line end into two blanks. On its own, the row without its last blank is again one part, by `\\s++$`; and no part looks
+    back.
     """
     start = 0
     for begin, end in _rows(text, longest_blank):
@@ -119,7 +119,7 @@ def pieces(text: str, longest_blank: int = LONGEST_BLANK) -> Iterator[str]:
 
 
 def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield where each row of blanks begins and ends that is not shorter than this: each holds one of the places looked at."""
+    """Yield the beginning and end of each row of at least `shortest` blanks. Each holds one of the places looked at."""
     at = shortest - 1
     while at < len(text):
         if text[at] not in BLANKS:
@@ -136,13 +136,13 @@ def _rows(text: str, shortest: int) -> Iterator[tuple[int, int]]:
 
 
 def first_tokens(text: str, most: int) -> str:
-    """The text's first so many tokens, and all of it where it has no more. A character that they cut through is left out."""
+    """Return the text's first `most` tokens, or all of it if it has no more. A character that is cut through is left out."""
     tokens = _encoding().encode_ordinary(text)
     return text if len(tokens) <= most else _encoding().decode(tokens[:most], errors="ignore")
 
 
 def _whole(text: str) -> str:
-    """Return the text as tiktoken reads it: with U+FFFD for each half of a surrogate pair that stands alone."""
+    """Return the text as tiktoken reads it: U+FFFD replaces each lone half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

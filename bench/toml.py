@@ -1,4 +1,4 @@
-"""A file in TOML, whatever it holds."""
+"""Safe reading of any TOML file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from bench.errors import ConfigError
 from bench.files import text_of
 
 MOST_LEVELS = 64
-"""Of tables and lists within each other. A dotted key has as many as it has parts."""
+"""The most tables and lists inside each other. A dotted key has as many levels as parts."""
 LARGEST = 2**64 - 1
 FURTHEST = 1e9
-"""Of a number with a fraction, such as of seconds or dollars: a million times as much can still be calculated with."""
+"""The largest number with a fraction, for instance of seconds or dollars. Even a million times as much can be calculated
+with."""
 MOST_BYTES = 256 * 2**10
-"""Of a file. The largest config of this package has 7 KB."""
+"""The most bytes of a file. The largest config of this package has 7 KB."""
 
 _part = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
@@ -24,7 +25,8 @@ _too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Its tables. Raises ConfigError for what cannot be read, is no TOML, or has a depth or a number that no reader expects."""
+    """Return a file's tables. Raises ConfigError if it cannot be read, is no TOML, is nested too deep, or has an extreme
+    number."""
     try:
         text = text_of(path, MOST_BYTES)
     except OSError as error:
@@ -47,8 +49,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _refuse_extremes(values: dict[str, Any]) -> None:
-    """ValueError for more than MOST_LEVELS, a number beyond LARGEST or FURTHEST, or a zero character, which no path may hold.
-    It goes level by level, since Python bounds how deep a function may call itself."""
+    """Raise ValueError for more than MOST_LEVELS levels, a number beyond LARGEST or FURTHEST, or a zero character, which no
+    path may hold. It goes level by level, because Python bounds recursion."""
     level: list[tuple[str, Any]] = [("", values)]
     for _ in range(MOST_LEVELS):
         below = list[tuple[str, Any]]()

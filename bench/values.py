@@ -1,7 +1,7 @@
-"""Dataclasses that are frozen for the type checker, and made as fast as any, and what they keep once it is worked out.
+"""Dataclasses that are frozen only for the type checker and fast to make, and properties that are computed once.
 
-What `dataclasses` freezes sets each field by a call of `object.__setattr__`, which takes several times as long. A call to a
-model makes some forty values, so that this would be a tenth of our own time.
+A frozen class of `dataclasses` sets each field by `object.__setattr__`, which takes several times as long. A call to a model
+makes about forty values, so this would be a tenth of our own time.
 """
 
 from __future__ import annotations

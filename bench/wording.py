@@ -1,4 +1,4 @@
-"""What is wrong with a value from outside, in words: pydantic's errors, put so that a person knows what to write instead."""
+"""Words for what is wrong with a value from outside: pydantic's errors, put so that a person knows what to write instead."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ PHRASES = {
     "union_tag_not_found": "lacks its {discriminator}",
     "string_pattern_mismatch": "does not fit {pattern}: {input}",
 }
-"""Pydantic's error types -> our words. An error of another type speaks for itself."""
+"""Pydantic's error types -> our words. An error of another type keeps pydantic's words."""
 LONGEST = 60
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that is wrong. `place` is the path to the value, "" for the whole; `kind` is pydantic's error type."""
+    """One thing that is wrong. `place` is the path to the value, "" for the whole value; `kind` is pydantic's error type."""
 
     place: str
     kind: str
@@ -57,13 +57,13 @@ class Violation:
 
 
 def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:
-    """The first things that are wrong, in pydantic's order. Pydantic makes the list of all: what comes from outside is bounded
+    """Return the first things that are wrong, in pydantic's order. Pydantic always lists all: input from outside is bounded
     before it is validated (`bench.bounds`), and so is the list."""
     return error.errors(include_url=False)[:most]
 
 
 def first_violation(error: ValidationError, kind: str = "") -> Violation:
-    """The first thing that is wrong; of this kind, where there is one."""
+    """Return the first thing that is wrong, or the first of this kind if there is one."""
     details = first_of(error, error.error_count())
     detail = next((detail for detail in details if detail["type"] == kind), details[0])
     return Violation(".".join(str(step) for step in detail["loc"]), detail["type"], _words(detail))
@@ -76,7 +76,7 @@ def _words(detail: ErrorDetails) -> str:
     context: Mapping[str, Any] = detail.get("ctx", {})
     try:
         return phrase.format_map({**context, "input": _shown(detail["input"])})
-    except KeyError:  # another version of pydantic, whose error has another context: its own words then
+    except KeyError:  # another version of pydantic with another context: use its words
         return detail["msg"]
 
 
