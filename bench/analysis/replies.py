@@ -1,4 +1,4 @@
-"""A trial's replies as the verifier saw them: which were rejected, for what kind of reason, and which no fault had touched."""
+"""A trial's replies as the verifier saw them: which were rejected and why, and which no fault had touched."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bench.values import dataclass
 
 KINDS: tuple[ViolationKind, ...] = get_args(ViolationKind)
 MALFORMED: tuple[ViolationKind, ...] = ("cut_off", "missing_field", "form", "vocabulary")
-"""Kinds of a reply that does not fit its schema."""
+"""The kinds of replies that do not fit their schema."""
 FORM = ("schema", "empty", "refusal", "not_json", "cut_off", "code_blocks")
-"""The reasons of a verdict that they come of."""
+"""The verdicts' reasons that these kinds have."""
 
 
 @dataclass(frozen=True)
 class JudgedReply:
-    """A reply, by the call that it ended, and all that the verifier ever said of it.
+    """A judged reply, by the call that it ended.
 
-    subtasks   those that the call asked for
-    exposed    a call that made its output carried a delivered fault, or it was made from an output of such a call
-    kind       why it was rejected; '' where every part of it was always accepted
-    digest     of what was asked (messages and seed) and of what was replied: equal for one reply that several trials were given
+    subtasks   the subtasks that the call asked for
+    exposed    whether a call that made its output carried a delivered fault, or the output was made from such a call's output
+    kind       why it was rejected; '' if every part was always accepted
+    digest     of what was asked (messages and seed) and what was replied: equal for one reply that several trials were given
     """
 
     call: int
@@ -38,8 +38,8 @@ class JudgedReply:
 
 
 def judged_replies(events: Sequence[Event], receipts: Iterable[Receipt]) -> tuple[JudgedReply, ...]:
-    """Each reply that was judged as it stood, once however many outputs it held. An output that several calls made is the last
-    one's."""
+    """Return each judged reply once, however many outputs it held. An output that several calls made belongs to the last call.
+    Verdicts on what stood before a fault do not count."""
     made = {call.call: call for call in of_kind(events, Called)}
     struck = [receipt.call for receipt in receipts if receipt.delivered and receipt.call is not None]
     touched = Lineage(events).calls_made_from(struck) if struck else frozenset()

@@ -1,4 +1,4 @@
-"""The columns of a run's frames, and the rows of a trial. What is measured of the trial itself is `bench.analysis.metrics`."""
+"""The columns of a run's frames, and a trial's rows. `bench.analysis.metrics` has what is measured of the trial itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Column(Generic[Item]):
-    """`value` is the field of an item in which it stands, dotted, or reads it off the item and its trial."""
+    """A column of a frame. `value` is the dotted name of an item's field, or a function of the item and its trial."""
 
     name: str
     dtype: str
@@ -31,8 +31,8 @@ class Column(Generic[Item]):
 
 
 class FrameRows(Generic[Item]):
-    """The rows of one frame, each of an item of a trial. All fields of an item are read at once, in a fifth of the time: so a
-    row begins with them, and `names` are its columns in that order."""
+    """The rows of one frame, one for each item of a trial. All fields of an item are read at once, in a fifth of the time, so a
+    row begins with them. `names` are the columns in that order."""
 
     def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
         fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
@@ -138,7 +138,8 @@ WAITS: tuple[Column[Waited], ...] = (
 
 @dataclass(frozen=True)
 class FramePart(Part):
-    """A frame of what a trial has several of, by its name in `bench.analysis.frames.Run`. `rows` are those of a trial."""
+    """A frame of items of which a trial has several, by its name in `bench.analysis.frames.Run`. `rows` makes a trial's
+    rows."""
 
     rows: FrameRows[Any]
 
@@ -152,13 +153,13 @@ OURS = (
 )
 FRAMES = Registry("frame", FramePart, f"{__name__}:OURS")
 place_of = attrgetter(*(str(column.value) for column in PLACE))
-"""The values of PLACE, which each row of a trial's record begins with."""
+"""Reads the values of PLACE, which begin each row of a trial."""
 
 
 @dataclass(frozen=True)
 class TrialRows:
-    """All rows of one trial. `place` are the values of PLACE, with which each of its rows begins; `undetermined`: of a fault
-    among them it is not told what it mattered."""
+    """All rows of one trial. `place` has the values of PLACE, which begin each row. `undetermined`: the impact of a fault is
+    not known."""
 
     place: RowValues
     trial: RowValues
@@ -177,5 +178,5 @@ class TrialRows:
 
 
 def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:
-    """`all` for a call that does all the work that any call of the trial does."""
+    """Return the subtasks joined by +, or `all` for a call that does all subtasks that the trial's calls do."""
     return "all" if len(called) > 1 and set(called) == known else "+".join(called)

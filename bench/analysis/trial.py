@@ -1,4 +1,4 @@
-"""One trial, and all that is worked out from its events."""
+"""One recorded trial, and all that is computed from its events."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bench.values import dataclass, kept
 
 Made = TypeVar("Made")
 CallMeasure = Callable[[Sequence[Called]], float]
-"""What is measured of some calls."""
+"""A measure of some calls."""
 
 
 def _usage_of(calls: Iterable[Called]) -> float:
-    """Tokens as the provider counts them; NaN where it counts of a call none."""
+    """Return the provider's token count. NaN if it sent none for some call."""
     counts = [(call.usage_in, call.usage_out) for call in calls]
     return math.fsum([math.nan if tokens is None else tokens for usage in counts for tokens in usage])
 
@@ -36,17 +36,17 @@ MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_o
 
 @dataclass(frozen=True)
 class TrialReading:
-    """A recorded trial, and what is read off it: what a metric is given.
+    """A recorded trial, as a metric reads it.
 
     record     as it was recorded: `tokens`, `outcome`, `events`, seconds by kind
     entries    the ledger: each call once (`bench.analysis.ledger.LedgerEntry`), in the order of the calls; `entry.call` has the
-               call's own numbers (`bench.runtime.events.Called`)
-    receipts   the faults, followed (`bench.analysis.faults.Receipt`), in the order of the plan
-    recoveries   one for each failure that told of a fault (`bench.analysis.recovery.Recovery`)
+               call's numbers (`bench.runtime.events.Called`)
+    receipts   what became of each fault (`bench.analysis.faults.Receipt`), in the order of the plan
+    recoveries   one for each failure that revealed a fault (`bench.analysis.recovery.Recovery`)
     accounts   account -> its tokens
     tariff     prices its calls
     task       the subtasks of its scenario
-    control    the calls of the same trial without faults, where they are to tell what its faults mattered
+    control    the calls of the same trial without faults, if they are needed to tell its faults' impact
     """
 
     record: TrialRecord
@@ -74,22 +74,23 @@ class TrialReading:
 
     @kept
     def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
-        """The first round after each failure that told of a fault, where there was one."""
+        """The first round after each failure that revealed a fault. A failure without a round is left out."""
         return tuple(recovery.first for recovery in self.recoveries if recovery.first)
 
     @kept
     def effective(self) -> tuple[Recovery, ...]:
-        """The recoveries from faults of which one at least was effective."""
+        """The recoveries from at least one effective fault."""
         return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
 
     def first_round(self, measured: CallMeasure) -> float | None:
-        """The mean over its first rounds; None where it has none."""
+        """Return the mean over its first rounds; None if it has none."""
         if not self.first_rounds:
             return None
         return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
 
     def price(self, measured: CallMeasure) -> float | None:
-        """All rounds after its effective faults, each call once, by the number of these faults; None where there are none."""
+        """Return all rounds after its effective faults, each call once, divided by the number of these faults. None if there
+        are none."""
         if not self.effective:
             return None
         calls = {call.call: call for recovery in self.effective for call in recovery.calls}
@@ -97,14 +98,14 @@ class TrialReading:
 
     @kept
     def first_attempts(self) -> tuple[Called, ...] | None:
-        """The calls that no failure caused; None where a subtask was never asked for, since the trial gave up before."""
+        """The calls that no failure caused. None if a subtask was never asked for, because the trial gave up before."""
         by_code = {commit.subtask for commit in of_kind(self.record.events, Committed) if not commit.calls}
         if not self.subtasks | by_code >= set(self.task):
             return None
         return tuple([entry.call for entry in self.entries if entry.call.caused_by is None])
 
     def first_pass(self, measured: CallMeasure) -> float | None:
-        """Its first attempts; None where it has not all of them."""
+        """Return the measure of its first attempts; None if a subtask had none."""
         return None if self.first_attempts is None else measured(self.first_attempts)
 
     @kept
@@ -113,12 +114,13 @@ class TrialReading:
 
     @kept
     def imbalance(self) -> str | None:
-        """A ledger that does not add up makes the trial an error, and so do requests or kills that are not booked."""
+        """Why the ledger does not add up; None if it does. Requests or kills that are not booked count as well. The trial is
+        then an error."""
         problems = (_at(part.booked)(self.record.events) for part in ENVIRONMENTS)
         return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
 
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
-        """Return what a function makes of the trial's events; it is called once, however many columns are read off that."""
+        """Return what `make` returns for the trial's events. It is called once, for all columns that need the result."""
         if make not in self._made:
             self._made[make] = make(self.record.events)
         made: Made = self._made[make]
@@ -134,12 +136,12 @@ class TrialReading:
 
     @property
     def is_graded(self) -> bool:
-        """Whether it says something about the architecture: a trial that gave up does, with a score of 0."""
+        """Whether the trial says something about the architecture. A trial that gave up does, with a score of 0."""
         return self.outcome not in ("error", "ungraded")
 
     @property
     def solved(self) -> bool | None:
-        """None where nothing is said about the architecture."""
+        """Whether it is solved; None if it says nothing about the architecture."""
         return self.outcome == "solved" if self.is_graded else None
 
     @property
@@ -154,7 +156,8 @@ class TrialReading:
 
     @kept
     def passed_every_check(self) -> bool:
-        """Whether all that the answer stands on was judged at last, and accepted; what code wrote is not judged."""
+        """Whether the last verdicts accepted all outputs that the answer is made from. Outputs written by code are not
+        judged."""
         events = self.record.events
         judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
         accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
@@ -165,8 +168,8 @@ class TrialReading:
 
     @property
     def latency(self) -> float:
-        """Seconds from beginning to end. On a trial's own clock (simulated, recorded) no time passes while our code runs: what
-        it really took is this machine's alone and is shown beside it."""
+        """Seconds from beginning to end. A simulated or recorded trial has its own clock, which stops while our code runs: that
+        time depends on this machine, and is shown separately."""
         on_the_clock = self.record.api_seconds + self.record.waiting_seconds
         return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
 
@@ -175,7 +178,7 @@ class TrialReading:
         return frozenset(name for entry in self.entries for name in entry.call.subtasks)
 
     def faults(self, stage: str) -> int:
-        """How many planned faults came to this stage."""
+        """Return how many planned faults reached this stage."""
         return sum([getattr(receipt, stage) for receipt in self.receipts])
 
 
