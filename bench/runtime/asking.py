@@ -1,6 +1,6 @@
-"""Asking a model: the half of the workbench that renders, sends, and reads what comes back, with all the accounting behind it.
+"""Ask a model: the half of the workbench that renders, sends and reads, with all the accounting.
 
-What is then held against the schemas and written to the state is the other half's (`bench.runtime.workbench`).
+The other half checks and writes what comes back (`bench.runtime.workbench`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LineReply:
 
     text     the reply's text
     finish   how it ended, as OpenAI writes it
-    call     the number of the call that it came from
+    call     the number of its call
     """
 
     text: str
@@ -42,15 +42,15 @@ class LineReply:
 
 
 ModelLine = Callable[[Sequence[Message]], Awaitable[LineReply]]
-"""The line to the model that an agent is given: messages in, a reply out, all the accounting behind it."""
+"""An agent's line to the model: messages in, a reply out; the accounting is done behind it."""
 
 Agent = Callable[[Sequence[Message], ModelLine], Awaitable[str | LineReply]]
-"""Who conducts the calls of a proposal, one or several: given the rendered messages and the line, it returns one of the
-replies, or a text that it made of them."""
+"""Makes the calls of a proposal, one or several: gets the rendered messages and the line, and returns one of the replies, or a
+text made from them."""
 
 
 async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
-    """Send the messages as they are, once: the agent where no other is given.
+    """Send the messages once, unchanged: the default agent.
 
     Args:
         messages: The rendered messages.
@@ -63,7 +63,7 @@ async def direct(messages: Sequence[Message], line: ModelLine) -> LineReply:
 
 
 class Asking:
-    """The half of the workbench that asks. `trial` is what the workbench is a view of."""
+    """The half of the workbench that asks. The workbench is a view of `trial`."""
 
     def __init__(self, trial: Trial):
         self._trial, self.key = trial, trial.key
@@ -71,18 +71,18 @@ class Asking:
 
     @property
     def model(self) -> str:
-        """Return which model answers: its name, and a digest of all that it is asked with, which tells its versions apart."""
+        """Return which model answers: its name and a digest of its parameters, which tells its versions apart."""
         model = self._trial.caller.model_in(self._trial.cases.life)
         return f"{model.name} {digest_of(json.dumps(model.parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:
-        """Return how often one subtask may be asked for in one trial. A framework's own budget is to be set to it."""
+        """Return how often one subtask may be asked for in one trial. Set a framework's own budget to it."""
         return self._trial.settings.max_attempts
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """Return in which form answers are asked for and read. A framework that renders prompts of its own is to ask for it."""
+        """Return the format in which answers are asked for and read. A framework that renders prompts must ask for it."""
         return self._trial.settings.answer_format
 
     async def propose(
@@ -97,12 +97,12 @@ class Asking:
         """Ask a model for the outputs of one or more subtasks in one call.
 
         Args:
-            subtasks: What is asked for. They share the call, and its attempts.
+            subtasks: The subtasks. They share the call, and its attempts.
             repair: The rejection that the model is told of, as the config's `repair` says.
-            by: The agent that conducts the calls; the default sends the messages once.
-            planned_by: The subtask whose plan this follows. The model is not shown it, and it is in the lineage of the outputs.
-            documents: The state of the world for this call, by the names in `Environment.given`. The same subtask on another
-                state is another judgment, with attempts of its own.
+            by: The agent that makes the calls; the default sends the messages once.
+            planned_by: The subtask whose plan this follows. The model is not shown it, but the outputs' lineage holds it.
+            documents: The state of the world for this call, by the names in `Environment.given`. The same subtask in another
+                state is another judgment, with its own attempts.
             task_in_system: Put the instructions and the form of the answer into the system message.
 
         Returns:
@@ -112,7 +112,7 @@ class Asking:
             GaveUp: A subtask's attempts are used up.
             CallFailed: The endpoint cannot be used.
             RuntimeError: Something that the subtasks read has no output yet.
-            ValueError: The environment declares no document of such a name.
+            ValueError: The environment declares no document with such a name.
         """
         given = self._given(documents)
         sources = self._trial.sources(subtasks, given)
@@ -132,20 +132,20 @@ class Asking:
         """Ask for several samples of the same outputs at the same time, within one attempt.
 
         Args:
-            subtasks: What is asked for.
+            subtasks: The subtasks.
             count: The number of samples, at least 1.
             repair: The rejection that the model is told of.
-            by: The agent that conducts the calls of each sample.
+            by: The agent that makes the calls of each sample.
             documents: The state of the world for these calls, as in `propose`.
 
         Returns:
-            One proposal for each sample. Those that are not verified are `redundant` in the ledger.
+            One proposal for each sample. Samples that are not verified are `redundant` in the ledger.
 
         Raises:
             GaveUp: A subtask's attempts are used up.
             CallFailed: The endpoint cannot be used.
             RuntimeError: Something that the subtasks read has no output yet.
-            ValueError: The environment declares no document of such a name.
+            ValueError: The environment declares no document with such a name.
         """
         given = self._given(documents)
         sources = self._trial.sources(subtasks, given)
@@ -156,7 +156,7 @@ class Asking:
         )
 
     def _given(self, documents: Mapping[str, Document] | None) -> Mapping[str, str]:
-        """The documents that come with a call, as texts. Raises ValueError for a name that the environment does not declare."""
+        """Return the documents of a call as texts. Raises ValueError for a name that the environment does not declare."""
         if not documents:
             return NOTHING
         for name in documents:
@@ -209,7 +209,7 @@ class Asking:
         return replace(proposal, receipts=(*receipts, *proposal.receipts))
 
     def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
-        """The line for one proposal: its first call is the one that was asked for, what an agent adds are its further turns."""
+        """Return the line for one proposal: its first call is the one asked for, an agent's further calls are further turns."""
         last: CallPurpose | None = None
         schema = answer_schema(subtasks)
         questions: list[tuple[Message, ...]] = []

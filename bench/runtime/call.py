@@ -1,4 +1,4 @@
-"""One call: what is asked for, the tries that it takes, and what comes of each."""
+"""One call: its purpose, its tries, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class Received:
-    """A reply as the architecture gets it, and the faults that it carries. `undamaged`: as it was before output faults. `extra`
-    is what else the provider gave with it."""
+    """A reply as the architecture gets it, and the faults that it carries. `undamaged` is its text before output faults, None
+    if none changed it. `extra` holds the provider's other fields."""
 
     call: int
     text: str
@@ -30,7 +30,7 @@ class Received:
     extra: str = ""
 
     def with_receipts(self, earlier: Sequence[OpenReceipt]) -> Received:
-        """Let it carry these faults as well."""
+        """Return the reply with these faults as well."""
         return replace(self, receipts=(*earlier, *self.receipts))
 
 
@@ -44,9 +44,9 @@ class Lost:
 
 @dataclass(frozen=True)
 class BackOff:
-    """How failed calls are made again: `tries` requests at most, after `base` seconds, doubled each time up to `most`.
+    """How failed calls are made again: at most `tries` requests, after `base` seconds, doubled each time up to `most`.
 
-    A server's Retry-After takes the doubling's place, but never waits longer than `most`.
+    A server's Retry-After replaces the doubled time, but the wait never exceeds `most`.
     """
 
     tries: int = 6
@@ -54,21 +54,21 @@ class BackOff:
     most: float = 60.0
 
     def seconds(self, failed: int, retry_after: float | None) -> float:
-        """How long to wait after `failed` failures in a row."""
+        """Return how long to wait after `failed` failures in a row."""
         doubled: float = self.base * 2.0 ** (failed - 1)
         return min(doubled if retry_after is None else max(retry_after, 0.0), self.most)
 
 
 @dataclass
 class CallAttempt:
-    """One request and what came of it. Only what its faults delay and what the model takes is time in flight.
+    """One request and its outcome. Only its faults' delays and the model's time count as time in flight.
 
     begun     whether it had its slot at the endpoint
     slot      its place in flight at the endpoint, free or waited for
-    asked     whether it reached the model; a fault may keep it from being sent, or answer in the model's place
-    reply     what came, or what the model said before the connection was cut
-    responses   what the model did, to be told once it is counted
-    failure   what hindered it; None where a reply came
+    asked     whether it reached the model; a fault can keep it from being sent, or answer in the model's place
+    reply     the reply, or what the model wrote before the connection was cut
+    responses   the model's responses, to be passed on once they are counted
+    failure   why it failed; None if a reply came
     """
 
     call: int
@@ -96,17 +96,17 @@ class CallAttempt:
 
     @property
     def client(self) -> int:
-        """What this process took beside."""
+        """The time that this process spent on the call, in nanoseconds, besides the flight."""
         return self.at_model.client if self.at_model else 0
 
     @property
     def in_flight_since(self) -> int:
-        """A busy process sends a request later than it means to."""
+        """The begin of the flight: a busy process sends a request later than it means to."""
         sent = self.at_model
         return max(self.started, sent.started - self.delay) if sent and sent.client else self.started
 
     def abandon(self) -> CallFailed:
-        """Whoever asked went away: what had begun is paid all the same."""
+        """Return the failure of a call whose client went away. If it had begun, it is paid all the same."""
         gone = "the client went away before a reply came"
         partial = self.reply.text if self.reply else ""
         failure = TimedOut(gone, partial=partial) if self.begun else Unreachable(f"{gone}, while the call waited for a slot")
@@ -115,12 +115,12 @@ class CallAttempt:
 
 
 def after(lost: Lost, ask: CallPurpose) -> CallPurpose:
-    """The next try of a call whose reply was lost. What was refused unpaid costs no tokens twice, and causes nothing."""
+    """Return the next try of a call whose reply was lost. An unpaid refusal costs no tokens twice, and so is no cause."""
     return replace(ask, cause="retry", caused_by=lost.event, inferred=False) if lost.failure.paid else ask
 
 
 async def flown(reply: Awaitable[Reply], span: Span) -> Reply:
-    """Await a model's reply; `span` learns when the call was in flight, where the model tells. Raises what it raised."""
+    """Await a model's reply; `span` gets its flight, if the model tells. Raises what the model raised."""
     try:
         came = await reply
     except CallFailed as failure:

@@ -32,10 +32,10 @@ from bench.runtime.slots import Slot, Slots
 from bench.tokens import count_tokens, uncounted
 
 LONGEST_DETAIL = 120
-"""Characters of what a bug says that its call's event keeps; the trial keeps its traceback."""
+"""Characters of a bug's message that its call's event keeps; the trial keeps its traceback."""
 
 Corrupt = Callable[[Reply, int], Corrupted]
-"""The reply to the call of this number, by the content faults due."""
+"""Returns the reply to the call of this number after the due content faults."""
 
 
 @dataclass
@@ -47,10 +47,10 @@ class Tally:
 
 
 class Caller:
-    """Makes the calls of one trial, and keeps its own count of their tokens, apart from the events.
+    """Makes the calls of one trial, and counts their tokens separately from the events.
 
-    `read_ahead` is told of each long reply, in a thread. `abandoned` is the last call whose asker went away. `broken_off` is
-    told of each reply, and of the number of its call: how it breaks off, where whoever asked dies in its middle.
+    `read_ahead` gets each long reply, in a thread. `abandoned` is the last call whose client went away. `broken_off` gets each
+    reply and its call's number, and returns a failure if the asking process dies in mid-reply.
     """
 
     def __init__(
@@ -70,22 +70,22 @@ class Caller:
         self.calls = 0
         self.abandoned: Lost | None = None
         self._read_ahead, self._broken_off = read_ahead, broken_off
-        self.tokens = count_tokens("")  # none; but loading the tokenizer's table now keeps it out of framework time
+        self.tokens = count_tokens("")  # 0; but this loads the tokenizer's table outside of framework time
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The model's: what it is asked with, whoever asks."""
+        """The model's parameters, the same for whoever asks."""
         return self._model.parameters
 
     def model_in(self, life: int) -> Model:
-        """The model of this process of the agent: another one where a routed model is exchanged at a crash."""
+        """Return the model of this process of the agent: a routed model can be exchanged at a crash."""
         return self._model.in_life(life) if isinstance(self._model, ExchangedModel) else self._model
 
     async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
         """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
 
-        Raises GaveUp where injected failures used up the tries, else the CallFailed that no further try could mend; Crashed
-        where the agent dies in mid-reply.
+        Raises GaveUp if injected failures used up the tries, else the CallFailed that no further try could repair. Raises
+        Crashed if the agent dies in mid-reply.
         """
         faults = self.due(ask)
         for try_ in itertools.count(1):
@@ -110,7 +110,7 @@ class Caller:
         schema: Schema | None = None,
         options: str = "",
     ) -> Received | Lost:
-        """One request; `faults` loses those that it uses up. A framework that makes its retries itself calls this."""
+        """Send one request; used-up faults are removed from `faults`. A framework with its own retries calls this."""
         self.calls += 1
         request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
         attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
@@ -156,7 +156,7 @@ class Caller:
         return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *beside_text)
 
     async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
-        """Do work in a thread, and see it to its end, also where nobody waits for the call any more."""
+        """Do work in a thread to its end, even if nobody waits for the call any more."""
         working = asyncio.ensure_future(self._clock.apart(work))
         try:
             await asyncio.shield(working)
@@ -165,7 +165,7 @@ class Caller:
             raise
 
     def due(self, ask: CallPurpose) -> list[Due]:
-        """The call faults due for this attempt. What gives a reply comes after all failures."""
+        """Return the call faults due for this attempt. Faults that give a reply come after all failures."""
         context = ask.context
         faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
         return sorted(faults, key=lambda due: _effect(due).changes_reply)
@@ -177,23 +177,23 @@ class Caller:
         self._clock.expect(calls)
 
     def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
-        """A framework's call is in flight, over the endpoint."""
+        """Count a framework's call over the endpoint as in flight."""
         return self._clock.arrival(what, together, again=again)
 
     def refuse(self, status: int, detail: str) -> None:
-        """Leave the event of a request over the endpoint that was not taken."""
+        """Log a request over the endpoint that was not taken."""
         self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
 
     def restart_clock(self) -> None:
-        """The trial's time begins only now: until then nobody worked on it."""
+        """Let the trial's time begin only now: until then nobody worked on it."""
         self._clock.restart()
 
     def pause(self) -> Pause:
-        """A framework's own back-off begins."""
+        """Begin a framework's own back-off."""
         return self._clock.pause()
 
     def waited(self, pause: Pause) -> None:
-        """Leave the event of a framework's own back-off, which ends now."""
+        """Log a framework's own back-off, which ends now."""
         self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
 
     def _give_up(self, ask: CallPurpose, failure: CallFailed, tries: int) -> None:
@@ -204,9 +204,9 @@ class Caller:
         raise failure
 
     async def _slot_for(self, request: Request) -> Slot:
-        """A place in flight, taken."""
+        """Return a place in flight, taken."""
         slot = self._slots.slot(request)
-        if slot.is_free:  # asked rather than timed: a loaded machine takes its time over a free slot, too
+        if slot.is_free:  # asked, not timed: a loaded machine also takes time over a free slot
             await slot.take()
         else:
             with self._waiting("slot"):
@@ -215,7 +215,7 @@ class Caller:
 
     @contextmanager
     def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
-        """The trial waits while inside; that is an event, whether or not it is seen to its end."""
+        """Count the block as waiting, and log it, even if it is interrupted."""
         began = self._clock.now()
         try:
             with self._clock.standing("wait"), self._slots.waiting():
@@ -224,8 +224,8 @@ class Caller:
             self._log.emit(Waited(why, in_seconds(began), in_seconds(self._clock.now() - began)))
 
     async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
-        """Send a request through the call faults that strike it; each leaves the list when the call gets there, unless it
-        is persistent."""
+        """Send a request through the call faults that strike it. Each leaves the list when the call gets there, unless it is
+        persistent."""
         send: Send = functools.partial(self._ask_model, attempt)
         for dues in reversed(_striking(faults)):
             send = self._disturbed(send, dues, attempt, faults)
@@ -235,8 +235,8 @@ class Caller:
             attempt.failure = failure
 
     def _disturbed(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
-        """The call with one fault around it, which is planned and delivered when the call gets there; several subtasks' where
-        they take effect as one."""
+        """Return the call with one fault around it, planned and delivered when the call gets there; several subtasks' faults if
+        they act as one."""
         fault = dues[0].fault
         effect = _effect(dues[0])
 
@@ -254,7 +254,7 @@ class Caller:
                 if effect.fails:
                     receipt.detect()
                 if effect.changes_reply:
-                    attempt.receipts.append(receipt)  # it changes the reply: whether anyone notices is open
+                    attempt.receipts.append(receipt)  # it changes the reply: nobody may notice it
             return await effect.strike(send, Disturbance(fault.seconds, sleep))
 
         return disturbed
@@ -278,7 +278,7 @@ class Caller:
         return reply
 
     def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
-        """Keep what the model did as soon as it is there: a trial that is killed later has lost nothing that was paid."""
+        """Keep the model's response as soon as it is there: a trial that is killed later loses nothing that was paid."""
         assert attempt.at_model and attempt.slot
         attempt.slot.saw(outcome)
         response = Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length))
@@ -286,7 +286,7 @@ class Caller:
         self._log.respond(response)
 
     def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
-        """Leave the event of a call; its number. What the provider was never paid for counts no tokens."""
+        """Log a call. Returns its event's number. A call that was never paid for counts no tokens."""
         request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.ask
         received = failure.partial if failure else reply.text if reply else ""
         text = reply.text if reply else received
@@ -339,13 +339,13 @@ def _effect(due: Due) -> CallEffect:
 
 
 def _received(attempt: CallAttempt) -> Sequence[str]:
-    """All that came, whole or in part."""
+    """Return all texts that came, whole or in part."""
     whole = texts_written(attempt.reply) if attempt.reply else ()
     return (*whole, attempt.failure.partial) if attempt.failure else whole
 
 
 def _striking(faults: list[Due]) -> list[list[Due]]:
-    """The faults that strike one request, up to the first that makes it fail. Those that change the reply are the last, and
+    """Return the faults that strike one request, up to the first that makes it fail. Faults that change the reply come last, as
     one: it cannot be refused twice."""
     refusals = [due for due in faults if _effect(due).changes_reply]
     striking: list[list[Due]] = []

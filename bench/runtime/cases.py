@@ -1,6 +1,7 @@
-"""The accounts of attempts: one for each state of the world that judgments are asked in.
+"""The accounts of attempts: one for each state of the world in which judgments are asked.
 
-The same judgment in another state is another question: its attempts are counted anew. A task without a world has one state.
+The same judgment in another state is another question: its attempts are counted separately. A task without a world has one
+state.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Cases:
         return self._of[case]
 
     def crashed(self, event: int) -> None:
-        """All that was asked before is lost with the process, by this event."""
+        """Note that this event, the process's death, lost all that was asked before."""
         self.life += 1
         for causes in self._of.values():
             causes.crashed(event)

@@ -1,7 +1,7 @@
-"""Why a call is made, and what made it necessary: worked out from what the trial has seen so far.
+"""Why a call is made, and what made it necessary, inferred from what the trial has seen so far.
 
 A call is a retry or a rerun only if a rejection or the loss of a paid reply came after these subtasks were last asked for; the
-call then names that event. Asked for again without one, the same question is a further sample, another question a further step.
+call then names that event. Without such an event, the same question is a further sample, and another question a further step.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from bench.seeding import seed_of
 from bench.values import dataclass
 
 MOST_CALLS_OF_AN_ATTEMPT = 100
-"""Steps and samples together. An agent that asks on and on without any output would never end."""
+"""Steps and samples together. Without this limit, an agent that asks on without any output would never end."""
 CallLimit = Literal["attempts", "calls", "none"]
-"""What bounds the calls for a subtask.
+"""The limit on the calls for a subtask.
 
 attempts   the trial's attempts at one subtask, and the calls of one attempt
-calls      the calls of one attempt alone: a framework bounds its attempts itself
-none       nothing: calls are only counted
+calls      only the calls of one attempt: a framework limits its attempts itself
+none       no limit: calls are only counted
 """
 
 
 @dataclass(frozen=True)
 class CallPurpose:
-    """What a call is for: which attempt at which subtasks, and why it is made."""
+    """The purpose of a call: which attempt at which subtasks, and why it is made."""
 
     context: RequestContext
     cause: Cause
@@ -45,8 +45,8 @@ class CallPurpose:
 
 @dataclass
 class _Attempt:
-    """The last attempt at some subtasks. `since`: the number of the first event after it was asked for; `repeats`: its last
-    call asked what an earlier one had asked."""
+    """The last attempt at some subtasks. `since` is the number of the first event after it was asked for. `repeats`: its last
+    call repeated an earlier question."""
 
     number: int
     cause: Cause
@@ -61,15 +61,15 @@ class _Attempt:
 
 @lru_cache(maxsize=64)
 def _seed_of(*parts: object) -> int:
-    """The seed that all calls of an attempt share, whatever they are for."""
+    """Return the seed that all calls of an attempt share, whatever they are for."""
     return seed_of(*parts) % 2**31
 
 
 class Causes:
-    """Keeps account of the attempts of one trial, whose calls go to the model of this name, and ask in this format.
+    """The account of one trial's attempts, whose calls go to the model of this name, and ask in this format.
 
-    `references` are those of the subtasks that were added at run time, `state` is the state of the world that is judged, and
-    `life` the number of the process that asks.
+    `references` belong to subtasks that were added at run time, `state` is the state of the world that is judged, and `life`
+    the number of the process that asks.
     """
 
     def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
@@ -81,21 +81,22 @@ class Causes:
         self.state, self.life = "", 1
 
     def failed(self, names: Sequence[str], event: int) -> None:
-        """An output of these subtasks was rejected, or a paid reply to them was lost, by this event."""
+        """Note that this event rejected an output of these subtasks, or lost a paid reply to them."""
         self._failures.append((event, frozenset(names)))
 
     def crashed(self, event: int) -> None:
-        """The process died. What is asked again for that is no attempt of the architecture's: it has one more."""
+        """Note that the process died. Asking again after that is not counted against the architecture: it gets one more
+        attempt."""
         self._failures.append((event, frozenset()))
         self._max_attempts += 1
         self.life += 1
 
     def recovered(self, event: int) -> None:
-        """The reply whose loss this event was has come after all: nothing more is owed to it."""
+        """Note that the reply that this event lost has come after all: it causes nothing more."""
         self._failures = [failure for failure in self._failures if failure[0] != event]
 
     def attempts(self, names: Sequence[str]) -> int:
-        """How many attempts there were at these subtasks, or at the one among them that had the most."""
+        """Return the number of attempts at these subtasks; the greatest, if they differ."""
         return max((self._last[name].number for name in names if name in self._last), default=0)
 
     def next(
@@ -107,10 +108,10 @@ class Causes:
         limit: CallLimit = "attempts",
         under_way: bool = False,
     ) -> CallPurpose:
-        """The next call for outputs of these subtasks; `question` tells what is asked from what was asked before. While the
-        output is still `under_way`, what failed elsewhere is no reason for a further call.
+        """Return the next call for outputs of these subtasks. `question` tells whether it was asked before. While the output is
+        still `under_way`, a failure elsewhere is no reason for a further call.
 
-        Raises GaveUp where the limit is reached.
+        Raises GaveUp if the limit is reached.
         """
         attempt = self._next(names, question, under_way)
         self._refuse_endless(names, attempt, limit)
@@ -120,11 +121,11 @@ class Causes:
         return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
 
     def turn(self, names: Sequence[str], ask: CallPurpose, again: bool, rejected: int | None) -> CallPurpose:
-        """A further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
-        proposers at work at the same time don't disturb one another.
+        """Return a further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
+        proposers that work at the same time do not disturb one another.
 
-        again      it asks the same question again
-        rejected   the number of the verdict that rejected its last reply
+        again      whether it asks the same question again
+        rejected   the number of the verdict that rejected its last reply; None if none did
         Raises GaveUp as `next` does.
         """
         context, cause, caused_by = ask.context, ask.cause, ask.caused_by
@@ -147,7 +148,7 @@ class Causes:
         return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
 
     def further_samples(self, names: Sequence[str], ask: CallPurpose, count: int) -> list[CallPurpose]:
-        """So many more samples of the attempt that this call began."""
+        """Return `count` further samples of the attempt that this call began."""
         attempt = self._last[names[0]]
         asks = []
         for _ in range(count):
@@ -158,16 +159,16 @@ class Causes:
         return asks
 
     def asked(self, names: Sequence[str], question: Hashable) -> None:
-        """The last call for these subtasks put it in these words."""
+        """Note the words in which the last call for these subtasks asked."""
         for name in names:
             self._last[name].questions.add(question)
 
     def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> CallPurpose:
-        """What goes with a call whose attempt, sample and cause are known."""
+        """Return the purpose of a call whose attempt, sample and cause are known."""
         return self._ask((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
 
     def judge(self, names: Sequence[str]) -> CallPurpose:
-        """A judge call about these subtasks, within their latest attempt. A rejection of theirs before it caused it."""
+        """Return a judge call about these subtasks, within their latest attempt. An earlier rejection of theirs caused it."""
         attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
         return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
 
@@ -195,12 +196,13 @@ class Causes:
         return last
 
     def _own_failure(self, names: Sequence[str], since: int) -> int | None:
-        """The latest failure of one of these subtasks from this event on."""
+        """Return the latest failure of one of these subtasks from event `since` on; None if there is none."""
         return next((event for event, failed in reversed(self._failures) if event >= since and failed & set(names)), None)
 
     @staticmethod
     def _cause_of_call(attempt: _Attempt) -> Cause:
-        """The first call of an attempt has the attempt's cause; so have all calls of one that a failure caused."""
+        """Return a call's cause. The first call of an attempt has the attempt's cause, and so do all calls if a failure caused
+        it."""
         if attempt.calls == 1 or attempt.caused_by is not None:
             return attempt.cause
         return "sample" if attempt.repeats else "step"
@@ -229,6 +231,7 @@ class Causes:
         return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 
     def _is_inferred(self, cause: Cause, caused_by: int | None) -> bool:
-        """A first call needs no inference; nor does what a verdict caused that the proposer was told, or a lost call."""
+        """Return whether a cause is inferred. It is known for a first call, after a verdict that the proposer was told, and
+        after a lost call."""
         event = None if caused_by is None else self._log.events[caused_by]
         return event.view == "shadow" if isinstance(event, Judged) else cause in ("step", "sample")

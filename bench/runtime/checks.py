@@ -1,9 +1,9 @@
-"""The checks of one trial's outputs: asked off the event loop where they take long, and never a way for an output to break its
-trial.
+"""The checks of one trial's outputs. They run off the event loop if they can take long, and no output can break its trial
+through them.
 
-A check that runs a model's code takes as long as that code is given, any other as long as it likes on a large output, and other
-trials share the event loop. So such checks are asked in a thread as soon as a reply is there (`foresee`), and what they said is
-at hand when the output is verified.
+A check that runs a model's code takes as long as that code is given, and any check can take long on a large output, while other
+trials share the event loop. So such checks run in a thread as soon as a reply is there (`foresee`), and their results are ready
+when the output is verified.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from bench.runtime.verification import AskCheck
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
 Reference = Callable[[str, Mapping[str, str]], Json]
-"""What is right for a subtask, given the documents. Raises LookupError where the pack does not say."""
+"""The right output of a subtask, given the documents. Raises LookupError if the pack does not say."""
 Apart = Callable[[Callable[[], object]], Awaitable[object]]
-"""Does work of the trial's in a thread."""
+"""Does work of the trial in a thread."""
 CheckKey = tuple[Check, str, tuple[tuple[str, str], ...]]
 LARGE = 2**13
-"""Characters of a reply from which on any check of it is asked in a thread."""
+"""Every check of a reply with this many characters runs in a thread."""
 
 
 def unknown(subtask: str, _: Mapping[str, str]) -> Json:
@@ -31,11 +31,12 @@ def unknown(subtask: str, _: Mapping[str, str]) -> Json:
 
 
 class _NotAsked(Exception):
-    """A check was not asked of this output yet."""
+    """A check has not been asked of this output yet."""
 
 
 class Checks:
-    """`reference` tells an output that breaks a check from a check that is broken; `wait`: they may wait for the sandbox."""
+    """The checks of one trial. `reference` tells an output that breaks a check from a broken check. `wait`: checks can wait for
+    the sandbox."""
 
     def __init__(self, state: State, reference: Reference = unknown, apart: Apart | None = None, wait: bool = False):
         self._state, self._reference, self._apart, self._wait = state, reference, apart, wait
@@ -43,7 +44,7 @@ class Checks:
         self._keep = wait
 
     async def foresee(self, judge: Callable[[AskCheck], object]) -> None:
-        """Ask in a thread what `judge` asks, unless all of that is known."""
+        """Ask in a thread what `judge` asks, unless all results are known."""
         try:
             judge(self._known)
         except _NotAsked:
@@ -52,13 +53,13 @@ class Checks:
                 await self._apart(lambda: judge(self.ask))
 
     def take_long(self, text: str) -> bool:
-        """Whether those of this reply may take long."""
+        """Return whether the checks of this reply can take long."""
         return self._wait or (self._apart is not None and len(text) >= LARGE)
 
     def ask(self, subtask: Subtask, check: Check, output: Any, context: Context) -> str | None:
         """Return why the check rejects the output, or None. An output that makes the check raise is rejected.
 
-        Raises what the check raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
+        Raises the check's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
         """
         if not self._keep:
             return self._asked(subtask, check, output, context)
@@ -68,8 +69,8 @@ class Checks:
         return self._verdicts[key]
 
     def needless(self, subtask: Subtask, outputs: Mapping[str, Output]) -> Output | None:
-        """The output that these outputs make needless to ask for. None where they make `skip` raise; raises what it
-        raises on the reference as well."""
+        """Return a subtask's output if these outputs make it needless to ask for it, else None. If `skip` raises only on these
+        outputs, return None; if it raises on the reference too, raise."""
         try:
             return subtask.skip(outputs) if subtask.skip else None
         except Exception:
@@ -96,7 +97,7 @@ class Checks:
         return objection if objection is None else one_line(objection, LONGEST_NOTE)
 
     def _holds_on_reference(self, subtask: Subtask, check: Check, documents: Mapping[str, str]) -> bool:
-        """Return whether the check comes to a verdict on what the pack says is right."""
+        """Return whether the check comes to a verdict on the pack's right outputs."""
         names = [subtask.name, *(name for name in subtask.reads if not self._state.is_document(name))]
         try:
             outputs = self._right(names, documents)
@@ -106,7 +107,7 @@ class Checks:
         return True
 
     def _can_skip(self, subtask: Subtask, names: Iterable[str]) -> bool:
-        """Return whether `skip` comes to a word on what the pack says is right for what the subtask reads."""
+        """Return whether `skip` works on the pack's right outputs of what the subtask reads."""
         try:
             assert subtask.skip
             subtask.skip(self._right(names, self._state.documents))
@@ -115,11 +116,11 @@ class Checks:
         return True
 
     def _right(self, names: Iterable[str], documents: Mapping[str, str]) -> dict[str, Output]:
-        """What the pack says is right for these subtasks."""
+        """Return the pack's right outputs of these subtasks."""
         return {name: self._state.subtask(name).output.model_validate(self._reference(name, documents)) for name in names}
 
 
 def _key(check: Check, output: Any, context: Context) -> CheckKey:
-    """Return the key of values by their texts: in a comparison, True would be 1."""
+    """Return a key that compares values by their texts: compared directly, True would equal 1."""
     outputs = {name: output.model_dump() for name, output in context.outputs.items()}
     return check, digest_of(repr((output.model_dump(), outputs))), tuple(context.documents.items())

@@ -1,12 +1,12 @@
 """A trial's clock: where its seconds went.
 
     API time        the union of the intervals in which a call was in flight
-    waiting         for a slot or a back-off, where no call was in flight
+    waiting         for a slot or a back-off, while no call was in flight
     framework time  the time in which the trial's own code ran and no call was in flight (`bench.runtime.stopwatch`)
 
 A live trial's seconds are real. A virtual trial (simulated or recorded model) does not sleep: its time passes when nothing of
 it can run (`bench.runtime.virtual_time`), and calls that are in flight together overlap as they would. Its framework time is
-real all the same.
+still real.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ __all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
 
 Result = TypeVar("Result")
 PATIENCE = 5.0
-"""Real seconds that a cancelled task is given to end."""
+"""Real seconds in which a cancelled task must end."""
 
 
 class Span:
-    """A stretch of a trial's clock, from where it is entered to where it is left; nanoseconds. `flight` is from when to when a
-    call was really in flight, by `time.perf_counter_ns`, where the model tells: the rest, `client`, is what this process took
-    beside."""
+    """A stretch of a trial's clock, from entering to leaving it, in nanoseconds. `flight` is when a call was really in flight,
+    by `time.perf_counter_ns`, if the model tells; `client`, the rest, is the time that this process took besides."""
 
     def __init__(self, clock: TrialClock, what: Literal["call", "wait"]):
         self.started = self.ended = self.client = self._began = 0
@@ -56,7 +55,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Pause:
-    """A wait that has begun: since when on the trial's clock and, `began`, on the real one; nanoseconds."""
+    """A wait that has begun: its begin on the trial's clock (`since`) and on the real one (`began`), in nanoseconds."""
 
     since: int
     began: int
@@ -71,30 +70,30 @@ class TrialClock:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def now(self) -> int:
-        """Nanoseconds since the trial began."""
+        """Return the nanoseconds since the trial began."""
         return self._time.now()
 
     def restart(self) -> None:
-        """The trial begins only now."""
+        """Let the trial begin only now."""
         self._time.restart()
 
     async def sleep(self, seconds: float) -> None:
         await self._time.sleep(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Seconds that were spent once, for another live trial, pass on this one's clock as well."""
+        """Let seconds pass that were once spent for another live trial."""
         self._time.advance(in_nanoseconds(seconds))
 
     def standing(self, what: Literal["call", "wait"]) -> Span:
-        """While inside, a call is in flight or the trial waits: nothing of it is framework time."""
+        """Return a span in which a call is in flight or the trial waits: none of it is framework time."""
         return Span(self, what)
 
     def stand(self) -> int:
-        """Stop the stopwatch; the moment, by `time.perf_counter_ns`."""
+        """Stop the stopwatch. Returns now, by `time.perf_counter_ns`."""
         return self._stopwatch.stop()
 
     def stood(self, span: Span, real: Interval) -> None:
-        """Keep a span that has ended, and the interval of the real clock that it took; the stopwatch goes on."""
+        """Keep a span that has ended, and the real interval that it took; the stopwatch continues."""
         if span.flight and not self.is_virtual:
             real = span.flight
             self._narrow(span, span.flight)
@@ -103,7 +102,7 @@ class TrialClock:
         self._stopwatch.go_on()
 
     def _narrow(self, span: Span, flight: Interval) -> None:
-        """To the time in flight."""
+        """Narrow a span to the time in flight."""
         since = perf_counter_ns() - self.now()
         began, ended = (min(max(moment - since, span.started), span.ended) for moment in flight)
         span.client = span.length - (ended - began)
@@ -129,36 +128,36 @@ class TrialClock:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """While inside, the trial works where its steps cannot be seen: in a framework's threads, at the other end of a
-        connection. Framework time is then all real time in which no call is in flight and nothing waits."""
+        """Count the block as work elsewhere: in a framework's threads, at the other end of a connection. Its steps cannot be
+        seen, so framework time is all real time in which no call is in flight and nothing waits."""
         with self._time.elsewhere(), self._stopwatch.away():
             yield
 
     async def apart(self, work: Callable[[], Result]) -> Result:
-        """Do work of the trial's own in a thread, so that other trials go on. It is framework time, and virtual time stands
-        meanwhile. The trial's other tasks go on as far as they can before it does: so their order is the same each time."""
+        """Do work of the trial in a thread, so that other trials continue. It is framework time, and virtual time stands still
+        meanwhile. The trial's other tasks first run as far as they can, so that their order is the same each time."""
         async with self._time.in_turn():
             with self._stopwatch.away():
                 return await asyncio.to_thread(work)
 
     def expect(self, calls: int) -> None:
-        """So many calls will come over the endpoint together, the next ones; without this, one at a time. Raises
-        UndeclaredCalls where one is in flight already."""
+        """Declare that the next `calls` calls come over the endpoint together; without this, one at a time. Raises
+        UndeclaredCalls if one is already in flight."""
         self._time.expect(calls)
 
     def arrival(self, what: object, together: int | None = None, *, again: bool = False) -> AbstractAsyncContextManager[None]:
-        """While inside, a call that came over the endpoint is in flight, made `together` with so many (itself among them), if
-        it says so; they begin in the order of `what` they ask. Raises UndeclaredCalls where virtual time cannot tell when it
-        began; a failed call that is made `again` is never asked."""
+        """Count a call over the endpoint as in flight. `together` is the number of calls made together with it, itself
+        included, if it says so; they begin in the order of `what`. Raises UndeclaredCalls if virtual time cannot tell when it
+        began, but not for a failed call that is made `again`."""
         return self._time.arrival(what, together, again)
 
     def pause(self) -> Pause:
-        """Begin what may turn out to be a wait that the trial did not choose itself: a client's own back-off."""
+        """Begin a possible wait that the trial did not choose: a client's own back-off."""
         return Pause(self.now(), perf_counter_ns())
 
     def resume(self, pause: Pause) -> int:
-        """End the wait and return its nanoseconds. They are real: a trial's own clock is moved on by as many. A pause that is
-        never resumed was none: its time stays the framework's."""
+        """End the wait and return its nanoseconds. They are real, and the trial's own clock moves on by as many. A pause that
+        is never resumed was no wait: its time stays framework time."""
         ended = perf_counter_ns()
         waited = ended - pause.began
         self._time.reach(pause.since + waited)
@@ -167,8 +166,8 @@ class TrialClock:
         return waited
 
     async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Await `work`, counting the time in which it, or a task that it started, really ran. A task that is still at work when
-        it ends is cancelled: what it asks for afterwards would stand in no account."""
+        """Await `work`, counting the time in which it, or a task that it started, really ran. A task that still works when it
+        ends is cancelled: its later requests would be in no account."""
         try:
             running()
         except RuntimeError:
@@ -182,7 +181,7 @@ class TrialClock:
             await self._end_tasks()
 
     async def follow(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Await a part of the trial's work that runs in a task of its own."""
+        """Await a part of the trial's work that runs in its own task."""
         return await self._stopwatch.follow(work)
 
     def task_began(self, task: asyncio.Task[Any]) -> None:

@@ -1,9 +1,9 @@
-"""The calls that come over an endpoint, on virtual time. Nobody sees when a framework in a thread or in another process has
-nothing more to ask; so it declares how many calls it makes together, and makes one at a time where it declares nothing.
+"""The calls that come over an endpoint, on virtual time. Nobody sees when a framework in a thread or another process has
+nothing more to ask. So it declares how many calls it makes together, and makes one at a time if it declares nothing.
 
-Calls made together begin when the last of them has come, in an order of their own that is not that of their coming, and are
-answered when the last of them is done. So a run depends neither on which thread was quicker nor on when it goes on. Each call
-has its own seconds all the same. What was not declared is refused, because its seconds would be a guess.
+Calls made together begin when the last of them has come, in an order that does not depend on their arrival, and are answered
+when the last of them is done. So a run depends neither on which thread was quicker nor on when it continues. Each call still
+has its own seconds. Undeclared calls are refused, because their seconds would be a guess.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager
 from bench.errors import UndeclaredCalls
 
 GLANCE = 0.003
-"""Real seconds for which the first undeclared call waits for a second one, which is then refused: never part of a result."""
+"""Real seconds in which the first undeclared call waits for a second one, which is then refused: never part of a result."""
 PATIENCE = 30.0
-"""Real seconds for which calls that were declared and do not come are waited for."""
+"""Real seconds to wait for declared calls that do not come."""
 REMEDY = (
     "on simulated or recorded seconds, declare N calls made together by endpoint.expect(N) or by the header X-Bench-Parallel: N"
     " on each of them, or use a live model"
@@ -25,7 +25,7 @@ REMEDY = (
 
 
 class DeclaredCalls:
-    """`missing` calls were declared and have not come; time does not pass without them."""
+    """The declared calls. `_missing` of them have not come; time does not pass without them."""
 
     def __init__(self) -> None:
         self._missing = 0
@@ -38,7 +38,7 @@ class DeclaredCalls:
         self._refusal = ""
 
     def expect(self, calls: int) -> None:
-        """The next so many calls are made together, and none follows before all of them are answered."""
+        """Declare that the next `calls` calls are made together, and none follows before all of them are answered."""
         if calls < 1:
             raise ValueError(f"expect({calls}): at least one call is made")
         if self._in_flight:
@@ -47,11 +47,10 @@ class DeclaredCalls:
 
     @asynccontextmanager
     async def arrival(self, what: object, together: int | None, again: bool) -> AsyncIterator[None]:
-        """While inside, a call that came over the endpoint is in flight; `what` it asks orders it among those made together,
-        `together` is how many it says these are.
+        """Count a call over the endpoint as in flight. `what` it asks orders it among the calls made together, `together` is
+        how many it says these are.
 
-        A failed call that is made `again` needs no declaration: when it comes is the client's real back-off. Raises
-        UndeclaredCalls.
+        A failed call that is made `again` needs no declaration: its time is the client's real back-off. Raises UndeclaredCalls.
         """
         self._admit(together, again)
         all_done = self._all_done
@@ -67,11 +66,11 @@ class DeclaredCalls:
         await all_done.wait()
 
     def holds(self) -> bool:
-        """Whether time has to wait for a call. Asked when the loop is idle."""
+        """Return whether time has to wait for a call. Asked when the loop is idle."""
         return bool(self._missing) or (bool(self._in_flight) and not self._declared and not self._glanced)
 
     def wait(self) -> bool:
-        """Wait for that call, for a bounded real time; whether the wait begins only now."""
+        """Wait for that call, for a limited real time. Returns whether the wait begins only now."""
         if self._timer:
             return False
         seconds, then = (PATIENCE, self._refuse) if self._missing else (GLANCE, self._glance)
@@ -79,7 +78,7 @@ class DeclaredCalls:
         return True
 
     def check(self) -> None:
-        """Raise UndeclaredCalls where calls were declared that never came."""
+        """Raise UndeclaredCalls if declared calls never came."""
         if self._refusal:
             raise UndeclaredCalls(self._refusal)
 
@@ -95,7 +94,7 @@ class DeclaredCalls:
             self._all_done = asyncio.Event()
 
     async def _begin(self, what: object) -> None:
-        """Return when all calls made together have come, to one after another."""
+        """Return when all calls made together have come, to one call after another."""
         loop = asyncio.get_running_loop()
         come = (what, loop.create_future())
         self._come.append(come)
@@ -116,7 +115,7 @@ class DeclaredCalls:
                 begun.set_result(None)
 
     def _refuse(self) -> None:
-        """So a wrong declaration hangs nobody."""
+        """Refuse the waiting calls, so that a wrong declaration blocks nobody."""
         self._refusal = f"{self._missing} of the calls that were declared did not come within {PATIENCE:g} s; {REMEDY}"
         self._timer, self._missing = None, 0
         come, self._come = self._come, []

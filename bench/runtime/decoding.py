@@ -1,4 +1,4 @@
-"""JSON objects read off a text at a place, in time that grows as what is read does, however hostile the text is."""
+"""Read JSON objects at a place in a text, in time linear in what is read, however hostile the text is."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from bench.values import dataclass
 
 TOO_DEEP = "it is nested too deeply"
 WINDOW = 2**12
-"""Characters that the decoder is shown at first: all of most replies. Its errors count the lines before them: shown all of a
-long text, it would do so for each malformed object."""
+"""Characters that the decoder gets at first: all of most replies. Its errors count the lines before them: with all of a long
+text, it would do so for each malformed object."""
 LONGEST_OBJECT = 2**19
-"""Characters of an object that is read: an output of the largest size has no more, each of its characters escaped."""
+"""Characters of the largest object that is read: an output of the largest size has no more, even with each character
+escaped."""
 MARGIN = 16
-"""Characters before a window's end at which the decoder may have stopped for want of more: a number, an escape, `-Infinity`."""
+"""Characters before a window's end where the decoder can have stopped because the window ended: a number, an escape,
+`-Infinity`."""
 
 LONGEST_BEGUN = 6
-"""Characters of what can be begun of a value without a quote: of `false`, of an escape."""
+"""Characters of the longest beginning of a value without a quote: of `false`, of an escape."""
 
 _begun_value = re.compile(r"-|\.|[eE][+-]?|\\|u[0-9a-fA-F]{0,4}")
 _blanks = re.compile(r"\s*`*\s*")
@@ -30,7 +32,7 @@ _brace_or_string = re.compile(r'[{}]|"(?:[^"\\]|\\.)*("?)', re.DOTALL)
 
 @dataclass(frozen=True)
 class Extracted:
-    """The JSON object found in a reply, and where in the text it stands: text[start:end]."""
+    """The JSON object found in a reply, and its place in the text: text[start:end]."""
 
     value: dict[str, Json]
     start: int
@@ -39,7 +41,7 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Malformed:
-    """Why no object could be read. `at` is the place in the text, None where it is no one place."""
+    """Why no object could be read. `at` is the place in the text, None if it is no single place."""
 
     why: str
     at: int | None = None
@@ -53,7 +55,7 @@ _decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 class Objects:
-    """What a decoder reads in one text. `shown` counts the characters that the decoder was shown of it."""
+    """The objects in one text. `shown` counts the characters that the decoder got so far."""
 
     def __init__(self, text: str):
         self._text = text
@@ -61,7 +63,7 @@ class Objects:
         self.shown = 0
 
     def read(self, start: int) -> Extracted | Malformed:
-        """The object that begins at this brace."""
+        """Return the object that begins at this brace."""
         length = WINDOW
         while True:
             shown = self._text[start : start + length]
@@ -84,10 +86,11 @@ class Objects:
             length *= 2
 
     def end(self, start: int) -> int:
-        """Where the malformed object that begins at `start` ends: behind the brace that closes it, else with the text.
+        """Return where the malformed object that begins at `start` ends: after the brace that closes it, else at the end of the
+        text.
 
-        Behind a quote that begins a string without an end, all quotes are escaped ones: none of them begins one that ends, so
-        that braces alone are looked at from there on.
+        After a quote that begins a string without an end, all quotes are escaped. None of them begins a string that ends, so
+        from there on only braces count.
         """
         depth, at = 0, start
         while at < len(self._text):
@@ -105,19 +108,19 @@ class Objects:
 
 
 def end_of(text: str) -> int:
-    """Return where a text ends, less blanks and what closes a code block."""
+    """Return where a text ends, without blanks and the end of a code block."""
     return len(text.rstrip().rstrip("`").rstrip())
 
 
 def rest_of(text: str, start: int, last: int) -> str:
-    """What is left of a text, less blanks and what closes a code block; no more of it than tells whether that is much."""
+    """Return the rest of a text, without blanks and the end of a code block, and only as much as shows whether it is long."""
     blank = _blanks.match(text, start)
     return text[blank.end() : min(last, blank.end() + LONGEST_BEGUN + 1)] if blank else ""
 
 
 def ran_out(text: str, wrong: Malformed, last: int) -> bool:
-    """Whether the decoder stopped because the text ended, not because of a character in it. `last`: where the text ends, less
-    what closes a code block."""
+    """Return whether the decoder stopped because the text ended, not because of a character. `last` is where the text ends,
+    without the end of a code block."""
     if wrong.at is None:
         return False
     rest = rest_of(text, wrong.at, last)
@@ -126,7 +129,8 @@ def ran_out(text: str, wrong: Malformed, last: int) -> bool:
 
 
 def _refuse_half_pairs(text: str, value: object) -> None:
-    """Half a surrogate pair could not be sent on. Only an escape in the text, or one standing in it, can have made one."""
+    """Raise ValueError for half a surrogate pair, which could not be sent on. Only an escape, or a half in the text, can make
+    one."""
     if "\\u" in text or not text.isascii():
         json.dumps(value, ensure_ascii=False).encode()
 

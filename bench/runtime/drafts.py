@@ -1,9 +1,9 @@
-"""Drafts: what a reasoning model writes in tags before its answer, which is recorded and counted and never read as the answer.
+"""Drafts: what a reasoning model writes in tags before its answer. They are recorded and counted, but never read as the answer.
 
-A draft ends with the last closing tag; whether its opening tag is there does not matter, since chat templates often put that
-into the prompt. A closing tag inside a JSON object that can be read, or that the reply breaks off in, is text of the answer and
-ends no draft; so is a tag inside a code block, where answers have blocks. A draft that is opened behind that tag, or at the
-beginning of a reply without one, and never closed takes the whole rest of the reply.
+A draft ends with the last closing tag. Its opening tag can be missing, since chat templates often put that into the prompt. A
+closing tag inside a JSON object that can be read, or in which the reply breaks off, is text of the answer and ends no draft;
+nor does a tag inside a code block, if answers have blocks. A draft that is opened after that tag, or at the beginning of a
+reply without one, and never closed takes the whole rest of the reply.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from bench.answers.fenced import FenceLines
 from bench.runtime.decoding import Extracted, Objects, end_of, ran_out
 
 Tags = tuple[tuple[str, str], ...]
-"""Pairs: what opens a draft, and what closes it."""
+"""Pairs of the tags that open and close a draft."""
 THINK: Tags = (("<think>", "</think>"),)
 MOST_SHOWN = 16
-"""How often each character of a text is shown to the decoder, on average, before reading is too dear."""
+"""How often each character may be shown to the decoder, on average, before reading costs too much."""
 LONG, KEPT = 2**13, 8
-"""Characters of a reply from which on what was read in it is kept, and of how many replies: it is read several times."""
+"""A reply with more characters is kept after reading, since it is read several times; and the number of replies kept."""
 _begins, _blanks = re.compile(r"""\{\s*["'}]"""), re.compile(r"\s*")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """`end` is where the answer begins: the end of the text where the draft `is_open`, 0 where there is no draft."""
+    """A draft. `end` is where the answer begins: the end of the text if the draft `is_open`, 0 if there is no draft."""
 
     end: int = 0
     is_open: bool = False
@@ -38,9 +38,9 @@ NO_DRAFT = Draft()
 
 
 def draft_of(text: str, tags: Sequence[tuple[str, str]] = THINK, in_blocks: bool = False) -> Draft:
-    """Find the draft by the rule above, in time that grows as the text does. Never raises.
+    """Return the draft by the rule above, in time linear in the text. Never raises.
 
-    in_blocks   the answer has its code in code blocks
+    in_blocks   whether the answer has its code in code blocks
     """
     draft_in = _draft_once if len(text) > LONG else _draft
     return draft_in(text, tuple(tags), in_blocks)
@@ -65,10 +65,10 @@ def _closing(tags: Tags) -> re.Pattern[str]:
 
 
 def _last_end(text: str, closing: re.Pattern[str], fences: FenceLines | None) -> int:
-    """Where the last closing tag ends that is no text of an answer; 0 where there is none.
+    """Return where the last closing tag ends that is no text of an answer; 0 if there is none.
 
-    Each object before a tag is read once. Behind a malformed one, reading goes on where that one stopped, or behind the last
-    tag that it had passed. Where reading has become dear, each tag that is left ends a draft.
+    Each object before a tag is read once. After a malformed one, reading continues where it stopped, or after the last tag that
+    it passed. Once reading costs too much, each remaining tag ends a draft.
     """
     tag, objects = closing.search(text), Objects(text)
     end = at = 0

@@ -1,11 +1,11 @@
 """What a fault can do, as the runtime knows it. The effects themselves are parts: `bench.effects` has ours.
 
-A text effect is given the text it strikes (`Target`) and a draw of its own, and returns the text that takes its place. It
-returns None where the text cannot carry it, say because a reply without JSON has no field that could be missing: such a fault
-is *not applicable*, which its receipt says. It never returns the text unchanged.
+A text effect gets the text to strike (`Target`) and its own draw, and returns the text that replaces it. It returns None if the
+text cannot carry it, for example because a reply without JSON has no field that could be missing. Such a fault is *not
+applicable*, and its receipt says so. It never returns the text unchanged.
 
-A call effect stands around the call: it is given `send`, which makes the call and whatever other faults it has, and returns the
-reply, raises a CallFailed in its place, or lets time pass. Those of worlds are `bench.worlds.runtime.effects`'.
+A call effect stands around the call. It gets `send`, which makes the call with its other faults, and returns the reply, raises
+a CallFailed instead, or lets time pass. The effects of worlds are in `bench.worlds.runtime.effects`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.registry import Part, Registry, module_of
 from bench.scenario import Json, Output
 
 Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
-"""Where a fault strikes; the last three are in worlds."""
+"""Where a fault strikes; the last three exist only in worlds."""
 POINTS: tuple[Point, ...] = get_args(Point)
 CONTENT: tuple[Point, ...] = ("output", "input", "state")
 WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
@@ -31,14 +31,14 @@ WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
 
 @dataclass(frozen=True)
 class Target:
-    """What is struck: a reply's part, an input, or a committed output.
+    """The target of a fault: a reply's part, an input, or a committed output.
 
-    text            what is struck, as it stands
-    value           its JSON, None where it is none (a document, a reply that could not be read)
-    schema          the output type it should fit, None for a document
-    earlier         the text as it stood before, where it did
+    text            the text to strike
+    value           its JSON, None if it is none (a document, a reply that could not be read)
+    schema          the output type that it should fit, None for a document
+    earlier         its earlier version, None if there was none
     wrong_outputs   plausible wrong outputs of the subtask that wrote it, from the pack's wrong answers
-    validates       whether it is the output of a subtask that can find an earlier one's output wrong
+    validates       whether it is the output of a subtask that can find an earlier output wrong
     """
 
     text: str
@@ -51,9 +51,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What a call effect may use.
+    """What a call effect can use.
 
-    seconds   the fault's seconds, as the config has them
+    seconds   the fault's seconds, from the config
     sleep     lets seconds pass on the trial's clock while the call is in flight
     """
 
@@ -70,13 +70,13 @@ CallStrike = Callable[[Send, Disturbance], Awaitable[Reply]]
 class Effect(Part):
     """What the entry of every effect says.
 
-    An effect is found by its name and a point: one name may do one thing to a call and another to a tool. The name is a key of
+    An effect is found by its name and a point: one name can do one thing to a call and another to a tool. The name is a key of
     draws: it is never changed.
 
     points          where it can strike
     on              which calls of tools it can strike, at the points that have one; or what a person is asked, or answers; or
-                    the claims of workers; "" where it strikes none of these
-    from_reference  it draws from the pack's reference or its wrong answers, which are then part of what determines a trial
+                    the claims of workers; "" if it strikes none of these
+    from_reference  it draws from the pack's reference or its wrong answers, which then help to determine a trial
     """
 
     possible: ClassVar[tuple[Point, ...]] = POINTS
@@ -96,13 +96,13 @@ class Effect(Part):
 
 @dataclass(frozen=True)
 class TextEffect(Effect):
-    """An effect on a reply, on what is read, or on what is written to the state.
+    """An effect on a reply, on an input, or on what is written to the state.
 
-    strike        (target, generator) -> the text that takes the target's place, never the same text; None where the text cannot
-                  carry the effect, and the fault is then not applicable. It draws from this generator alone
+    strike        (target, generator) -> the text that replaces the target's, never the same text; None if the text cannot carry
+                  the effect, and the fault is then not applicable. It draws only from this generator
     needs_json    it can strike only a subtask's output, never a plain document
-    ends_reply    nothing follows what it struck
-    breaks_form   what it leaves is no valid output, whatever the subtask
+    ends_reply    nothing follows the struck text
+    breaks_form   the struck text is no valid output, whatever the subtask
     alarms        it makes a validating subtask find an earlier output wrong, by which it is noticed, and strikes no other
     """
 
@@ -123,10 +123,10 @@ class TextEffect(Effect):
 class CallEffect(Effect):
     """An effect on a call.
 
-    strike          (send, disturbance) -> the reply. It awaits `send()` for the call with whatever other faults it has, raises
-                    a `CallFailed` with `injected=True` in its place, or lets time pass
+    strike          (send, disturbance) -> the reply. It awaits `send()` for the call with its other faults, raises a
+                    `CallFailed` with `injected=True` instead, or lets time pass
     fails           the call ends in a failure: of several such faults each spoils one request, and is noticed at once
-    changes_reply   it gives a reply in the model's place: whether anyone notices is open, and it comes after all failures
+    changes_reply   it gives a reply in the model's place: nobody may notice it, and it comes after all failures
     """
 
     possible: ClassVar[tuple[Point, ...]] = ("call",)
@@ -146,7 +146,7 @@ E = TypeVar("E", bound=Effect)
 
 
 def effect_at(name: str, point: Point, kind: type[E]) -> E:
-    """Return the effect of this name at this point, which a config has made sure of.
+    """Return the effect of this name at this point, which the config has checked.
 
     Args:
         name: The effect's name.
@@ -162,25 +162,25 @@ def effect_at(name: str, point: Point, kind: type[E]) -> E:
 
 
 def points_of(name: str) -> list[Point]:
-    """Return where an effect of this name can strike.
+    """Return the points at which an effect of this name can strike.
 
     Args:
         name: A name, of an effect or not.
 
     Returns:
-        Its points in the order of `POINTS`; empty where there is no such effect.
+        Its points in the order of `POINTS`; empty if there is no such effect.
     """
     return [point for point in POINTS if (name, point) in EFFECTS]
 
 
 dump = json.JSONEncoder(ensure_ascii=False).encode
-"""JSON as it stands in the state and in prompts."""
+"""Write JSON as in the state and in prompts."""
 
 
 class CutReply(CutOff):
-    """A call whose connection broke in mid-reply. It is recorded as what it is to the call, a `cut_off`.
+    """A call whose connection broke in mid-reply. It is recorded as a `cut_off`.
 
-    begun   what came of the reply before the connection broke
+    begun   the part of the reply that came before the connection broke
     """
 
     def __init__(self, begun: Reply):
@@ -190,13 +190,13 @@ class CutReply(CutOff):
 
 
 class AskerDies(CutReply):
-    """The connection broke because whoever asked died in mid-reply."""
+    """The connection broke because the asking process died in mid-reply."""
 
     def die(self) -> NoReturn:
-        """End whoever asked: it has what came of the reply, and dies now.
+        """End the asking process, which has the part of the reply that came.
 
         Raises:
-            NotImplementedError: Here; a wing whose askers can die raises its exception.
+            NotImplementedError: Always here; a wing whose askers can die raises its exception.
         """
         raise NotImplementedError
 

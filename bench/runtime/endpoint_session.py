@@ -1,10 +1,9 @@
 """A session at the measuring endpoint: a framework, or an agent of any kind, makes the calls for some subtasks itself.
 
-It owns its prompts, its checks and its retries; what arrives at the endpoint is accounted for call by call, by the same caller,
-under the same faults as any other architecture's. A request that repeats one that has just failed is that one's next try. Any
-other one is a further step, a further sample or, after a rejection, a new attempt at its subtasks: nobody says which, so that
-it is inferred. The endpoint's seeds take the place of the proposer's: a trial's seeds are the experiment's, for every
-architecture.
+It has its own prompts, checks and retries. The same caller accounts for each call at the endpoint, under the same faults, as
+for any other architecture. A request that repeats a failed one is its next try. Any other request is a further step, a further
+sample or, after a rejection, a new attempt at its subtasks: this is inferred, since nobody says which. The endpoint's seeds
+replace the proposer's: the experiment sets a trial's seeds for every architecture.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 
 PARALLEL = "X-Bench-Parallel"
-"""The header in which a client says how many calls, this one among them, it makes together."""
+"""The header in which a client says how many calls, this one included, it makes together."""
 IsJudging = Callable[[Sequence[Message]], bool]
-"""Whether these messages ask for a judgment on an output, not for an output."""
+"""Tells whether these messages ask for a judgment on an output, not for an output."""
 LONGEST_DETAIL = 500
-"""Characters of why a request was refused that its event keeps."""
+"""Characters of a refusal's reason that its event keeps."""
 Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
 """Serves a session over HTTP; opens with the root address, http://HOST:PORT."""
 
 
 def never(_: Sequence[Message]) -> bool:
-    """Tell that no message asks for a judgment.
+    """Answer that no message asks for a judgment.
 
     Args:
         _: The messages of a call.
@@ -53,7 +52,7 @@ def never(_: Sequence[Message]) -> bool:
 
 
 def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
-    """Refuse to serve: for a workbench that has no server.
+    """Refuse to serve, for a workbench without a server.
 
     Args:
         _: The session.
@@ -71,9 +70,9 @@ def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
 class _Pending:
     """One request on its way to a reply.
 
-    faults   those still due
+    faults   the faults that are still due
     tries    how often it was sent
-    losses   the events of the paid replies to it that were lost
+    losses   the events of lost paid replies to it
     pause    the pause since the last try failed
     """
 
@@ -85,14 +84,14 @@ class _Pending:
 
 
 RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
-"""What makes a request the repetition of another: the names of its subtasks, its messages, and its options."""
+"""The key by which a request counts as repeated: the names of its subtasks, its messages, and its options."""
 
 
 class EndpointSession:
-    """One proposer's session. Its addresses end in /v1, as OpenAI's clients want a `base_url` to end.
+    """One proposer's session. Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
 
-    root       where it is served, and `api_key`, what a client gives there as its API key
-    received   the endpoint's own count of the requests that it took; the account's calls must come to as many
+    root       the address of its server; `api_key` is the API key that a client gives there
+    received   how many requests the endpoint took; the account must have as many calls
     refused    how many it did not take
     """
 
@@ -146,14 +145,14 @@ class EndpointSession:
         return self.prompt(*subtasks, documents_alone=documents_alone, repair=repair).messages
 
     def prompt(self, *subtasks: Subtask, documents_alone: bool = False, repair: Rejected | None = None) -> Prompt:
-        """Return our own prompt for these subtasks as the state stands.
+        """Return our own prompt for these subtasks in the present state.
 
-        Ask for it once an attempt: faults in what is read strike here.
+        Ask for it once an attempt: faults in inputs strike here.
 
         Args:
             subtasks: The subtasks; all of the session's if none is named.
-            documents_alone: Leave the outputs that are read to the framework, which passes them on itself.
-            repair: The rejection that is told in our words, as the repair setting says; None where the framework tells it.
+            documents_alone: Leave out other subtasks' outputs, if the framework passes them on itself.
+            repair: The rejection that is told in our words, as the repair setting says; None if the framework tells it.
 
         Returns:
             The prompt.
@@ -166,10 +165,10 @@ class EndpointSession:
         return prompt
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
-        """Return what the framework made of its replies.
+        """Return what the framework made of its replies, as a proposal.
 
         Args:
-            text: What the framework returned.
+            text: The text that the framework returned.
             subtasks: The subtasks that it is for; all of the session's if none is named.
 
         Returns:
@@ -183,12 +182,12 @@ class EndpointSession:
         return self._turns.proposal(text, chosen)
 
     async def submit(self, outputs: Mapping[str, str]) -> AsyncIterator[Proposal]:
-        """Yield what an agent hands in, as proposals; each is to be committed before the next is asked for.
+        """Yield an agent's answer as proposals; commit each before the next is asked for.
 
-        The agent judged by itself: its replies that had no verdict yet are verified in shadow.
+        The agent judged by itself: its replies without a verdict are verified in shadow.
 
         Args:
-            outputs: Text by subtask; empty where the agent gives up.
+            outputs: Text by subtask; empty if the agent gives up.
 
         Yields:
             A proposal for each subtask, in the task's order.
@@ -207,7 +206,7 @@ class EndpointSession:
                 yield self.proposal(outputs[subtask.name], subtask)
 
     def answered(self, name: str) -> bool:
-        """Tell whether a reply came that this subtask's output can have been made of.
+        """Tell whether any reply came from which this subtask's output can have been made.
 
         Args:
             name: The subtask's name.
@@ -224,7 +223,7 @@ class EndpointSession:
             path: Names joined by +; "" for all of the session's.
 
         Returns:
-            The subtasks; None where a name is unknown, or stands twice.
+            The subtasks; None if a name is unknown, or stands twice.
         """
         if not path:
             return self.subtasks
@@ -234,12 +233,12 @@ class EndpointSession:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Return what the experiment asks the model with, in the place of a client's settings."""
+        """Return the experiment's parameters of the model, which replace a client's settings."""
         return self._caller.parameters
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """Return in which form answers are asked for, and read."""
+        """Return the format in which answers are asked for and read."""
         return self._host.answer_format
 
     def attempts(self) -> dict[str, int]:
@@ -251,11 +250,11 @@ class EndpointSession:
         return {subtask.name: self._host.attempts([subtask]) for subtask in self.subtasks}
 
     def begin(self) -> None:
-        """Let the trial's time begin now, not when its session was opened: until then its agent had not come."""
+        """Let the trial's time begin now, when its agent has come, and not when its session was opened."""
         self._caller.restart_clock()
 
     def refuse(self, status: int, detail: str) -> None:
-        """Leave the trace of a request that was not taken, so that an agent that goes on regardless does not look idle.
+        """Log a request that was not taken, so that an agent that continues regardless does not look idle.
 
         Args:
             status: The HTTP status that it was answered with.
@@ -267,7 +266,7 @@ class EndpointSession:
     def expect(self, calls: int) -> None:
         """Declare that the framework makes its next calls together, and none before all of them are answered.
 
-        It need not say so on a live model, nor where it makes one call at a time.
+        This is not needed on a live model, or if it makes one call at a time.
 
         Args:
             calls: How many.
@@ -283,17 +282,17 @@ class EndpointSession:
         """Answer one request. A cancellation means that its client went away.
 
         Args:
-            subtasks: What the request is for.
-            messages: What it sends.
-            together: With how many requests it was made together, if it says so.
-            options: What it asks for beside its messages, as JSON.
+            subtasks: The subtasks that the request is for.
+            messages: Its messages.
+            together: The number of requests made together with it, if it says so.
+            options: Its other options, as JSON.
 
         Returns:
             The reply.
 
         Raises:
-            CallFailed: The call failed, injected or real; the framework sees that as HTTP.
-            GaveUp: A limit lets no such call through.
+            CallFailed: The call failed, injected or real; the framework sees this as HTTP.
+            GaveUp: A limit allows no such call.
         """
         question = _names(subtasks), messages, options
         pending = None
@@ -329,15 +328,15 @@ class EndpointSession:
             await self._host.foresee(self._turns.to_foresee(subtasks))
 
     def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
-        """A reply came."""
+        """Keep a reply that came."""
         del question
         self._turns.add(subtasks, ask, received)
 
     def explain(self, error: Exception) -> None:
-        """Raise what a framework's exception comes down to, where it is known.
+        """Raise the cause of a framework's exception, if it is known.
 
         Args:
-            error: What the framework raised.
+            error: The framework's exception.
 
         Raises:
             Exception: A bug behind the endpoint, or the failure of the framework's last call.
@@ -347,7 +346,7 @@ class EndpointSession:
             raise cause from error
 
     def check(self) -> None:
-        """Raise what went wrong behind the endpoint, even where the framework went on regardless.
+        """Raise a bug behind the endpoint, even if the framework continued regardless.
 
         Raises:
             Exception: The bug.
@@ -358,7 +357,7 @@ class EndpointSession:
     def _pending(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> _Pending:
         """Return the failed request that this one repeats, else a new one.
 
-        Raises GaveUp where it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
+        Raises GaveUp if it was repeated without end, as by an agent that asks again until a reply comes, under a fault that
         never wears off.
         """
         if failed := self._failed.get(question):
@@ -374,14 +373,14 @@ class EndpointSession:
         return _Pending(ask, self._caller.due(ask))
 
     def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
-        """What a new request is for. Raises GaveUp where the limit is reached."""
+        """Return the purpose of a new request. Raises GaveUp if the limit is reached."""
         if self._judged:
             self._turns.judge_last(subtasks)
         asked = question[1:] if question[2] else question[1]
         return self._host.next_ask(subtasks, asked, self._turns.under_way(subtasks), self._limit)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
-        """An agent whose attempts are bounded here may still hand in what it has. Any other should have stopped before."""
+        """Let an agent whose attempts are limited here still hand in what it has. Any other should have stopped: a bug."""
         if self._limit == "attempts":
             self._failure = gave_up
         else:
@@ -398,9 +397,9 @@ class EndpointSession:
         return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
 
     def _lose(self, question: RequestKey, pending: _Pending, lost: Lost) -> None:
-        """A request failed: it may be repeated, and the time until then is the framework's back-off."""
+        """Note that a request failed. It can be repeated, and the time until then is the framework's back-off."""
         failure = lost.failure
-        if isinstance(failure, NotRecorded):  # a live model would have answered: whatever follows is no trial of it
+        if isinstance(failure, NotRecorded):  # a live model would have answered: the rest is no trial of it
             self._bug = self._bug or failure
         if pending.ask.cause != "judge":
             pending.ask = after(lost, pending.ask)
@@ -413,15 +412,15 @@ class EndpointSession:
         self._failure = gave_up if failure.injected else failure
 
     def _lost(self, ask: CallPurpose, event: int) -> None:
-        """A paid reply was lost, by this event."""
+        """Note that this event lost a paid reply."""
         self._host.lost(ask, event)
 
     def _recovered(self, event: int) -> None:
-        """The reply whose loss this event was has come after all."""
+        """Note that the reply that this event lost has come after all."""
         self._host.recovered(event)
 
     def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
-        """A reply carries the faults of what was read for it, too."""
+        """Return a reply with the faults of the inputs that were read for it."""
         read = [receipt for asked in list(self._read) if set(asked) <= set(names) for receipt in self._read.pop(asked)]
         for receipt in read:
             receipt.call = received.call

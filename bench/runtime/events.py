@@ -1,8 +1,8 @@
-"""What happens in a trial, one small type per kind of event, in the order in which it happened.
+"""The events of a trial, one small type for each kind, in the order in which they happened.
 
 A trial's record holds nothing else about its course: the ledger, every statistic and every figure is computed from these.
-Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once. An event
-is named by its number: its place among the trial's events, from 0.
+Seconds are on the trial's clock and count from its start. Texts are named by digest; the store keeps each text once. An event's
+number is its place among the trial's events, from 0.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
 """Why a call is made.
 
 first    nobody asked for these outputs before
-step     a further turn before the output that the proposer works on is there
-sample   redundancy that was planned: votes, best of n
+step     a further turn before the proposer's output is there
+sample   planned redundancy: votes, best of n
 retry    the last output of these subtasks was rejected, or a paid reply to them was lost
-rerun    it was not, but an earlier rejection or loss in the trial made it necessary
+rerun    neither, but an earlier rejection or loss in the trial made the call necessary
 judge    a judgment on outputs is asked for, not an output
 """
 Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered", "gave_up", "undetected"]
 View = Literal["told", "undamaged", "shadow"]
-"""What a verdict is on: a reply whose proposer is told of it; the reply as it was before a fault struck it; a reply whose
-proposer judges by itself and is told nothing."""
+"""What a verdict is on: a reply whose proposer is told of it; the reply before a fault struck it; a reply whose proposer judges
+by itself and is told nothing."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """One request that was sent, or that a fault kept from being sent, and what came of it.
+    """One request and its outcome. A fault can have kept it from being sent.
 
     attempt      counts the attempts at these subtasks, from 1; `try_` counts the requests for one reply
     sample       which of the samples of this attempt
     caused_by    number of the event (a rejection, a lost call) that made a retry, a rerun or a judge call necessary; else None
-    inferred     the cause is inferred from what the proposer sent, not known from what it was told
-    seconds      in flight; `delay` are those of them that a fault added
-    client       what this process took beside: its own work on the call, a connection, what it was busy with while bytes lay
-                 ready; 0 where that is not told apart
-    asked        whether the model was asked: false where a fault kept the request from being sent
-    reply        digest of what the model said; None where nothing came
-    delivered    digest of what the architecture was given, where a fault changed the reply; else None
-    tokens_*     by our tokenizer, of what was paid: the model's own reply, before any fault touched it; of a reply that was
-                 cut off, the part that came
-    usage_*      the provider's own count; None where it told none; `usage_cached` are those of `usage_in` that its prompt cache
+    inferred     whether the cause is inferred from what the proposer sent, not known from what it was told
+    seconds      seconds in flight; `delay` is the part of them that a fault added
+    client       the time that this process took besides: its own work on the call, a connection, other work while bytes lay
+                 ready; 0 if it is not measured separately
+    asked        whether the model was asked: false if a fault kept the request from being sent
+    reply        digest of the model's text; None if nothing came
+    delivered    digest of the text that the architecture got, if a fault changed the reply; else None
+    tokens_*     tokens paid, by our tokenizer: the model's own reply, before any fault touched it; of a reply that was cut off,
+                 the part that came
+    usage_*      the provider's own count; None if it sent none; `usage_cached` is the part of `usage_in` that its prompt cache
                  held already
     failure      None, or the `kind` of the CallFailed that the call ended in
-    reused       the same request had been answered before: this is that reply, with its seconds
+    reused       whether this is the earlier reply to the same request, with its seconds
     retry_after  the seconds after which the server that refused the call asked for the next
-    by           the model that answered, where the trial's model had passed the request on to it; else ""
-    tool_calls   digest of the JSON of the tool calls in what the model said; None where it made none
-    options      digest of the JSON of what was asked beside the messages, tools among it; None for nothing
+    by           the model that answered, if the trial's model passed the request on; else ""
+    tool_calls   digest of the JSON of the model's tool calls; None if it made none
+    options      digest of the JSON of the other options, such as tools; None if there were none
     """
 
     call: Count
@@ -101,7 +101,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Waited:
-    """Seconds in which the trial stood still for a `slot` at the endpoint or for a `backoff` after a failed call."""
+    """Seconds in which the trial waited for a `slot` at the endpoint or for a `backoff` after a failed call."""
 
     why: Literal["slot", "backoff"]
     started: Seconds
@@ -111,7 +111,7 @@ class Waited:
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that the measuring endpoint did not take: no model was asked, no token paid. `status` is that of HTTP."""
+    """A request that the measuring endpoint did not take: no model was asked, no token paid. `status` is the HTTP status."""
 
     status: Count
     detail: str
@@ -123,7 +123,7 @@ class Refused:
 class Faulted:
     """One entry in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
 
-    `call` is the call that carried it. A fault is not applicable where nothing could carry it.
+    `call` is the call that carried it. A fault is not applicable if nothing could carry it.
     """
 
     fault: Count
@@ -139,10 +139,10 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the verifier said of one subtask's output, which `calls` made; `reason` is empty, and `violation` None, where it was
-    accepted. `detail` is for people.
+    """The verifier's verdict on one subtask's output, which `calls` made. If it was accepted, `reason` is empty and `violation`
+    is None. `detail` is for readers.
 
-    `fault` numbers the fault that struck the reply, where its undamaged form is judged.
+    `fault` numbers the fault that struck the reply, if its undamaged form is judged.
     """
 
     calls: Many[Count]
@@ -158,9 +158,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Committed:
-    """A version was written to the state, verified or not. `calls` made it, all of them; none where code wrote it.
+    """A version was written to the state, verified or not. `calls` made it; empty if code wrote it.
 
-    made_from   (name, version, digest) of each thing read; a document's version is 0
+    made_from   (name, version, digest) of each input; a document's version is 0
     """
 
     subtask: str
@@ -181,7 +181,7 @@ class Answered:
 
 
 class OfAKind(Protocol):
-    """An event of a kind that is known here."""
+    """An event of a known kind."""
 
     @property
     def kind(self) -> str: ...
@@ -204,8 +204,8 @@ EVENTS = Registry("kind of event", EventPart, f"{__name__}:ENTRIES", plural="eve
 
 
 class _ReadEvent:
-    """Reads an event as that of its kind. One of a kind that nobody registers, as a later version may add one, is kept as it
-    stands and read over."""
+    """Reads an event by its kind. An event of an unregistered kind, which a later version can add, is kept as it is and
+    ignored."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -226,7 +226,7 @@ Event = Annotated[OfAKind | BoundedTable[str, Any], _ReadEvent]
 
 
 class Events(tuple[Event, ...]):
-    """A trial's events in order, sorted by kind once: they are asked for by kind many times."""
+    """A trial's events in order. They are sorted by kind once, since they are asked for by kind many times."""
 
     @kept
     def by_kind(self) -> Mapping[type, Sequence[Any]]:
@@ -237,7 +237,7 @@ class Events(tuple[Event, ...]):
 
 
 def of_kind(events: Iterable[Event], kind: type[EventType]) -> Sequence[EventType]:
-    """The events of one kind, in order."""
+    """Return the events of one kind, in order."""
     if isinstance(events, Events):
         return events.by_kind.get(kind, ())
     return [event for event in events if isinstance(event, kind)]

@@ -1,14 +1,13 @@
-"""Faults: which are due, by a draw that no architecture can influence, and a receipt for each of them.
+"""Faults: which are due, by a draw that no architecture can influence, and a receipt for each.
 
-**Same schedule.** A draw depends on (seed, scenario, instance, repetition, subtask, attempt, sample, fault) and on nothing
-else: not on the architecture, not on call order, not on concurrency. In a world point, tool, business key and try stand in the
-place of subtask, attempt and sample. A call that does several subtasks' work is exposed to each one's faults.
-One text carries one fault: where the draws make several due for the same part, input or output, the plan's first strikes, and
-the others are not planned, since two on one text would overwrite each other. A call may fail more than once.
+**Same schedule.** A draw depends only on (seed, scenario, instance, repetition, subtask, attempt, sample, fault): not on the
+architecture, not on call order, not on concurrency. At a world's points, tool, business key and try replace subtask, attempt
+and sample. A call that does several subtasks' work is exposed to the faults of each.
+One text carries one fault: if the draws make several due for the same part, input or output, the plan's first strikes. The
+others are not planned, since two on one text would overwrite each other. A call can fail more than once.
 
-**Receipts.** A fault is *planned* when the call or commit that it belongs to is about to be made; then *delivered*, or *not
-applicable* where nothing could carry it; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or
-*undetected*.
+**Receipts.** A fault is *planned* when its call or commit is about to be made; then *delivered*, or *not applicable* if nothing
+could carry it; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or *undetected*.
 """
 
 from __future__ import annotations
@@ -39,11 +38,12 @@ class Strike:
 
 @dataclass(frozen=True)
 class Fault:
-    """An effect at a point, under a trigger: on chosen attempts, on `every` one, or else with a probability at every attempt.
+    """An effect at a point, under a trigger: at chosen attempts, at `every` attempt, or else with a probability at each
+    attempt.
 
-    `subtask` names one, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries of one
-    effect. `seconds` is how long a `slow` call or a `timeout` takes, and what a `rate_limit` says in Retry-After; `minutes` are
-    those of a world's time. Of what the trigger draws `only` these strikes are made, where it is given; no draw changes by it.
+    `subtask` names one subtask, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries
+    of one effect. `seconds` is how long a `slow` call or a `timeout` takes, and the Retry-After of a `rate_limit`; `minutes` is
+    world time. If `only` is given, only these of the drawn strikes are made; no draw changes by it.
     """
 
     point: Point
@@ -57,21 +57,22 @@ class Fault:
 
     @property
     def is_persistent(self) -> bool:
-        """Then it does not wear off: at `call` it strikes every request, where any other strikes one of an attempt's."""
+        """Whether it never wears off: at `call` it strikes every request, while any other fault strikes one request of an
+        attempt."""
         return self.attempts == "every"
 
     def chooses(self, attempt: int) -> bool:
-        """Whether its trigger names this attempt."""
+        """Return whether its trigger names this attempt."""
         return isinstance(self.attempts, str) or attempt in self.attempts
 
     def may_make(self, strike: Strike) -> bool:
-        """Return whether nothing forbids this strike, should the trigger draw it."""
+        """Return whether this strike is allowed, should the trigger draw it."""
         return self.only is None or strike in self.only
 
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """A named set of faults; the plan without any is the control."""
+    """A named set of faults; the plan without faults is the control."""
 
     name: str
     faults: tuple[Fault, ...] = ()
@@ -79,8 +80,8 @@ class FaultPlan:
 
 @dataclass(frozen=True)
 class Due:
-    """A fault that the draw has decided on, before it is known whether its call will be made. `number` is its place in the
-    plan, from 0."""
+    """A fault that the draw has chosen, before it is known whether its call will be made. `number` is its place in the plan,
+    from 0."""
 
     fault: Fault
     number: int
@@ -97,7 +98,7 @@ class Due:
 
 @dataclass
 class OpenReceipt:
-    """One planned fault on its way. `call` is the call that carries it."""
+    """The receipt of one planned fault. `call` is the call that carries it."""
 
     number: int
     due: Due
@@ -115,7 +116,7 @@ class OpenReceipt:
         return "delivered" in self.stages
 
     def detect(self) -> None:
-        """What carried this fault was rejected, or its call failed; said once."""
+        """Note, once, that what carried this fault was rejected, or that its call failed."""
         if self.is_delivered and "detected" not in self.stages:
             self.enter("detected")
 
@@ -129,9 +130,9 @@ class FaultSchedule:
         self.receipts: list[OpenReceipt] = []
 
     def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
-        """The faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
+        """Return the faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
 
-        A text carries one fault: where several are drawn for a subtask's content, the plan's first is due.
+        A text carries one fault: if several are drawn for a subtask's content, the plan's first is due.
         """
         if point not in self._points:
             return []
@@ -157,8 +158,8 @@ class FaultSchedule:
     def due_in_world(
         self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
     ) -> Due | None:
-        """The fault due for this try of one effect, or at one event: the plan's first of those that are drawn. Its draw depends
-        on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault) and on nothing else."""
+        """Return the fault due for this try of one effect, or at one event: the plan's first of those drawn. Its draw depends
+        only on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault)."""
         for number, fault in enumerate(self._plan.faults):
             if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
                 draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)
@@ -181,7 +182,7 @@ class FaultSchedule:
         return receipt
 
     def close(self, answered: bool, in_answer: Callable[[OpenReceipt], bool]) -> None:
-        """Say of each delivered fault how it ended. `in_answer` tells whether what carried it is in the final answer."""
+        """Record how each delivered fault ended. `in_answer` tells whether what carried it is in the final answer."""
         for receipt in self.receipts:
             if not receipt.is_delivered:
                 continue

@@ -1,11 +1,11 @@
-"""The gate of one endpoint: how many calls may be in flight there now.
+"""The gate of one endpoint: how many calls can be in flight there now.
 
-That is what the config allows, and less where the endpoint says that it is too much: a 429 halves the limit, and each round of
-answered calls raises it by one step (additive increase, multiplicative decrease: Chiu and Jain, Computer Networks and ISDN
-Systems 17, 1989). Where a 429 says when to come back, nobody asks before. After some calls in a row that hung, were cut or
-failed at the endpoint, the gate is `paused`, until somebody lets it `resume`.
+The config sets the most. A 429 halves the limit, and each round of answered calls raises it by one step (additive increase,
+multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). If a 429 says when to come back, nobody
+asks before. After some calls in a row that hung, were cut or failed at the endpoint, the gate is `paused`, until somebody lets
+it `resume`.
 
-Waiting here is waiting: it is no call, no try of one, and costs nothing.
+Waiting here is no call, no try of a call, and costs nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bench.models.base import Reply
 from bench.values import dataclass
 
 FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
-"""Failures by which an endpoint shows that it does not work, whoever asks and whatever for."""
+"""Failures by which an endpoint shows that it does not work, whoever asks for whatever."""
 IN_A_ROW = 5
-"""Of them, so many without a reply in between: then the gate pauses."""
+"""After so many of these failures without a reply in between, the gate pauses."""
 STEPS = 10
 """Rounds of answered calls in which the limit would rise from none to all."""
 
@@ -29,8 +29,8 @@ STEPS = 10
 class Trouble:
     """What an endpoint did to the calls of a session.
 
-    fell     how often a 429 halved the limit on calls in flight, and `lowest`, to what
-    pauses   how often all calls were held back, and `paused`, for how many seconds
+    fell     how often a 429 halved the limit on calls in flight; `lowest` is the lowest limit
+    pauses   how often all calls were held back; `paused` is for how many seconds
     """
 
     lowest: int
@@ -40,13 +40,13 @@ class Trouble:
 
 
 class Gate:
-    """At most `most` calls at a time, in the order in which they came.
+    """At most `most` calls at a time, in the order of their arrival.
 
-    watches   the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
-    longest   the most seconds that a 429 holds all calls back, whatever it asks for
+    watches   whether the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
+    longest   the most seconds for which a 429 holds all calls back, whatever it asks for
     pausing   set while all calls are held back
-    detail    what the last failure said
-    pauses    how many there were since a call was answered last
+    detail    the last failure's detail
+    pauses    how many there were since the last answered call
     """
 
     def __init__(self, most: int, *, watches: bool = False, longest: float = 60.0):
@@ -63,7 +63,7 @@ class Gate:
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """How many calls can be in flight now."""
         return int(self._limit)
 
     @property
@@ -72,7 +72,7 @@ class Gate:
         return not self._waiting and self._has_room
 
     async def enter(self) -> int:
-        """Wait for a place in flight and take it; the number of times that the limit had fallen by then."""
+        """Wait for a place in flight and take it. Returns how often the limit had fallen by then."""
         if self.is_open:
             self._in_flight += 1
             return self.trouble.fell
@@ -90,17 +90,17 @@ class Gate:
         self._let_in()
 
     def shut(self) -> None:
-        """Nobody enters any more."""
+        """Let nobody enter any more."""
         self._is_shut = True
 
     def resume(self) -> None:
-        """The endpoint answers again."""
+        """Let calls in again: the endpoint answers."""
         self._in_a_row = 0
         self.pausing.clear()
         self._let_in()
 
     def saw(self, outcome: Reply | CallFailed, entered: int) -> None:
-        """What became of a call that had `entered` when the limit had fallen so often."""
+        """Note the outcome of a call that entered when the limit had fallen `entered` times."""
         if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
             return
         if isinstance(outcome, Reply):
@@ -117,7 +117,7 @@ class Gate:
                 self.pausing.set()
 
     def _slow_down(self, refused: RateLimited, entered: int) -> None:
-        """Calls that were in flight together are refused together: the limit falls once for all of them."""
+        """Lower the limit once for all calls that were in flight together, since they are refused together."""
         if entered == self.trouble.fell:
             self._limit = max(1.0, self._limit / 2)
             self.trouble.fell += 1
@@ -142,7 +142,7 @@ class Gate:
                 turn.set_result(None)
 
     def _forget(self, turn: asyncio.Future[None]) -> None:
-        """Whoever waited went away, perhaps just when it was his turn."""
+        """Forget a waiting call whose client went away, perhaps just at its turn."""
         if turn.cancelled():
             if turn in self._waiting:
                 self._waiting.remove(turn)

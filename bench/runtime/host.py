@@ -1,4 +1,4 @@
-"""What a session at the measuring endpoint needs of the trial that it belongs to."""
+"""The interface of a trial for its session at the measuring endpoint."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from bench.scenario import Subtask
 
 
 class Host(Protocol):
-    """What a session needs of the trial that it belongs to."""
+    """What a session needs from its trial."""
 
     @property
     def answer_format(self) -> AnswerFormat:
-        """In which form answers are asked for, and read."""
+        """The format in which answers are asked for and read."""
         ...
 
     def next_ask(self, subtasks: Sequence[Subtask], question: Hashable, under_way: bool, limit: CallLimit) -> CallPurpose:
-        """The next call for outputs of these subtasks, which may be `under_way`: asked for and not there. Raises GaveUp where
-        the limit is reached."""
+        """Return the next call for outputs of these subtasks, which can be `under_way`: asked for and not there. Raises GaveUp
+        if the limit is reached."""
         ...
 
     def attempts(self, subtasks: Sequence[Subtask]) -> int:
-        """How many attempts there were at these subtasks, or at the one among them that had the most."""
+        """Return the number of attempts at these subtasks; the greatest, if they differ."""
         ...
 
     def judge_ask(self, subtasks: Sequence[Subtask]) -> CallPurpose:
-        """A judge call about these subtasks, within their latest attempt."""
+        """Return a judge call about these subtasks, within their latest attempt."""
         ...
 
     def prompt(
         self, subtasks: Sequence[Subtask], documents_alone: bool, repair: Rejected | None
     ) -> tuple[Prompt, tuple[OpenReceipt, ...]]:
-        """Our own prompt for these subtasks, and the receipts of faults in what they read."""
+        """Return our prompt for these subtasks, and the receipts of faults in their inputs."""
         ...
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
-        """Have the checks asked of proposals, off the event loop, where they may wait for the sandbox."""
+        """Run the checks of proposals off the event loop, if they can take long."""
         ...
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
-        """A reply, by the content faults due."""
+        """Return a reply after the due content faults."""
         ...
 
     def lost(self, ask: CallPurpose, event: int) -> None:
-        """A paid reply to this call was lost."""
+        """Note that a paid reply to this call was lost."""
         ...
 
     def recovered(self, event: int) -> None:
-        """The reply that was lost then has come after all."""
+        """Note that the reply that this event lost has come after all."""
         ...
 
     def settle(self, subtasks: Sequence[Subtask] | None = None) -> None:
-        """The attempts at these subtasks, or at all, have ended."""
+        """End the attempts at these subtasks, or at all for None."""
         ...

@@ -1,4 +1,4 @@
-"""Where content faults strike: what a subtask is given to read, its part of a reply, what is written to the state."""
+"""The places where content faults strike: a subtask's inputs, its part of a reply, and writes to the state."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class Corrupted:
-    """A reply's text after the output faults that were due, and their receipts."""
+    """A reply's text after the due output faults, and their receipts."""
 
     text: str
     receipts: tuple[OpenReceipt, ...] = ()
 
 
 StrikePlace = tuple[str, int, int]
-"""(subtask, attempt, sample): where an output fault strikes once."""
+"""(subtask, attempt, sample): an output fault strikes here once."""
 
 
 class Injection:
-    """Applies the content faults of one trial. `wrong_outputs` are each subtask's plausible wrong outputs; `wordy` are the
-    subtasks of which any words are an output."""
+    """Applies the content faults of one trial. `wrong_outputs` holds each subtask's plausible wrong outputs; `wordy` the
+    subtasks for which any text is an output."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Injection:
     def read(
         self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
     ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
-        """The inputs as the faults at point `input` leave them. An input that is made within the call itself is not exposed.
+        """Return the inputs after the faults at point `input`. An input that is made within the call itself is not exposed.
 
-        Where subtasks share a call they share its inputs: an effect strikes an input once, for all whose fault it is. The call
-        that carries the receipts is not known yet: it is that one of the tries to which a reply comes.
+        Subtasks that share a call share its inputs: an effect strikes an input once, for all whose fault it is. The call that
+        carries the receipts is not known yet: it is the try to which a reply comes.
         """
         receipts: list[OpenReceipt] = []
         struck: set[tuple[str, str]] = set()
@@ -74,10 +74,11 @@ class Injection:
         return inputs, tuple(receipts)
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
-        """The reply as the faults at point `output` leave it, each striking its subtask's part.
+        """Return the reply after the faults at point `output`, each of which strikes its subtask's part.
 
-        A fault strikes the attempt's first reply that reads as the subtask's output; one that calls tools is a step on the way,
-        and is never struck. The last part is struck first: what an earlier part's fault then cuts off has had its own.
+        A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
+        and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
+        fault.
         """
         dues = self._dues(reply, subtasks, context, call)
         if not dues:
@@ -94,8 +95,8 @@ class Injection:
         return Corrupted(pieces.text, tuple(receipts))
 
     def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
-        """The attempts at these subtasks, or at all, have ended, or only this sample of them: a fault that waited for a reply
-        had nothing to strike."""
+        """End the attempts at these subtasks, or at all, or only this sample of them: a fault that waited for a reply had
+        nothing to strike."""
         if not self._unstruck:
             return
         names = None if subtasks is None else set(_names(subtasks))
@@ -106,7 +107,7 @@ class Injection:
                 self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
 
     def write(self, subtask: Subtask, part: ReplyPart, attempt: int, call: int | None) -> tuple[str, tuple[OpenReceipt, ...]]:
-        """The text that is really written to the state: what was to be written, as the faults at point `state` leave it."""
+        """Return the text to write to the state after the faults at point `state`, and their receipts."""
         text, receipts = part.text, []
         for due in self._schedule.due("state", [subtask.name], attempt):
             receipt = self._schedule.plan(due, call)
@@ -115,14 +116,14 @@ class Injection:
         return text, tuple(receipts)
 
     def foreseen(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
-        """The text that `write` will write."""
+        """Return the text that `write` will write."""
         text = part.text
         for due in self._schedule.due("state", [subtask.name], attempt):
             text = self._struck_text(due, self._target(subtask.name, ReplyPart(text, part.value))) or text
         return text
 
     def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
-        """The faults that strike this reply. Those that wait for another reply of the attempt are kept."""
+        """Return the faults that strike this reply, and keep those that wait for another reply of the attempt."""
         dues = []
         for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
             place = (due.subtask, due.attempt, due.sample)
@@ -143,7 +144,7 @@ class Injection:
         return name in self.wordy or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
 
     def _input_to_strike(self, due: Due) -> str:
-        """Drawn among all that the subtask reads, seen by this call or not, so that the draw is every architecture's."""
+        """Draw among all inputs of the subtask, in this call or not, so that all architectures draw alike."""
         needs_json = _effect(due).needs_json
         reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
         return due.draw.choice(reads) if reads else ""

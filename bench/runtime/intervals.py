@@ -1,14 +1,14 @@
-"""Stretches of time in whole nanoseconds: so a recorded call's seconds come out the same on any trial's clock."""
+"""Stretches of time in whole nanoseconds, so that a recorded call's seconds are the same on any trial's clock."""
 
 from __future__ import annotations
 
 Interval = tuple[int, int]
-"""From, to: nanoseconds."""
+"""Begin and end in nanoseconds."""
 NANOSECONDS = 1_000_000_000
 
 
 def union(intervals: list[Interval]) -> list[Interval]:
-    """The same points in time as disjoint intervals, in order."""
+    """Return disjoint intervals, in order, that cover the same time."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:

@@ -1,4 +1,5 @@
-"""Verdicts: what is proposed, or stands in the state, is held against schemas and checks, and each verdict leaves an event."""
+"""Verdicts: proposals and outputs in the state are checked against schemas and checks, and each verdict is logged as an
+event."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from bench.runtime.verification import Rejected, Unreadable, Verdict
 from bench.scenario import Json, Output, Subtask
 
 UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
-"""Reasons that concern a whole reply: whatever fault it carried is detected."""
+"""Reasons that concern a whole reply: any fault that it carried is then detected."""
 
 
 class Verifier:
-    """Judges the outputs of one trial. `carried` are the faults that each output in the state carries."""
+    """Judges the outputs of one trial. `carried` maps each output in the state to its faults."""
 
     def __init__(self, state: State, cases: Cases, log: TrialLog, checks: Checks):
         self._state, self._cases, self._log, self._checks = state, cases, log, checks
@@ -33,26 +34,26 @@ class Verifier:
         self._rejected: dict[int, int] = {}
         self._judged_undamaged: set[int] = set()
         self._validated: dict[str, tuple[Json | Unreadable, Verdict]] = {}
-        """Subtask -> the value that was held against its schema last, and what came of it."""
+        """Subtask -> the value that was last checked against its schema, and the verdict."""
         self.carried: dict[str, tuple[OpenReceipt, ...]] = {}
 
     def has_judged(self, call: int) -> bool:
-        """Whether an output that this call made has had its verdict."""
+        """Return whether an output that this call made has had its verdict."""
         return call in self._judged
 
     def has_rejected(self, call: int) -> bool:
         return call in self._rejected
 
     def rejection_of(self, call: int) -> int | None:
-        """The number of the last verdict that rejected an output of this call."""
+        """Return the number of the last verdict that rejected an output of this call; None if none did."""
         return self._rejected.get(call)
 
     def takes_long(self, text: str) -> bool:
-        """Whether the checks of what this text proposes may take long."""
+        """Return whether the checks of this text's proposal can take long."""
         return self._checks.take_long(text)
 
     async def foresee(self, proposal: Proposal) -> None:
-        """Have the checks asked that `verify` and `verify_stage` will ask of this proposal."""
+        """Run the checks that `verify` and `verify_stage` will ask of this proposal."""
         for parts in filter(None, (proposal.parts, proposal.undamaged)):
             values = {name: part.value for name, part in parts.items()}
             earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
@@ -62,7 +63,7 @@ class Verifier:
                 await self._checks.foresee(judging)
 
     def _undamaged(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
-        """What these subtasks read, as it had been if no fault had struck it, where a checkpoint will judge that."""
+        """Return the inputs of these subtasks without the faults that struck them, if a checkpoint will judge that."""
         read = {name for subtask in subtasks for name in subtask.reads}
         struck = {receipt.due.subtask for name in read for receipt in self._struck(self.carried.get(name, ()))} & read
         parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
@@ -71,8 +72,8 @@ class Verifier:
         return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Output)}
 
     def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
-        """Leave a verdict for each part of a proposal; the first rejection, with the reply, or None. A rejection detects no
-        fault in a part that its proposer has `kept` all the same."""
+        """Log a verdict for each part of a proposal. Returns the first rejection, with the reply, or None. A rejection detects
+        no fault in a part that its proposer has `kept` all the same."""
         self._judge_undamaged(proposal, sufficiency)
         verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
         for name, verdict in verdicts.items():
@@ -83,7 +84,7 @@ class Verifier:
         return replace(rejected, reply=proposal.text) if rejected else None
 
     def verify_stage(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Leave a verdict for each of these outputs in the state; the first rejection or None."""
+        """Log a verdict for each of these outputs in the state. Returns the first rejection or None."""
         versions = {subtask.name: self.version(subtask.name) for subtask in stage}
         self._judge_stage_undamaged(stage, versions)
         verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
@@ -100,7 +101,8 @@ class Verifier:
         view: View = "told",
         case: str = "",
     ) -> None:
-        """Leave one verdict. A rejection detects the faults that its output carries; a finding detects those that made it."""
+        """Log one verdict. A rejection detects the faults that its output carries; a finding detects the faults that caused
+        it."""
         self._judged.update(calls)
         if not isinstance(verdict, Rejected):
             self._log.emit(Judged(calls, name, accepted=True, view=view))
@@ -116,13 +118,13 @@ class Verifier:
                 receipt.detect()
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
-        """Return those of these outputs in the state that fit their schemas."""
+        """Return the outputs in the state, among these, that fit their schemas."""
         current = {name: version for name in names if (version := self._state.current(name))}
         verdicts = {name: self._output(version) for name, version in current.items()}
         return {name: verdict for name, verdict in verdicts.items() if not isinstance(verdict, Rejected)}
 
     def _output(self, version: Version) -> Verdict:
-        """A version held against its schema: once, however often it is read, and not again where it was verified as a reply."""
+        """Return a version's verdict by its schema. Each value is checked once, and not again if it was verified as a reply."""
         known = self._validated.get(version.subtask)
         if known is None or known[0] is not version.value:
             verdict = verification.validate(self._state.subtask(version.subtask), version.value)
@@ -130,7 +132,7 @@ class Verifier:
         return known[1]
 
     def version(self, name: str) -> Version:
-        """The output of this subtask in the state. Raises RuntimeError where there is none."""
+        """Return the output of this subtask in the state. Raises RuntimeError if there is none."""
         version = self._state.current(name)
         if version is None:
             raise RuntimeError(f"the architecture left '{name}' without an output")
@@ -142,13 +144,14 @@ class Verifier:
         return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
 
     def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
-        """Judge what a struck reply had said: was it to be rejected anyway?"""
+        """Judge what a struck reply had said: would it have been rejected anyway?"""
         if proposal.undamaged and (struck := self._struck(proposal.receipts)):
             verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
             self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
 
     def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
-        """The same at a checkpoint. What a later subtask found in a damaged output says nothing of the undamaged one."""
+        """Judge the undamaged outputs at a checkpoint. A later subtask's finding on a damaged output says nothing about the
+        undamaged one."""
         carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
         struck = [
             commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
@@ -166,15 +169,15 @@ class Verifier:
             self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
 
     def _struck(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
-        """The output faults among these that were delivered, and whose undamaged reply has had no verdict."""
+        """Return the delivered output faults among these whose undamaged reply has had no verdict."""
         at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
         return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
 
     def _leave_undamaged(
         self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
     ) -> None:
-        """Leave the verdict on each struck output. A reply is taken or rejected `as_a_whole`: whatever part of it is rejected,
-        its other parts are lost with it."""
+        """Log the verdict on each struck output. A reply is accepted or rejected `as_a_whole`: if one part is rejected, its
+        other parts are lost too."""
         rejected = _first_rejected(verdicts) if as_a_whole else None
         for receipt in struck:
             name = receipt.due.subtask
@@ -206,7 +209,7 @@ class Verifier:
     def _around(
         self, subtasks: Sequence[Subtask], values: Collection[str], given: Mapping[str, str]
     ) -> tuple[dict[str, Output], Mapping[str, str]]:
-        """The outputs in the state that these subtasks read, and the documents."""
+        """Return the outputs in the state that these subtasks read, and the documents."""
         state = self._state
         outside = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
         return self.outputs(outside), {**state.documents, **given} if given else state.documents
@@ -222,6 +225,6 @@ def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
 
 
 def _alarms(receipt: OpenReceipt) -> bool:
-    """Whether the fault makes a validating subtask find something wrong."""
+    """Return whether the fault makes a validating subtask find something wrong."""
     effect = EFFECTS[receipt.due.fault.effect, receipt.due.fault.point]
     return isinstance(effect, TextEffect) and effect.alarms

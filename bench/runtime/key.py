@@ -1,4 +1,4 @@
-"""Where in an experiment a trial stands."""
+"""A trial's place in an experiment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class TrialKey:
     """All that a trial's draws and its models' seeds depend on, and the arm, on which they never depend.
 
-    `instance` is "" for the sole instance of a pack. `task` is the scenario under whose name is drawn, where that is another.
+    `instance` is "" for the only instance of a pack. `task` is the scenario by whose name is drawn, "" if it is this one.
     """
 
     seed: int
@@ -21,8 +21,8 @@ class TrialKey:
 
     @property
     def drawn_from(self) -> tuple[object, ...]:
-        """What a draw of this trial begins with. The sole instance of a pack leaves no trace in it, so that the draws of a pack
-        are what they were before it had instances."""
+        """The first parts of each draw of this trial. The only instance of a pack is left out, so that its draws are the same
+        as before packs had instances."""
         task = self.task or self.scenario
         where = (task, self.instance) if self.instance else (task,)
         return (self.seed, *where, self.repetition)

@@ -1,5 +1,4 @@
-"""How large an output may be: what checks and graders do with one, such as parsing the code in it, may take time that grows
-faster than it does."""
+"""The largest output: checks and graders, for example by parsing its code, can take time that grows faster than the output."""
 
 from __future__ import annotations
 
@@ -7,12 +6,13 @@ from bench.bounds import MOST_ITEMS
 from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json
 
 MOST_READ = 2 * LARGEST_OUTPUT + 1
-"""Values in a value that is not too large: an item counts as a character, and an entry of an object, which is two, as well."""
+"""The most parts of a value that is not too large: an item counts as a character, and so does an entry of an object, which has
+two."""
 
 
 def too_large(value: Json) -> str:
-    """What is too large about a value that JSON can hold, in one line; "" where nothing is. What has too many items is not read
-    to its end."""
+    """Return in one line what is too large about a JSON value; "" if nothing is. A value with too many items is not read to its
+    end."""
     texts: list[str] = []
     names: list[str] = []
     items, values = 0, [value]

@@ -1,4 +1,4 @@
-"""What a trial leaves while it runs: its events, the texts that they name by digest, and the responses of its model."""
+"""A running trial's log: its events, the texts that they name by digest, and the responses of its model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bench.runtime.events import Event
 
 
 class TrialLog:
-    """Events and texts in the order in which they came. `on_response` is told of each response as it arrives, and `on_counted`
-    once its tokens are counted, which takes a while where it is long."""
+    """Events and texts in their order. `on_response` gets each response as it arrives, and `on_counted` once its tokens are
+    counted, which takes a while for a long one."""
 
     def __init__(
         self,
@@ -24,14 +24,14 @@ class TrialLog:
 
     @property
     def next_number(self) -> int:
-        """The number that the next event will have."""
+        """The number of the next event."""
         return len(self.events)
 
     def emit(self, event: Event) -> int:
-        """Append an event; its number."""
+        """Append an event. Returns its number."""
         self.events.append(event)
         return len(self.events) - 1
 
     def store_text(self, text: str) -> str:
-        """Keep a text; its digest."""
+        """Keep a text. Returns its digest."""
         return self.texts.keep(text)

@@ -1,11 +1,12 @@
-"""The event loop that everything asynchronous here runs on. It knows when nothing can run, and whose work is whose.
+"""The event loop on which everything asynchronous here runs. It knows when nothing can run, and which trial each task belongs
+to.
 
 Virtual time passes when asyncio would wait: no task is ready, and no connection has anything to read. asyncio then asks its
-selector to block; ours first lets those wake who sleep in virtual time. So virtual seconds depend neither on how many turns of
-the loop a task needs nor on the machine.
+selector to block; ours first wakes those who sleep in virtual time. So virtual seconds depend neither on how many turns of the
+loop a task needs nor on the machine.
 
-Real timers and real connections work as on any loop, and nobody who sleeps in virtual time waits for them: a timer may be a
-time limit. A job in a thread is work of the trial that began it, and holds that trial's time.
+Real timers and connections work as on any loop, and sleepers in virtual time do not wait for them: a timer can be a time limit.
+A job in a thread is work of the trial that began it, and stops that trial's time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Sleeper(Protocol):
     """Someone who sleeps in virtual time."""
 
     def wake(self) -> bool:
-        """Nothing can run: whether this gave the loop anything to do."""
+        """Wake up, since nothing can run. Returns whether this gave the loop anything to do."""
 
 
 class Observer(Protocol):
@@ -43,26 +44,26 @@ class Observer(Protocol):
 
 
 observer: contextvars.ContextVar[Observer | None] = contextvars.ContextVar("observer", default=None)
-"""Whose work the code at hand is. Tasks inherit it."""
+"""The trial whose work the present code is. Tasks inherit it."""
 from_thread: contextvars.ContextVar[bool] = contextvars.ContextVar("from_thread", default=False)
-"""Whether a thread put the code at hand on the loop."""
+"""Whether a thread put the present code on the loop."""
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine on a loop of ours to its end: the one way in which asynchronous code is run here."""
+    """Run a coroutine to its end on our loop: all asynchronous code here runs this way."""
     with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(work)
 
 
 def run_whole(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run the main work of a process. What is loaded by now stays, so the garbage collector looks at it no more: one look at
-    all modules took 70 ms, in which the loop stood still."""
+    """Run the main work of a process. The garbage collector skips what is loaded by now: one pass over all modules took 70 ms,
+    in which the loop stood still."""
     gc.freeze()
     return run(work)
 
 
 def running() -> Loop:
-    """The loop that the caller runs on. Raises RuntimeError where it is none of ours."""
+    """Return the loop that the caller runs on. Raises RuntimeError if it is not ours."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, Loop):
         problem = f"a trial runs on the package's own event loop, not on {type(loop).__name__}"
@@ -84,12 +85,12 @@ class IdleSelector(selectors.DefaultSelector):
         return super().select(0) or ([] if self._wake() else super().select(timeout))
 
     def _wake(self) -> bool:
-        """Every sleeper is asked: they are different trials, and none waits for another."""
+        """Wake every sleeper: they are different trials, and none waits for another."""
         return any([sleeper.wake() for sleeper in list(self.sleepers)])  # noqa: C419  all of them
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """`sleepers`: those who sleep in virtual time just now."""
+    """Our event loop. `sleepers` are those who now sleep in virtual time."""
 
     def __init__(self) -> None:
         selector = IdleSelector()
@@ -99,7 +100,7 @@ class Loop(asyncio.SelectorEventLoop):
         self.set_task_factory(_observed)
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], Result], *args: *Ts) -> asyncio.Future[Result]:
-        """As on any loop; whoever's work it is knows of the job until its result is there, or nobody waits for it any more."""
+        """Run a job as on any loop. Its trial knows of the job until the result is there, or nobody waits for it."""
         job = super().run_in_executor(executor, func, *args)
         if whose := observer.get():
             whose.job_began()
@@ -109,7 +110,7 @@ class Loop(asyncio.SelectorEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """As on any loop; what a thread puts on the loop is marked."""
+        """Call as on any loop, and mark what a thread puts on the loop."""
         if threading.get_ident() != self._thread:
             context = (context or contextvars.copy_context()).copy()
             context.run(from_thread.set, True)
@@ -117,7 +118,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def _observed(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
-    """A task that something began counts as work of the same trial."""
+    """Make a task whose work counts for the trial that began it."""
     whose = observer.get()
     task = asyncio.Task(whose.follow(work) if whose and asyncio.iscoroutine(work) else work, loop=loop, **options)
     if whose:

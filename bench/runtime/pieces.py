@@ -1,4 +1,4 @@
-"""A reply taken apart so that a fault can strike one part of it and leave the rest as it was."""
+"""A reply taken apart so that a fault can strike one part and leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from bench.scenario import Json, Subtask
 
 class Pieces(Protocol):
     def part(self, name: str) -> ReplyPart | None:
-        """The part as the model wrote it; None where the reply has none."""
+        """Return the part as the model wrote it; None if the reply has none."""
         ...
 
     def put(self, name: str, text: str, ends_reply: bool) -> None:
-        """This text in the part's place; with `ends_reply` nothing follows it."""
+        """Put a text in the part's place; with `ends_reply` nothing follows it."""
         ...
 
     @property
     def text(self) -> str:
-        """The reply as it is now; to the letter as it was, where nothing was put into it."""
+        """The reply as it is now; exactly the original if nothing was changed."""
         ...
 
 
 def pieces_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> Pieces:
-    """The pieces of a reply's answer. The draft before it is none, and stays as it is."""
+    """Return the pieces of a reply's answer. The draft before it is no piece, and stays unchanged."""
     extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
     if isinstance(extracted, Unreadable):
         return Piece(text, subtasks[0].name, draft.end) if len(subtasks) == 1 else NoPieces(text)
@@ -48,7 +48,7 @@ def pieces_of(
 
 
 class NoPieces:
-    """A reply to several subtasks that cannot be read: there is nothing in it to be struck."""
+    """A reply to several subtasks that cannot be read: nothing in it can be struck."""
 
     def __init__(self, text: str):
         self.text = text
@@ -61,8 +61,8 @@ class NoPieces:
 
 
 class Piece:
-    """A reply to one subtask: its part is the answer, what stands around that left out; all behind the draft where that cannot
-    be read."""
+    """A reply to one subtask. Its part is the answer without the text around it, or all after the draft if the answer cannot be
+    read."""
 
     def __init__(self, text: str, name: str, draft: int, extracted: Extracted | None = None, schema: Schema | None = None):
         self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
@@ -81,7 +81,7 @@ class Piece:
             text = written(value, self._schema).text
         if ends_reply:
             self._after = ""
-        elif not text.startswith("{"):  # nothing, or words, in place of the answer: that is all behind the draft
+        elif not text.startswith("{"):  # nothing, or words, replace the answer: all after the draft
             self._before, self._after = self._draft, ""
         self.text = self._before + text + self._after
 
@@ -113,7 +113,7 @@ class JsonPieces:
 
 
 class FencedPieces:
-    """The same in code blocks: the object with all parts' JSON, then all parts' blocks."""
+    """A reply to several subtasks with code blocks: the object with all parts' JSON, then all parts' blocks."""
 
     def __init__(self, text: str, extracted: Extracted, schema: Schema):
         self._whole, self._values, self._schema = text, extracted.value, schema
@@ -140,7 +140,7 @@ class FencedPieces:
         self._texts[name], self._blocks[name] = dump(answer.value[name]), "".join(answer.blocks.values())
 
     def _end(self, name: str, text: str) -> None:
-        """The reply breaks off in this part's JSON, or in its blocks."""
+        """Let the reply break off in this part's JSON, or in its blocks."""
         length = len(self._texts[name])
         if len(text) > length:
             self._blocks = _up_to(name, {**self._blocks, name: text[length:]})
@@ -160,7 +160,7 @@ class FencedPieces:
 
 
 def _object(text: str) -> dict[str, Json] | None:
-    """The JSON object that a text is as a whole; None where it is none."""
+    """Return the JSON object that is the whole text; None if it is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -169,7 +169,7 @@ def _object(text: str) -> dict[str, Json] | None:
 
 
 def _joint(texts: Mapping[str, str]) -> str:
-    """The object that holds these, without its end."""
+    """Return the object that holds these, without its end."""
     return "{" + ", ".join(f"{dump(name)}: {text}" for name, text in texts.items())
 
 

@@ -1,10 +1,11 @@
-"""How subtasks become a prompt. One renderer for all architectures: they differ in which subtasks share a call, not in words.
+"""How subtasks become a prompt. One renderer serves all architectures: they differ in which subtasks share a call, not in
+words.
 
-system   the pack's role, and that the answer is one JSON object, or where code is asked for apart from it, what follows it
-user     per subtask: its instructions; then each thing read, under its name; then the form of the output
+system   the pack's role, and the rule that the answer is one JSON object, or also code blocks
+user     per subtask: its instructions; then each input, under its name; then the form of the output
 
-Of the answer formats `json` and `schema` ask in the same words, and so does `fenced` where the answer holds no code. What is
-read is the same in all.
+The answer formats `json` and `schema` use the same words, and so does `fenced` if the answer has no code. The inputs are the
+same in all formats.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ FENCED_REPAIR = " Code stands in its code block behind the JSON."
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a call is told. `tasks` are the instructions of its subtasks; `form` has its heading; `repair` is "" at first."""
+    """The parts of a call's prompt. `tasks` holds the subtasks' instructions; `form` has its heading; `repair` is "" at
+    first."""
 
     role: str
     rule: str
@@ -46,13 +48,14 @@ class Prompt:
 
     @property
     def messages(self) -> tuple[Message, Message]:
-        """As all architectures ask, but for those that put the task into the system message."""
+        """The messages as all architectures send them that do not put the task into the system message."""
         user = (self.tasks, *self._read, self.form, self.repair)
         return _system(f"{self.role}\n{self.rule}"), Message("user", "\n\n".join(filter(None, user)))
 
     @property
     def messages_with_task_in_system(self) -> tuple[Message, Message]:
-        """The whole task in the system message; the user message holds what is read, and why an answer was rejected."""
+        """The messages with the whole task in the system message. The user message holds the inputs, and why an answer was
+        rejected."""
         system = (f"{self.role}\n{self.rule}", self.tasks, self.form)
         user = (*self._read, self.repair)
         return Message("system", "\n\n".join(system)), Message("user", "\n\n".join(filter(None, user)) or NOTHING_TO_READ)
@@ -64,7 +67,7 @@ class Prompt:
 
 @lru_cache(maxsize=64)
 def _system(text: str) -> Message:
-    """The message whose digest and tokens all calls share."""
+    """Return one message object for all calls, so that its digest and tokens are computed once."""
     return Message("system", text)
 
 
@@ -76,7 +79,7 @@ def prompt_of(
     repair: Repair,
     answer_format: AnswerFormat = DEFAULT,
 ) -> Prompt:
-    """The prompt that asks for the outputs of `subtasks`, given the texts of all that they read from outside the call."""
+    """Return the prompt for the outputs of `subtasks`, given the texts of all inputs from outside the call."""
     apart = is_fenced(subtasks, answer_format)
     return Prompt(
         role=task.role,
@@ -96,7 +99,7 @@ def render(
     repair: Repair,
     answer_format: AnswerFormat = DEFAULT,
 ) -> tuple[Message, Message]:
-    """The messages of that prompt."""
+    """Return the messages of that prompt."""
     return prompt_of(task, subtasks, inputs, rejected, repair, answer_format).messages
 
 
@@ -113,8 +116,8 @@ def _repair(rejected: Rejected, repair: Repair) -> str:
 
 
 def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
-    """The output's form: one subtask's own, or an object with one field for each of several subtasks; `without` its code, and
-    without those of them that are nothing else: small models fill an empty object with the code."""
+    """Return the output's form: one subtask's, or an object with one field per subtask. `without` leaves out its code, and
+    subtasks that are all code: small models fill an empty object with the code."""
     if len(subtasks) == 1:
         return form_of(subtasks[0].output, without)
     shown = [subtask for subtask in subtasks if not (without and is_all_code(schema_of(subtask.output)))]
@@ -123,16 +126,16 @@ def form(subtasks: Sequence[Subtask], without: bool = False) -> str:
 
 
 def fenced_form(subtasks: Sequence[Subtask]) -> str:
-    """The form of an answer whose code stands behind its JSON: the JSON, where it has any, then the blocks."""
+    """Return the form of an answer with code after its JSON: the JSON, if any, then the blocks."""
     schema = answer_schema(subtasks)
     return fenced.form(schema) if is_all_code(schema) else f"{form(subtasks, without=True)}\n\n{fenced.form(schema)}"
 
 
 @lru_cache(maxsize=256)
 def form_of(output: type[Output], without: bool = False) -> str:
-    """A JSON schema as a person would write it down, descriptions and choices behind //.
+    """Return a JSON schema as a person would write it, with descriptions and choices after //.
 
-    Choices do not stand in the value's place: small models copy "a" | "b" into their answer, where it is no JSON.
+    Choices do not stand in the value's place: small models copy "a" | "b" into their answer, which is then no JSON.
     """
     schema = without_code(schema_of(output)) if without else schema_of(output)
     return _form(schema, schema.get("$defs", {}))
@@ -161,7 +164,7 @@ def _object(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
 
 
 def _choices(schema: Mapping[str, Json], defs: Mapping[str, Json]) -> str:
-    """Which values are allowed, where they are listed: in the field itself, or for each item of a list."""
+    """Return the allowed values, if they are listed in the field itself or for each item of a list; else ""."""
     if "$ref" in schema:
         return _choices(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
     if "const" in schema or "enum" in schema:

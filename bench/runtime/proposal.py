@@ -1,4 +1,4 @@
-"""What an architecture is given for its asking: outputs that are not yet verified, and all that is known of how they came."""
+"""What an architecture gets when it asks: unverified outputs, and all that is known of how they came."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bench.values import dataclass
 class Proposal:
     """Outputs of some subtasks, not yet verified.
 
-    subtasks    those that were asked for together
+    subtasks    the subtasks that were asked for together
     attempt     their attempt, from 1
-    calls       the calls that made them, in order: one, or an agent's turns
-    text        the reply that they stand in
-    parts       subtask -> its part of the reply; lacks a subtask that the reply says nothing of
+    calls       the calls that made them, in order: one call, or an agent's turns
+    text        the reply that holds them
+    parts       subtask -> its part of the reply; a subtask that the reply does not mention is missing
     made_from   what the subtasks read, with versions
     receipts    the faults that these calls carried
-    undamaged   the parts of the reply as it was before a fault struck it; empty where none did
-    documents   those that were given with the call: the state of the world that it was asked in
+    undamaged   the parts of the reply before a fault struck it; empty if none did
+    documents   the documents given with the call: the state of the world in which it was asked
     """
 
     subtasks: tuple[Subtask, ...]
@@ -40,7 +40,7 @@ class Proposal:
 
     @property
     def case(self) -> str:
-        """Return the name of the state of the world that it was asked in; "" without one."""
+        """Return the name of the state of the world in which it was asked; "" without a world."""
         return case_of(self.documents)
 
     @property

@@ -1,11 +1,11 @@
 """How a reply becomes JSON, in each answer format: one rule for all architectures, whatever shares a call.
 
-Of a reply only what stands behind its draft is read (`bench.runtime.drafts`).
+Only the part of a reply after its draft is read (`bench.runtime.drafts`).
 
-json, schema   the JSON object that is found in it (`bench.runtime.verification`)
-fenced         the same object, looked for outside of code blocks; then the code blocks behind it, each put in its place
-               (`bench.answers.fenced`). Blocks before it are passed over. An answer that is nothing but code needs no JSON.
-               A block that the reply breaks off inside of is `cut_off`; of blocks that cannot be told apart none is taken.
+json, schema   the JSON object in it (`bench.runtime.verification`)
+fenced         the same object, searched outside of code blocks; then each code block after it, put in its place
+               (`bench.answers.fenced`). Blocks before it are ignored. An answer that is all code needs no JSON. A block in
+               which the reply breaks off is `cut_off`; if blocks cannot be assigned to places, none is taken.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bench.runtime.verification import Unreadable, extract
 from bench.scenario import Json, Subtask
 
 FENCE, MOST_FENCES = "```", 1000
-"""How often that may stand in an answer with code blocks."""
+"""The most fences in an answer with code blocks."""
 
 
 def read(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> Extracted | Unreadable:
-    """The answer to a call for these subtasks, its code in its places. Never raises. Of a fenced answer text[start:end] are its
-    JSON and its blocks."""
+    """Return the answer to a call for these subtasks, its code in its places. Never raises. For a fenced answer text[start:end]
+    holds its JSON and its blocks."""
     if not is_fenced(subtasks, answer_format):
         return extract(text, finish, draft=draft_of(text, tags))
     if text.count(FENCE) > MOST_FENCES:
@@ -39,7 +39,7 @@ def read(
 
 
 def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
-    """Read a long reply, whatever it is to answer, so that it is at hand when it is read."""
+    """Read a long reply, whatever it answers, so that the result is cached when it is needed."""
     if len(text) <= LONG:
         return
     extract(text, draft=draft_of(text, tags))
@@ -51,12 +51,12 @@ def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
 
 
 def draft_in(text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags) -> Draft:
-    """The draft of a reply to a call for these subtasks."""
+    """Return the draft of a reply to a call for these subtasks."""
     return draft_of(text, tags, is_fenced(subtasks, answer_format))
 
 
 def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
-    """Whether this call's answer has code that stands in blocks."""
+    """Return whether this call's answer has code in blocks."""
     return answer_format == "fenced" and holds_code(answer_schema(subtasks))
 
 
@@ -75,7 +75,7 @@ def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted |
 
 
 def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:
-    """The answer whose JSON this is, with the blocks that stand behind it."""
+    """Return the answer with this JSON and the blocks after it."""
     try:
         text[behind:].encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""A reply seen as the subtasks' parts: the whole where one was asked for, else a field of its object for each."""
+"""A reply divided into the subtasks' parts: the whole reply for one subtask, else a field of its object for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class ReplyPart:
-    """One subtask's share of a reply: its text, and the JSON in it or why there is none to be read."""
+    """One subtask's part of a reply: its text, and the JSON in it or why none can be read."""
 
     text: str
     value: Json | Unreadable
@@ -25,15 +25,15 @@ class ReplyPart:
 def parts_of(
     text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
 ) -> dict[str, ReplyPart]:
-    """Read a reply's parts by the boundary's rule; where it cannot be read, every part is the whole text behind the draft. Else
-    a part's text is its JSON, in every format: so it stands in the state, and later subtasks read it."""
+    """Read a reply's parts by the boundary's rule. If it cannot be read, every part is the whole text after the draft. Else a
+    part's text is its JSON, in every format: the state holds this text, and later subtasks read it."""
     return parts_in(read(text, finish, subtasks, answer_format, tags), text, subtasks, answer_format, tags)
 
 
 def parts_in(
     extracted: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
 ) -> dict[str, ReplyPart]:
-    """The same of a reply that was read already, and in which this was found."""
+    """Return the parts of a reply that was already read, with this result."""
     if isinstance(extracted, Unreadable):
         answer = text[draft_in(text, subtasks, answer_format, tags).end :]
         return {subtask.name: ReplyPart(answer, extracted) for subtask in subtasks}
@@ -51,15 +51,15 @@ def reads_as(
     answer_format: AnswerFormat = DEFAULT,
     tags: Tags = THINK,
 ) -> bool:
-    """Whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
+    """Return whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
 
-    It does where its JSON object has a field of the output, or where it is no words and no JSON that could be read.
+    True if its JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
     """
     return found_as(read(text, finish, among, answer_format, tags), subtask, among)
 
 
 def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
-    """The same of a reply that was read already, and in which this was found."""
+    """Return the same as `reads_as` for a reply that was already read, with this result."""
     if isinstance(extracted, Unreadable):
         return not extracted.is_prose
     value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
@@ -67,6 +67,6 @@ def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequenc
 
 
 def reread(text: str) -> ReplyPart:
-    """The part that a text in the state is, after something may have happened to it."""
+    """Return a text of the state as a part, after a fault may have changed it."""
     extracted = extract(text, draft=NO_DRAFT)
     return ReplyPart(text, extracted if isinstance(extracted, Unreadable) else extracted.value)

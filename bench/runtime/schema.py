@@ -1,4 +1,4 @@
-"""The JSON schema of what a call asks for, for models that can be held to one."""
+"""The JSON schema of the answer to a call, for models that can be held to one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.scenario import Output, Subtask, schema_of
 
 
 def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
-    """One subtask's own output, or an object with one required property for each of several. Made once for the same ones."""
+    """Return one subtask's output schema, or an object with one required property for each of several. It is cached."""
     return _schema(tuple((subtask.name, subtask.output) for subtask in subtasks))
 
 

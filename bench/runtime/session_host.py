@@ -69,9 +69,9 @@ class SessionHost:
 
 @asynccontextmanager
 async def served(trial: Trial, session: OpenSession, server: Server | None = None) -> AsyncIterator[OpenSession]:
-    """Serve a session over HTTP until whoever is inside has ended; by `server`, where one is given.
+    """Serve a session over HTTP until the block has ended, by `server` if one is given.
 
-    Where that raises after the session's last call had failed, GaveUp or that CallFailed is raised in its place.
+    If the block raises after the session's last call had failed, GaveUp or that CallFailed is raised instead.
     """
     try:
         async with (server or trial.server)(session) as session.root:

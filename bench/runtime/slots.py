@@ -12,13 +12,13 @@ from bench.runtime.gate import Gate
 
 
 def unbounded() -> Callable[[Request], Gate]:
-    """Find for all requests a gate at which nobody waits."""
+    """Return a function that finds one unlimited gate for all requests."""
     gate = Gate(sys.maxsize)
     return lambda _: gate
 
 
 class Slots:
-    """The slots of one trial. `gate_of` finds the gate of the endpoint that answers a request; `changed` is told when a call
+    """The slots of one trial. `gate_of` finds the gate of the endpoint that answers a request. `changed` is called when a call
     begins or ends to wait, or to be in flight."""
 
     def __init__(self, gate_of: Callable[[Request], Gate] | None = None):
@@ -28,7 +28,7 @@ class Slots:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it waits, for a slot or a back-off, and has nothing in flight."""
+        """Whether the trial waits, for a slot or a back-off, and has nothing in flight."""
         return self._waiting > 0 and not self.in_flight
 
     def slot(self, request: Request) -> Slot:
@@ -36,7 +36,7 @@ class Slots:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While inside, a call waits, for a slot or a back-off."""
+        """Count a call as waiting, for a slot or a back-off, while the block runs."""
         self.count(waiting=1)
         try:
             yield
@@ -44,7 +44,7 @@ class Slots:
             self.count(waiting=-1)
 
     def count(self, *, waiting: int = 0, in_flight: int = 0) -> None:
-        """So many calls more, or fewer, wait, or are in flight."""
+        """Change the numbers of calls that wait and that are in flight."""
         self._waiting += waiting
         self.in_flight += in_flight
         self.changed()
@@ -70,5 +70,5 @@ class Slot:
         self._gate.leave()
 
     def saw(self, outcome: Reply | CallFailed) -> None:
-        """What the model did on this call."""
+        """Tell the gate what the model did on this call."""
         self._gate.saw(outcome, self._entered)

@@ -1,4 +1,4 @@
-"""The state of a trial: its subtasks, and what each has written, versioned, each version with what it was made from."""
+"""The state of a trial: its subtasks, and the versions of their outputs, each with its sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING: Mapping[str, str] = {}
 
 
 class Source(NamedTuple):
-    """Something a version was made from: a document (version 0) or a version of a subtask's output."""
+    """A source of a version: a document (version 0) or a version of a subtask's output."""
 
     name: str
     version: int
@@ -27,9 +27,9 @@ class Source(NamedTuple):
 class Version:
     """One output of one subtask.
 
-    text        what later subtasks read; `value` its JSON, or why it has none
-    calls       the calls that made it, none where code did
-    undamaged   what it would have been, had no fault struck the reply that it stood in; None where none did
+    text        what later subtasks read; `value` is its JSON, or why it has none
+    calls       the calls that made it; empty if code did
+    undamaged   what it would have been without the fault in its reply; None if no fault struck it
     """
 
     subtask: str
@@ -45,7 +45,7 @@ class Version:
         object.__setattr__(self, "digest", digest_of(self.text))
 
     def is_made_from(self, names: Iterable[str]) -> bool:
-        """Whether it was made from an output of one of these subtasks."""
+        """Return whether it was made from an output of one of these subtasks."""
         return bool({source.name for source in self.made_from if source.version} & set(names))
 
 
@@ -67,8 +67,8 @@ class State:
 
     @property
     def ready(self) -> tuple[Subtask, ...]:
-        """The subtasks that have no output and lack nothing that they read, in the order in which each may be asked: those
-        that were added come last."""
+        """The subtasks without an output whose inputs are all there, in the order in which they can be asked; added ones come
+        last."""
         there = self.documents.keys() | self._current.keys()
         left = [subtask for subtask in self._subtasks.values() if subtask.name not in self._current]
         return tuple([subtask for subtask in left if there.issuperset(subtask.reads)])
@@ -77,7 +77,7 @@ class State:
         return self._subtasks[name]
 
     def add(self, subtask: Subtask) -> None:
-        """Raises ValueError where its name is taken, or what it reads does not exist."""
+        """Add a subtask. Raises ValueError if its name is taken, or an input does not exist."""
         if subtask.name in self._subtasks or subtask.name in self.documents:
             raise ValueError(f"the name '{subtask.name}' is taken by a subtask or a document")
         for name in subtask.reads:
@@ -86,16 +86,16 @@ class State:
         self._subtasks[subtask.name] = subtask
 
     def is_document(self, name: str) -> bool:
-        """Whether it is the task's, or given with a call, and so no subtask's output."""
+        """Return whether the name is a document's, of the task or given with a call, and not a subtask's."""
         return name in self.documents or name in self.given
 
     def lacks(self, subtask: Subtask, given: Container[str] = ()) -> list[str]:
-        """What this subtask reads and nobody has written yet, or has given with the call."""
+        """Return the inputs of this subtask that nobody has written yet, or given with the call."""
         documents, current = self.documents, self._current
         return [name for name in subtask.reads if not (name in documents or name in current or name in given)]
 
     def forget(self) -> None:
-        """The process that held all this has died. The versions are counted on."""
+        """Drop all outputs, since the process that held them has died. Version numbers continue."""
         for name in list(self._current):
             del self._current[name], self._sources[name]
 
@@ -103,7 +103,7 @@ class State:
         return self._current.get(subtask)
 
     def previous(self, subtask: str) -> Version | None:
-        """The version before the newest, withdrawn or not."""
+        """Return the version before the newest, withdrawn or not; None if there is none."""
         history = self._history.get(subtask, [])
         return history[-2] if len(history) > 1 else None
 
@@ -123,7 +123,7 @@ class State:
         return version
 
     def withdraw(self, subtask: str) -> list[str]:
-        """Take back the subtask's output and all that was made from it; returns the names taken back."""
+        """Take back the subtask's output and all that was made from it. Returns the names of the subtasks."""
         taken = [subtask] if self._current.pop(subtask, None) else []
         self._sources.pop(subtask, None)
         for later in [name for name, version in self._current.items() if version.is_made_from([subtask])]:
@@ -131,8 +131,8 @@ class State:
         return taken
 
     def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
-        """What these subtasks would now read from outside a joint call for them, each once, in the order in which it is read;
-        what is not there to be read is left out. `given` are the documents that come with the call."""
+        """Return what these subtasks would now read from outside a joint call, each once, in reading order, without inputs that
+        are missing. `given` holds the documents that come with the call."""
         joint = {subtask.name for subtask in subtasks}
         names = dict.fromkeys([name for subtask in subtasks for name in subtask.reads if name not in joint])
         if not given:
@@ -141,7 +141,7 @@ class State:
         return tuple([known[name] for name in names if name in known])
 
     def source(self, name: str) -> Source:
-        """The document, or the present output, of this name."""
+        """Return the document, or the present output, of this name."""
         return self._sources[name]
 
     def text_of(self, source: Source) -> str:

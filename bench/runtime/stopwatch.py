@@ -1,4 +1,4 @@
-"""Framework time: the real time in which a trial's own code works, measured step by step, so that another trial's work on the
+"""Framework time: the real time in which a trial's own code works, measured step by step, so that other trials' work on the
 same event loop is never counted."""
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Result = TypeVar("Result")
 
 
 class Stopwatch:
-    """Runs during the trial's steps. It stands while a call is in flight or the trial waits (`stop`). While the trial works
-    where its steps cannot be seen (`away`), all real time counts in which nothing stood. Of a call that turns out to have been
-    in flight for a shorter time, the steps before and after count: a client's own work is framework time."""
+    """Runs during the trial's steps. It stops while a call is in flight or the trial waits (`stop`). While the trial works
+    where its steps cannot be seen (`away`), all real time counts that no `stood` interval covers. If a call turns out to have
+    been in flight for a shorter time, the time before and after counts: a client's own work is framework time."""
 
     def __init__(self) -> None:
         self._stepped = 0
@@ -34,7 +34,7 @@ class Stopwatch:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """While inside, the trial's code works elsewhere; its steps here are not counted twice."""
+        """Count the block as the trial's work elsewhere; its steps here are not counted twice."""
         began = self.stop()
         try:
             yield
@@ -43,11 +43,11 @@ class Stopwatch:
             self.go_on()
 
     def stood(self, began: int, ended: int) -> None:
-        """An interval of the real clock was none of the framework's."""
+        """Exclude an interval of the real clock from framework time."""
         self._stood.append((began, ended))
 
     def follow(self, work: Coroutine[Any, Any, Result]) -> Steps[Result]:
-        """Await this, and the steps of `work` count."""
+        """Return an awaitable that counts the steps of `work`."""
         return Steps(self, work)
 
     def begin_step(self) -> None:
@@ -62,7 +62,7 @@ class Stopwatch:
         self._mark = now
 
     def stop(self) -> int:
-        """The steps count no more until `go_on`, which is called as often; returns now, by `time.perf_counter_ns`."""
+        """Count no steps until `go_on` was called as often. Returns now, by `time.perf_counter_ns`."""
         self.end_step()
         self._stopped += 1
         return perf_counter_ns()
@@ -73,7 +73,7 @@ class Stopwatch:
 
 
 class Steps(Generic[Result]):
-    """Passes every step of a coroutine through, with the stopwatch running only during the steps."""
+    """Passes every step of a coroutine through; the stopwatch runs only during the steps."""
 
     def __init__(self, stopwatch: Stopwatch, work: Coroutine[Any, Any, Result]):
         self._stopwatch, self._work = stopwatch, work

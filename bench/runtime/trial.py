@@ -1,7 +1,7 @@
-"""A trial: it owns all that one attempt at a task is made of, and is built in one step.
+"""A trial: it owns all parts of one attempt at a task, and is built in one step.
 
-An architecture sees of it a workbench (`bench.runtime.workbench`), and a session at the endpoint a host
-(`bench.runtime.session_host`). What the task stands in beside its documents are its surroundings: none, or what a wing brings.
+An architecture sees it as a workbench (`bench.runtime.workbench`), and a session at the endpoint as a host
+(`bench.runtime.session_host`). What a task has around it beside its documents are its surroundings: nothing, or a wing's.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """What an experiment decides for all its trials. `max_attempts` bounds the attempts at one subtask in one trial;
-    `answer_format` and `tags`, in which a model puts its drafts, are the same for all architectures that it works in."""
+    """The settings of all trials of an experiment. `max_attempts` limits the attempts at one subtask in one trial;
+    `answer_format` and `tags`, which surround a model's drafts, are the same for all its architectures."""
 
     max_attempts: int = 3
     repair: Repair = "reason"
@@ -54,18 +54,18 @@ class Settings:
 
 
 class Surroundings:
-    """What a task stands in beside its documents: here, nothing. A wing derives its type from this.
+    """What a task has around it beside its documents: here, nothing. A wing derives its type from this.
 
-    `actions` is what the workbench shows as `world`; None where nothing can be acted on.
+    `actions` is the workbench's `world`; None if there is nothing to act on.
     """
 
     actions: Any = None
 
     def before_call(self) -> None:
-        """The architecture is about to ask the model for something. A process that is to die may die here."""
+        """Prepare for a call of the model. A process that is to die can die here."""
 
     def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
-        """Return how the reply to the call of this number breaks off; None where it arrives whole."""
+        """Return how the reply to the call of this number breaks off; None if it arrives whole."""
         del reply, call
         return None
 
@@ -74,12 +74,12 @@ class Surroundings:
         await trial.clock.run(work())
 
     def end(self, trial: Trial, stopped: bool) -> Any:
-        """End what stands around the task, however the architecture ended, and return what is graded; None where an output of
-        the answer does not fit its schema, and where the trial was `stopped`: then nothing is graded."""
+        """End the surroundings, however the architecture ended, and return what is graded. None if an output of the answer does
+        not fit its schema, or if the trial was `stopped`: then nothing is graded."""
         return None if stopped else trial.answer()
 
     def close(self) -> None:
-        """Free what it holds."""
+        """Release its resources."""
 
 
 class Trial:
@@ -101,10 +101,10 @@ class Trial:
         """Build one trial of a scenario.
 
         Args:
-            server: Serves the sessions of frameworks that make their calls themselves.
-            log: Where its events go; a new one where none is given.
-            clock: Its time; that of the model's timing where none is given.
-            around: Makes the surroundings. It finds the trial's key, log, clock and schedule there, and nothing else yet.
+            server: Serves the sessions of frameworks that make their own calls.
+            log: Gets its events; a new log by default.
+            clock: Its clock; by default one for the model's timing.
+            around: Makes the surroundings. Only the trial's key, log, clock and schedule exist by then.
         """
         environment = scenario.environment
         self.task, self.key, self.settings, self.server = scenario.task, key, settings, server
@@ -132,14 +132,14 @@ class Trial:
         self._in_cases: dict[tuple[str, str], int] = {}
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
-        """Add a subtask made at run time (`Workbench.add`)."""
+        """Add a subtask at run time (`Workbench.add`)."""
         self.state.add(subtask)
         if reference is not None:
             self.causes.references[subtask.name] = reference
 
     def sources(self, subtasks: Sequence[Subtask], given: Mapping[str, str] = NOTHING) -> tuple[Source, ...]:
-        """Return what these subtasks are about to read. Raises RuntimeError where something of it has no output yet: a prompt
-        that lacks an input would be another one than the pack's, and nobody would notice."""
+        """Return what these subtasks are about to read. Raises RuntimeError if an input has no output yet: a prompt without it
+        would not be the pack's, and nobody would notice."""
         joint = {subtask.name for subtask in subtasks}
         for subtask in subtasks:
             if missing := [name for name in self.state.lacks(subtask, given) if name not in joint]:
@@ -152,12 +152,12 @@ class Trial:
         return Turns(self.state, self.verifier, self.settings.answer_format, self.settings.tags)
 
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], ask: CallPurpose, call: int) -> Corrupted:
-        """Return a reply as the content faults due leave it."""
+        """Return a reply after the due content faults."""
         return self.injection.corrupt(reply, subtasks, ask.context, call)
 
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
-        """Have the checks that may take long asked of proposals off the event loop; also of what a fault in the state will make
-        of them."""
+        """Run checks that can take long off the event loop, for proposals and for what a fault in the state will make of
+        them."""
         for proposal in (each for each in proposals if self.verifier.takes_long(each.text)):
             await self.verifier.foresee(proposal)
             struck = {}
@@ -169,7 +169,7 @@ class Trial:
                 await self.verifier.foresee(replace(proposal, parts={**proposal.parts, **struck}, undamaged={}))
 
     def write(self, proposal: Proposal, verified: bool) -> None:
-        """Write each part of a proposal to the state, as the faults due leave it."""
+        """Write each part of a proposal to the state, after the due faults."""
         for subtask in proposal.subtasks:
             name = subtask.name
             part = proposal.parts.get(name) or ReplyPart("", Unreadable("empty", "the reply says nothing of it"))
@@ -187,8 +187,8 @@ class Trial:
         self.log.emit(Committed(version.subtask, version.number, version.calls, verified, version.digest, version.made_from))
 
     def answer(self) -> Answer | None:
-        """Return the final answer; None where an output in the state does not fit its schema. Raises RuntimeError where one
-        lacks."""
+        """Return the final answer; None if an output in the state does not fit its schema. Raises RuntimeError if an output is
+        missing."""
         names = self.task.answer_names
         versions = [self.verifier.version(name) for name in names]
         self.log.emit(Answered(tuple((version.subtask, version.number) for version in versions)))
@@ -200,7 +200,7 @@ class Trial:
         self.log.emit(Answered(tuple((name, number) for (name, _), number in self._in_cases.items())))
 
     def crashed(self, event: int) -> None:
-        """The architecture's process has died, by this event: what it held in memory is gone."""
+        """Drop what the architecture's process held in memory: by this event it has died."""
         self.injection.settle()
         self.state.forget()
         self.accepted.clear()
@@ -208,14 +208,14 @@ class Trial:
         self.cases.crashed(event)
 
     def close(self, answered: bool) -> None:
-        """Say how each delivered fault ended."""
+        """Record how each delivered fault ended."""
         self.injection.settle()
         calls = Lineage(self.log.events).of_answer if answered and self.schedule.receipts else frozenset()
         self.schedule.close(answered, lambda receipt: receipt.call in calls or receipt.due.fault.point in WORLD_POINTS)
 
 
 def _reference_of(scenario: Scenario) -> Reference:
-    """Return what the pack says is right."""
+    """Return the function that gives the pack's right outputs."""
     if scenario.environment:
         return scenario.environment.right or unknown
     return lambda subtask, _: scenario.reference[subtask]

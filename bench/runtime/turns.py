@@ -1,6 +1,6 @@
-"""The turns in which one proposer makes its outputs: an agent may plan, answer, look again and answer anew.
+"""The turns in which one proposer makes its outputs: an agent can plan, answer, look again and answer anew.
 
-Nobody tells how many turns an output will take, nor which of them it is made of. Both are worked out here from the calls.
+Nobody says how many turns an output will take, nor which turns it comes from. Both are inferred here from the calls.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from bench.values import dataclass
 
 @dataclass(frozen=True)
 class Turn:
-    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults; one
-    that calls tools is a step on the way. `found` is what was read in its text; None of a long one, whose reading is dear to
-    keep and kept for a while by who reads it (`bench.runtime.drafts`)."""
+    """One call and its reply. `gives_output`: it reads as an output of one of the subtasks, before or after its faults; a reply
+    that calls tools is only a step. `extracted` is what was read in its text; None for a long one, which is expensive to keep
+    and is cached for a while by its reader (`bench.runtime.drafts`)."""
 
     subtasks: tuple[Subtask, ...]
     ask: CallPurpose
@@ -54,33 +54,33 @@ class Turns:
             self._of.setdefault(subtask.name, []).append(turn)
 
     def parts(self, text: str, subtasks: Sequence[Subtask], finish: str = "stop") -> dict[str, ReplyPart]:
-        """What a text says of these subtasks."""
+        """Return the parts of these subtasks in a text."""
         return parts_of(text, finish, subtasks, self._format, self._tags)
 
     def answered(self, name: str) -> bool:
-        """Whether a reply came that this subtask's output can have been made of."""
+        """Return whether any reply came from which this subtask's output can have been made."""
         return name in self._of
 
     def under_way(self, subtasks: Sequence[Subtask]) -> bool:
-        """Whether the last reply for these subtasks is neither an output nor proposed as one."""
+        """Return whether the last reply for these subtasks is neither an output nor proposed as one."""
         last = self._last(subtasks)
         return last is not None and not last.gives_output and last.received.call not in self._offered
 
     def to_foresee(self, subtasks: Sequence[Subtask]) -> Iterator[Proposal]:
-        """Return the proposals that nobody has judged and whose checks may take long."""
+        """Return the unjudged proposals whose checks can take long."""
         return self._unjudged(subtasks, self._verifier.takes_long)
 
     def _unjudged(self, subtasks: Sequence[Subtask], wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Proposal]:
-        """What is proposed by the replies for these subtasks that give an output and that nobody has judged, where their text
-        is wanted."""
+        """Yield the proposals of the replies for these subtasks that give an output, are not judged, and whose text is
+        wanted."""
         turns = {turn.received.call: turn for subtask in subtasks for turn in self._of.get(subtask.name, [])}
         for call, turn in sorted(turns.items()):
             if turn.gives_output and not self._verifier.has_judged(call) and wanted(turn.received.text):
                 yield self._proposal([turn], turn.received.text, turn.subtasks)
 
     def judge_last(self, subtasks: Sequence[Subtask]) -> int | None:
-        """Verify in shadow the last reply for these subtasks, where it gives an output that nobody has judged yet; the number
-        of the verdict that rejected it, if one did."""
+        """Verify in shadow the last reply for these subtasks if it gives an output that is not judged. Returns the number of
+        the verdict that rejected it; None if none did."""
         last = self._last(subtasks)
         if last is None:
             return None
@@ -89,8 +89,8 @@ class Turns:
         return self._verifier.rejection_of(last.received.call)
 
     def judge_rest(self, subtask: Subtask, kept: Mapping[str, ReplyPart]) -> None:
-        """Verify in shadow each reply for this subtask that gives an output and that nobody has judged. `kept` is what the
-        proposer hands in, by subtask: of a fault in an output that it hands in unchanged it has detected nothing."""
+        """Verify in shadow each reply for this subtask that gives an output and is not judged. `kept` is the proposer's answer,
+        by subtask: it has detected no fault in an output that it hands in unchanged."""
         for proposal in self._unjudged([subtask]):
             unchanged = {name for name, part in proposal.parts.items() if name in kept and kept[name].value == part.value}
             self._verifier.verify(proposal, sufficiency=False, view="shadow", kept=unchanged)
@@ -102,9 +102,9 @@ class Turns:
         made_from: Sequence[Source] | None = None,
         call: int | None = None,
     ) -> Proposal:
-        """What the proposer made of its turns: `text` holds the outputs, `made_from` what it was given to read; None stands
-        for what it would be given now. `call` is the number of the call whose reply the text is; a framework does not tell it.
-        Raises RuntimeError where no reply ever came."""
+        """Return what the proposer made of its turns. `text` holds the outputs; `made_from` are its inputs, or None for the
+        inputs that it would get now. `call` is the call whose reply the text is; None for a framework, which does not say.
+        Raises RuntimeError if no reply ever came."""
         missing = [subtask.name for subtask in subtasks if not self.answered(subtask.name)]
         if missing:
             raise RuntimeError(f"no reply ever came for {' + '.join(missing)}")
@@ -117,8 +117,8 @@ class Turns:
         return max(turns, key=lambda turn: turn.received.call, default=None)
 
     def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
-        """The turn of this call. Where it is not known: the last turn whose reply this text is, or says the same of the
-        subtask; else the last one."""
+        """Return the turn of this call. If the call is unknown: the last turn whose reply is this text, or says the same of the
+        subtask; else the last turn."""
         turns = self._of[subtask.name][::-1]
         if call is not None:
             return next(turn for turn in turns if turn.received.call == call)
@@ -132,7 +132,7 @@ class Turns:
     def _proposal(
         self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...], made_from: Sequence[Source] | None = None
     ) -> Proposal:
-        """These turns' outputs of the subtasks; `text` is the reply of one of them, or what was made of all."""
+        """Return these turns' outputs of the subtasks; `text` is the reply of one of them, or was made from all."""
         turns = {turn.received.call: turn for proposal in taken for turn in self._making(proposal)}
         calls = sorted(turns)
         undamaged: dict[str, ReplyPart] = {}
@@ -153,15 +153,16 @@ class Turns:
         )
 
     def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:
-        """What a text says of these subtasks: the reply of one of the turns, or what was made of all, which ends of itself."""
+        """Return the parts of these subtasks in a text: a reply of one of the turns, or a text made from all, which counts as
+        complete."""
         turn = next((turn for turn in taken if turn.received.text == text), None)
         if turn and turn.extracted and turn.subtasks == subtasks:
             return parts_in(turn.extracted, text, subtasks, self._format, self._tags)
         return self.parts(text, subtasks, turn.received.finish if turn else "stop")
 
     def _making(self, taken: Turn) -> list[Turn]:
-        """The turns that made the output which this one gave: those of its attempt, less other samples and what was rejected;
-        and all that gave no output of their own, such as a plan."""
+        """Return the turns that led to this turn's output: those of its attempt, without other samples and rejected ones, and
+        all that gave no output, such as a plan."""
         turns = {turn.received.call: turn for subtask in taken.subtasks for turn in self._of[subtask.name]}
         return [turn for _, turn in sorted(turns.items()) if turn is taken or self._contributes(turn, taken)]
 
@@ -174,6 +175,6 @@ class Turns:
         return same and not rejected
 
     def _value(self, turn: Turn, subtask: Subtask) -> Json | Unreadable:
-        """What the turn's reply says of the subtask; None where it says nothing."""
+        """Return the subtask's value in the turn's reply; None if there is none."""
         part = self.parts(turn.received.text, turn.subtasks, turn.received.finish).get(subtask.name)
         return part.value if part else None

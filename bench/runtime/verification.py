@@ -1,11 +1,10 @@
 """The boundary: how a reply becomes an output, and why it may not.
 
-**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read in it, behind the
-draft of a reasoning model (`bench.runtime.drafts`). Text around it, code fences among it, is passed over; an opening brace that
-begins no JSON object (a placeholder in prose) is skipped. A malformed object is passed over as a whole: nothing inside it is
-taken in its place. An object that the reply breaks off in the middle of is `cut_off`: nothing after it, and nothing inside it,
-is taken in its place.
-Line breaks inside strings are read as they stand. `NaN`, `Infinity` and half a surrogate pair are no JSON.
+**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read after the draft of a
+reasoning model (`bench.runtime.drafts`). Text around it, also code fences, is ignored. An opening brace that begins no JSON
+object (a placeholder in prose) is skipped. A malformed object is skipped as a whole: nothing inside it replaces it. An object
+in which the reply breaks off is `cut_off`: nothing after it, and nothing inside it, replaces it. Line breaks inside strings are
+accepted. `NaN`, `Infinity` and half a surrogate pair are no JSON.
 """
 
 from __future__ import annotations
@@ -32,11 +31,10 @@ ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "conte
 
 cut_off        it breaks off inside its JSON object, a code block, or a draft
 missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, its code blocks cannot be told apart, or a field is of another form than its
-               schema says
-vocabulary     all of its form is right, but a field holds a word outside the closed list that it may take
-content        its form is right, but a check or a later validation refused what it says
-insufficient   it is right so far as it goes, and too weak to build on
+form           there is no JSON object in it, its code blocks cannot be assigned, or a field's form differs from its schema
+vocabulary     its form is right, but a field holds a word outside of its closed list
+content        its form is right, but a check or a later validation refused its content
+insufficient   it is right as far as it goes, and too weak to build on
 """
 KIND_OF: Mapping[str, ViolationKind] = {
     **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks", "schema"), "form"),
@@ -50,9 +48,8 @@ OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
 
 @dataclass(frozen=True)
 class Rejected:
-    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt may show to the model; `errors` are
-    pydantic's types of the schema violations that it tells of. Where it `reads_as_success`, a repair prompt says that all went
-    well."""
+    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt can show to the model. `errors` holds
+    pydantic's types of the schema violations in it. If it `reads_as_success`, a repair prompt says that all went well."""
 
     subtask: str
     reason: Reason
@@ -70,8 +67,8 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """No JSON object could be read, or it is open which code belongs where in it. `is_prose`: none was even begun, so that the
-    reply may be meant as words."""
+    """Why no JSON object could be read, or its code not be assigned to places. `is_prose`: no object even began, so that the
+    reply can be meant as words."""
 
     reason: Literal["empty", "refusal", "not_json", "cut_off", "code_blocks"]
     detail: str
@@ -80,7 +77,7 @@ class Unreadable:
 
 Verdict = Output | Rejected
 AskCheck = Callable[[Subtask, Check, Any, Context], str | None]
-"""Asks a check of a subtask's output: why it objects, or None."""
+"""Asks a check about a subtask's output. Returns its objection, or None."""
 
 
 def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
@@ -97,11 +94,11 @@ _refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’]
 def extract(
     text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
 ) -> Extracted | Unreadable:
-    """Find the reply's JSON object by the rule above, in time that grows as the text does. Never raises.
+    """Return the reply's JSON object by the rule above, in time linear in the text. Never raises.
 
-    code   where the reply has code blocks, text[start:end] each, in an answer whose code stands outside of its JSON: none is
-           looked for in them, nor behind a malformed object, where only code follows
-    draft  the reply's, in which none is looked for either; by default what stands in `<think>`
+    code   the reply's code blocks, text[start:end] each, if the answer has code outside of its JSON: they are not searched, and
+           nothing after a malformed object is, since only code follows
+    draft  the reply's draft, which is not searched either; by default the text in `<think>`
     """
     if finish == "content_filter":
         return Unreadable("refusal", "the provider refused to answer")
@@ -143,7 +140,7 @@ _extract_once = lru_cache(maxsize=KEPT)(_extract)
 
 
 def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
-    """Where an object may begin next; -1 where none does."""
+    """Return where the next object can begin; -1 if none does."""
     brace = _next_brace(text, start, code)
     while brace >= 0 and not _may_begin(text, brace, last):
         brace = _next_brace(text, brace + 1, code)
@@ -151,7 +148,7 @@ def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None,
 
 
 def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None) -> int:
-    """Where the next opening brace stands that no code block holds; -1 where none does."""
+    """Return the place of the next opening brace outside of code blocks; -1 if there is none."""
     brace = text.find("{", start)
     while code and brace >= 0:
         block = bisect_right(code, (brace, len(text))) - 1
@@ -162,8 +159,8 @@ def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None)
 
 
 def _may_begin(text: str, start: int, last: int) -> bool:
-    """Whether the brace may begin an object, whole or broken. It does not ask the decoder, which counts the lines before each
-    error: a text of nothing but braces would take time that grows as its square does."""
+    """Return whether the brace can begin an object, whole or broken. It does not ask the decoder, which counts the lines before
+    each error: a text of only braces would take quadratic time."""
     return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
 
 
@@ -182,13 +179,13 @@ def judge(
     without_findings_of: Container[str] = (),
     ask: AskCheck = ask_directly,
 ) -> dict[str, Verdict]:
-    """The verdict on each subtask's value: its output where it is accepted.
+    """Return the verdict on each subtask's value: its output if it is accepted.
 
-    values    what was proposed; a subtask may be absent
+    values    the proposed values; a subtask can be missing
     earlier   valid outputs, from outside, of what these subtasks read
-    without_findings_of   validating subtasks that saw something else than what is judged here
-    ask       who asks the checks
-    A validating subtask's finding rejects the output it is about, where that is among those judged.
+    without_findings_of   validating subtasks that saw something other than what is judged here
+    ask       asks the checks
+    A validating subtask's finding rejects the output that it is about, if that is judged here.
     """
     verdicts: dict[str, Verdict] = {}
     outputs = dict(earlier)
@@ -208,7 +205,7 @@ def judge(
 
 
 def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
-    """Hold a value against the subtask's schema. A value that breaks a validator of the pack's does not fit."""
+    """Check a value against the subtask's schema. A value on which a validator of the pack raises does not fit."""
     if isinstance(value, Unreadable):
         return Rejected(subtask.name, value.reason, value.detail)
     if why := too_large(value):
@@ -226,7 +223,7 @@ def _absent(subtask: Subtask) -> Rejected:
 
 
 def _violating(subtask: Subtask, error: ValidationError, most: int = 3) -> Rejected:
-    """Reject an output for its first few schema violations, each told with its place."""
+    """Reject an output for its first few schema violations, each with its place."""
     first = first_of(error, most)
     detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
     left = error.error_count() - len(first)
@@ -237,9 +234,9 @@ def _violating(subtask: Subtask, error: ValidationError, most: int = 3) -> Rejec
 def check(
     subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: AskCheck = ask_directly
 ) -> Rejected | None:
-    """Run the subtask's checks, in order, up to the first that objects; then see whether its signals can be asked.
+    """Run the subtask's checks, in order, up to the first objection; then see whether its signals can be asked.
 
-    Where something that the subtask reads has no valid output no check is run: it would have to be made again anyway.
+    If an input of the subtask has no valid output, no check is run: the output would have to be made again anyway.
     """
     is_whole = all(name in documents or name in outputs for name in subtask.reads)
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
@@ -252,7 +249,7 @@ def check(
 
 @lru_cache(maxsize=256)
 def _asking(signal: Callable[[Any], object]) -> Check:
-    """A check that rejects no output but one on which the signal raises."""
+    """Return a check that only rejects outputs on which the signal raises."""
 
     def ask(output: Any, _: Context) -> None:
         signal(output)
@@ -262,13 +259,13 @@ def _asking(signal: Callable[[Any], object]) -> Check:
 
 
 def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
-    """Whether a valid output is too weak to build on: the second signal of runtime branching."""
+    """Return why a valid output is too weak to build on, or None: the second signal of runtime branching."""
     why = subtask.sufficient(output) if subtask.sufficient else None
     return Rejected(subtask.name, "insufficient", _one_line(why)) if why is not None else None
 
 
 def finding(subtask: Subtask, output: Output) -> Rejected | None:
-    """What a validating subtask's output says against an earlier subtask."""
+    """Return what a validating subtask's output finds wrong with an earlier subtask's, or None."""
     complaint = subtask.finds(output) if subtask.finds else None
     return Rejected(complaint.subtask, "found_wrong", _one_line(complaint.reason)) if complaint else None
 

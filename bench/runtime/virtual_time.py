@@ -1,9 +1,9 @@
-"""The two kinds of time that a trial's clock can show: real, and virtual. Both count nanoseconds since the trial began.
+"""The two kinds of time of a trial's clock: real and virtual. Both count nanoseconds since the trial began.
 
-Virtual time stands while anything of the trial can run, and then jumps to the earliest sleeper's moment:
+Virtual time stands still while anything of the trial can run, and then jumps to the earliest sleeper's moment:
 
     in process           nothing can run when the event loop is idle and no thread works for the trial
-    over an endpoint     nor before the calls that the framework declared have come (`bench.runtime.declared_calls`)
+    over an endpoint     the calls that the framework declared must also have come (`bench.runtime.declared_calls`)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.runtime.loop import from_thread, running
 
 
 class RealTime:
-    """Passes by itself: whatever runs together overlaps as it does, and nothing has to be declared."""
+    """Real time passes by itself: parallel work overlaps as it does, and nothing has to be declared."""
 
     def __init__(self) -> None:
         self._epoch = perf_counter_ns()
@@ -31,7 +31,7 @@ class RealTime:
         return perf_counter_ns() - self._epoch
 
     def restart(self) -> None:
-        """The trial begins only now."""
+        """Let the trial begin only now."""
         self._epoch = perf_counter_ns()
 
     async def sleep(self, seconds: float) -> None:
@@ -41,7 +41,7 @@ class RealTime:
         return nullcontext()
 
     def advance(self, nanoseconds: int) -> None:
-        """So much was spent once, for another trial, and passes here as well."""
+        """Let time pass that was once spent for another trial."""
         self._epoch -= nanoseconds
 
     def reach(self, moment: int) -> None:
@@ -61,7 +61,7 @@ class RealTime:
 
 
 class VirtualTime:
-    """Passes when nothing of the trial can run. A cancelled sleep takes no time."""
+    """Virtual time passes when nothing of the trial can run. A cancelled sleep takes no time."""
 
     def __init__(self) -> None:
         self._now = 0
@@ -76,10 +76,10 @@ class VirtualTime:
         return self._now
 
     def restart(self) -> None:
-        """None has passed yet."""
+        """Do nothing: no time has passed yet."""
 
     async def sleep(self, seconds: float) -> None:
-        """Raises UndeclaredCalls where a thread asks for it, whose idleness nobody sees."""
+        """Sleep in virtual time. Raises UndeclaredCalls in a thread, whose idleness nobody sees."""
         if from_thread.get() and not self._elsewhere:
             raise UndeclaredCalls(
                 "a thread made a call on the trial's event loop, and virtual time cannot tell when that thread waits;"
@@ -89,8 +89,8 @@ class VirtualTime:
 
     @asynccontextmanager
     async def in_turn(self) -> AsyncIterator[None]:
-        """Around a job in a thread: it ends once nothing else of the trial can run, before any sleeper wakes. Jobs end in the
-        order in which they began. Where the trial works elsewhere, its declared calls have an order already."""
+        """Surround a job in a thread: it ends once nothing else of the trial can run, before any sleeper wakes. Jobs end in the
+        order in which they began. While the trial works elsewhere, its declared calls already have an order."""
         bed = None if self._elsewhere else self._bed(self._now, 0)
         try:
             yield
@@ -118,7 +118,7 @@ class VirtualTime:
                 del sleepers[self]
 
     def wake(self) -> bool:
-        """The event loop is idle: wake the earliest sleeper, unless someone else of the trial is at work."""
+        """Wake the earliest sleeper, since the event loop is idle, unless other work of the trial is in progress."""
         if self._jobs and not self._elsewhere:
             return False
         if self._calls.holds():
@@ -132,10 +132,10 @@ class VirtualTime:
         return False
 
     def advance(self, nanoseconds: int) -> None:
-        """Only live replies are reused."""
+        """Do nothing: only live replies are reused."""
 
     def reach(self, moment: int) -> None:
-        """Advance to this moment at least: real time passed that counts."""
+        """Advance at least to this moment, since real time passed that counts."""
         self._now = max(self._now, moment)
 
     def expect(self, calls: int) -> None:
@@ -146,8 +146,8 @@ class VirtualTime:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """While inside, a thread of the trial may be waiting for virtual time, and does not hold it. Raises UndeclaredCalls at
-        the end, where declared calls never came."""
+        """Let virtual time pass while a thread of the trial may wait for it. Raises UndeclaredCalls at the end if declared
+        calls never came."""
         self._elsewhere += 1
         try:
             yield
@@ -156,5 +156,5 @@ class VirtualTime:
         self._calls.check()
 
     def jobs(self, more: int) -> None:
-        """So many more jobs in threads work for the trial."""
+        """Change the number of jobs in threads that work for the trial."""
         self._jobs += more

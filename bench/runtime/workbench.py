@@ -2,17 +2,17 @@
 
     propose            ask a model for the outputs of one or more subtasks
     sample             ask for several samples of them at the same time
-    endpoint           let a framework make its calls itself, through a measuring endpoint
-    verify             hold a proposal against schemas and checks: the first Rejected, or None
+    endpoint           let a framework make its own calls, through a measuring endpoint
+    verify             check a proposal against schemas and checks: the first Rejected, or None
     commit             write a verified proposal to the state
-    commit_unverified  write a proposal as it came; `checkpoint` verifies later what was written so
-    skip, invalidate   commit without a model what is not needed; take back what a validating subtask found wrong
-    ready, add         what can be asked now; a subtask more, made at run time
-    output             what the state holds for a subtask
-    world              what can be done in the world that the task stands in, where it has one
+    commit_unverified  write a proposal as it came; `checkpoint` verifies it later
+    skip, invalidate   commit an unneeded output without a model; take back an output that a validating subtask found wrong
+    ready, add         the subtasks that can be asked now; add a subtask at run time
+    output             the state's output of a subtask
+    world              what can be done in the task's world, if it has one
 
-An architecture decides only when a failure is detected and what is run again; that is why it is short. Everything may be done
-at the same time: `asyncio.gather` over proposals of what is ready.
+An architecture decides only when a failure is detected and what is run again; that is why it is short. Everything can run at
+the same time: `asyncio.gather` over proposals for ready subtasks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Workbench(Asking):
 
     @property
     def world(self) -> Any:
-        """Return what can be done in the world that the task stands in.
+        """Return what can be done in the task's world.
 
         It is a `bench.worlds.runtime.actions.WorldActions`.
 
@@ -89,7 +89,7 @@ class Workbench(Asking):
         return self._state.ready
 
     def add(self, subtask: Subtask, reference: Json = None) -> None:
-        """Add a subtask that was made at run time. The answer is made of the task's own subtasks alone (`Task.answer`).
+        """Add a subtask at run time. The answer consists only of the task's own subtasks (`Task.answer`).
 
         Args:
             subtask: The new subtask.
@@ -107,7 +107,7 @@ class Workbench(Asking):
             subtask: A subtask of the task, or one that was added.
 
         Returns:
-            The output; None where there is none, or where it does not fit its schema.
+            The output; None if there is none, or if it does not fit its schema.
         """
         return self._trial.verifier.outputs([subtask.name]).get(subtask.name)
 
@@ -122,14 +122,15 @@ class Workbench(Asking):
     ) -> AsyncIterator[EndpointSession]:
         """Let a framework make the calls for these subtasks itself, over HTTP.
 
-        What the framework returns is then proposed by `EndpointSession.proposal`, and verified and committed like any other.
+        `EndpointSession.proposal` then proposes what the framework returns. It is verified and committed like any other
+        proposal.
 
         Args:
             subtasks: The subtasks that the calls are for.
-            judges: Tells a judge's call by its messages.
-            server: Serves the session elsewhere than at a port of its own.
-            limit: What bounds the calls for a subtask.
-            judged: Whether its replies are verified in shadow, of which the framework is told nothing.
+            judges: Recognizes a judge's call by its messages.
+            server: Serves the session instead of a server at its own port.
+            limit: The limit on the calls for a subtask.
+            judged: Whether its replies are verified in shadow, without telling the framework.
 
         Yields:
             The session, with `base_url()` and `api_key` for the framework.
@@ -144,26 +145,26 @@ class Workbench(Asking):
             yield session
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:
-        """Hold each part of a proposal against its schema, its checks and what a validating part found.
+        """Check each part of a proposal against its schema, its checks and the findings of a validating part.
 
-        A verdict is left for each part.
+        A verdict is logged for each part.
 
         Args:
-            proposal: What was proposed.
+            proposal: The proposal.
             sufficiency: Also ask whether each output is strong enough to build on.
 
         Returns:
-            The first rejection, with the reply; None where all parts are accepted.
+            The first rejection, with the reply; None if all parts are accepted.
         """
         rejected = self._trial.verifier.verify(proposal, sufficiency)
         (self._trial.accepted.discard if rejected else self._trial.accepted.add)(proposal)
         return rejected
 
     def reject(self, proposal: Proposal, detail: str) -> None:
-        """Leave the verdict of a framework that rejected a proposal by a judgment of its own.
+        """Log the verdict of a framework that rejected a proposal by its own judgment.
 
         Args:
-            proposal: What was rejected.
+            proposal: The rejected proposal.
             detail: Why, in one line.
         """
         self._trial.accepted.discard(proposal)
@@ -189,18 +190,18 @@ class Workbench(Asking):
         """Write a proposal to the state as it came: later subtasks read it unverified.
 
         Args:
-            proposal: A proposal that `checkpoint` verifies later, or nobody.
+            proposal: A proposal; `checkpoint` can verify it later.
         """
         self._trial.write(proposal, verified=False)
 
     def checkpoint(self, stage: Sequence[Subtask]) -> Rejected | None:
-        """Verify what the state holds for these subtasks. Where nothing is rejected, all of it is committed.
+        """Verify the state's outputs of these subtasks. If none is rejected, all of them are committed.
 
         Args:
             stage: Subtasks whose outputs were committed unverified, in the task's order.
 
         Returns:
-            The first rejection; None where all are accepted.
+            The first rejection; None if all are accepted.
         """
         rejected = self._trial.verifier.verify_stage(stage)
         if rejected is None:
@@ -209,7 +210,7 @@ class Workbench(Asking):
         return rejected
 
     def skip(self, subtask: Subtask) -> bool:
-        """Commit, without a model, the output of a subtask that the outputs so far make needless.
+        """Commit, without a model, the output of a subtask that earlier outputs make needless.
 
         Args:
             subtask: A subtask that can be asked now.
@@ -230,13 +231,13 @@ class Workbench(Asking):
         return True
 
     def finding(self, subtask: Subtask) -> Rejected | None:
-        """Return what a subtask's committed output says against an earlier subtask's.
+        """Return what a subtask's committed output finds wrong with an earlier subtask's output.
 
         Args:
             subtask: A subtask that can find an earlier output wrong (`Subtask.finds`).
 
         Returns:
-            The rejection of the earlier output; None where nothing is wrong with it.
+            The rejection of the earlier output; None if it finds nothing wrong.
         """
         output = self.output(subtask) if subtask.finds else None
         rejected = verification.finding(subtask, output) if output else None
