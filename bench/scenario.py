@@ -110,7 +110,7 @@ Document = str | BaseModel | Mapping[str, Any]
 
 
 def as_document(value: Document) -> str:
-    """Return the same text for the same state, whoever asks.
+    """Return a state as text, always the same for the same state.
 
     Args:
         value: A text, or what a tool returned.

@@ -58,7 +58,7 @@ STEP = 2**16
 
 
 class Counts:
-    """Counts by the text's digest, so that the count of a long text takes no more memory than that of a word."""
+    """Counts by the text's digest, so that a long text's count takes no more memory than a word's."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
-        """Where it is `frozen`, mypy lets nobody set a field, and values are hashed by what they hold, or as the class says."""
+        """If `frozen`, mypy refuses to set a field, and values are hashed by their content, or by the class's `__hash__`."""
 
         def made(cls: type) -> type:
             return dataclasses.dataclass(cls, eq=eq, unsafe_hash=frozen and eq and "__hash__" not in vars(cls))
 
         return made(cls) if cls else made
 
-    class kept:  # noqa: N801  it stands where `functools.cached_property` would, which takes a lock before Python 3.12
+    class kept:  # noqa: N801  it replaces `functools.cached_property`, which takes a lock before Python 3.12
         def __init__(self, make: Callable[[Any], Any]):
             self._make, self.__doc__ = make, make.__doc__
 

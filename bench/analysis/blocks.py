@@ -38,7 +38,7 @@ class TrialBlocks:
     def __init__(self) -> None:
         self.undetermined: set[str] = set()
         self._last: dict[str, int] = {}
-        """Trial -> the number of its rows that hold."""
+        """Trial -> the number of its valid rows."""
         self._added = 0
         self._open: list[TrialRows] = []
         self._trials: ColumnBlocks = {}
@@ -157,6 +157,6 @@ def _values(pieces: Sequence[ExtensionArray]) -> list[Any]:
     return [value for piece in pieces for value in piece.tolist()]
 
 
-@cache  # pandas looks a name up among all its types each time
+@cache  # pandas searches all its types for a name each time
 def _dtype(kind: str) -> Any:
     return pd.api.types.pandas_dtype(kind)

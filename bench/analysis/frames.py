@@ -111,7 +111,7 @@ class Run:
 
     @property
     def recorded(self) -> tuple[Run, ...]:
-        """The runs as they were recorded: those that it was put together from, or itself."""
+        """The recorded runs that it was put together from, or itself."""
         return self.parts or (self,)
 
     @property

@@ -82,7 +82,7 @@ def imbalance(entries: Iterable[LedgerEntry], counted: int) -> str | None:
 
 
 def last_verdicts(events: Iterable[Event]) -> dict[int, str]:
-    """Return call -> "" if the last verdicts accepted all its outputs, else the first reason against one. Verdicts on what
+    """Return call -> "" if the last verdicts accepted all its outputs, else the first reason of a rejection. Verdicts on what
     stood before a fault struck do not count."""
     judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
     last = {(call, verdict.subtask): verdict for verdict in judged for call in verdict.calls}

@@ -17,7 +17,7 @@ class PerSolved:
     """`spent` over `trials` trials, of which `solved` were solved.
 
     spent       None if it is unknown; then all numbers below are None too
-    value       spent by solved; None if nothing was solved
+    value       spent divided by solved; None if nothing was solved
     low, high   95% interval of the ratio, over trials, or over instances if there are several; None below two of these
     units       the number of trials or instances behind the interval
     """

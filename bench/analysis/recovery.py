@@ -174,7 +174,7 @@ def _given_together(events: Sequence[Event]) -> Iterator[list[tuple[int, Judged]
                 verdicts = []
             together = what
             verdicts.append((number, event))
-        elif not isinstance(event, Faulted):  # so does this
+        elif not isinstance(event, Faulted):  # so can this
             if isinstance(event, Committed):
                 (unverified.discard if event.verified else unverified.add)((event.subtask, event.calls))
             if verdicts:

@@ -23,7 +23,7 @@ class RecoveryRate:
     outcomes    the pairs by what was solved: by both, by the control alone, under faults alone, by neither
     change      solved under faults less solved by the control
     recovered   solved under faults, of the pairs that the controls of all architectures solve: the same pairs for each
-    struck      in how many of these a fault was delivered to this arm
+    struck      the number of these in which a fault was delivered to this arm
     corrupted   silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those
                 with a wrong answer and with such a fault undetected
     repaired    silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed,

@@ -182,7 +182,7 @@ class TrialReading:
         return sum([getattr(receipt, stage) for receipt in self.receipts])
 
 
-@cache  # a run of 10,000 trials asks as often
+@cache  # a run of 10,000 trials asks 10,000 times
 def _at(path: str) -> Callable[[Sequence[Event]], str | None]:
     check: Callable[[Sequence[Event]], str | None] = attribute_at(path)
     return check

@@ -40,7 +40,7 @@ def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckRes
     pack, _, variant = name.partition(":")
     folder = find_packs(packs).get(pack)
     if folder is None:
-        load_pack(name, packs)  # says what there is instead
+        load_pack(name, packs)  # raises, and names what exists
         return
     try:
         variants = variants_of(folder)

@@ -25,7 +25,7 @@ def check(
     packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
-    """Check whether packs are sound; exit with 1 if one is not.
+    """Check whether packs are sound; exit with 1 if any is not.
 
     For example: bench check multi_file_debugging
     """

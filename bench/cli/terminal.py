@@ -30,7 +30,7 @@ class Terminal(Console):
         """Print a table. If the terminal is narrower than its longest words, lines are longer than the terminal. A pipe or a
         file gets each row in one line."""
         least = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
-        needed = least + len(table.columns)  # rich leaves out the space behind each
+        needed = least + len(table.columns)  # rich does not count the space after each column
         if self.is_terminal and needed <= self.width:
             self.print(table)
             return

@@ -1,5 +1,5 @@
-"""The command `bench trace`. What reads results imports pandas, and no other command should wait for that: it is imported
-inside the functions."""
+"""The command `bench trace`. Modules that read results import pandas. No other command should wait for that, so functions
+import them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, nearest
 from bench.paths import folder_of
 
-# What reads results imports pandas and scipy. No other command should wait for that: it is imported inside functions.
+# Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
 if TYPE_CHECKING:
     from bench.regression.compare import Criterion
     from bench.render.table import Table

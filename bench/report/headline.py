@@ -81,7 +81,7 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:
-    """Mark an architecture that solved nothing although another did: no damage can mean that it did nothing."""
+    """Mark an architecture that solved nothing although another did. Without damage, it may have done nothing at all."""
     share = arm.solved()
     return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
 

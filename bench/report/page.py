@@ -58,7 +58,7 @@ def page_of(
     verdicts: Sequence[SummaryFinding] = (),
     more_facts: Iterable[tuple[str, str]] = (),
 ) -> Page:
-    """Return the page. `verdicts` has a sentence for each source of claims that judged some."""
+    """Return the page. `verdicts` has a sentence for each source of claims that judged a claim."""
     run = results.run
     return Page(
         title=f"Report of {'runs' if run.parts else 'run'} {run.name}",

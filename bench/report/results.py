@@ -58,7 +58,7 @@ class Results:
 
     @cached_property
     def published(self) -> PublishedFigures:
-        """The published figures that are compared with the run's: those of the first source of claims."""
+        """The published figures that are compared with the run's, from the first source of claims."""
         figures: PublishedFigures = self.once(next(map(claims_of, CLAIMS)).figures)
         return figures
 

@@ -20,7 +20,8 @@ from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plura
 from bench.report.headline import harmed_trials, headline_of, only_asked, paid
 
 WIDTH, MOST_LINES = 100, 8
-"""A terminal's characters in a line, and lines. `bench run` prints three lines before them and `bench report` one after."""
+"""The most characters in a line, and the most lines, of a summary in a terminal. `bench run` prints three lines before it and
+`bench report` one after."""
 MOST_NOTED = 3
 """The most lines on what is left out of several runs."""
 MOST_FINDINGS, MOST_CONDITIONS = 5, 2
@@ -81,7 +82,7 @@ def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) ->
     Args:
         run: The run.
         arms: Its arms.
-        verdicts: A sentence for each source of claims that judged some.
+        verdicts: A sentence for each source of claims that judged a claim.
 
     Damage in a world comes first. If there are too many findings, the first passes and the faults' impacts are left to their
     tables.
@@ -125,7 +126,7 @@ def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
 
 
 def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
-    """Say the tokens by architecture, the cheapest first, for each condition that has such tokens."""
+    """Say the tokens by architecture, the cheapest first, for each condition that has any."""
     lines = []
     for condition in conditions:
         means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}

@@ -26,13 +26,13 @@ class Showing(Protocol):
     """The module that a kind of environment registers as `EnvironmentPart.shown`."""
 
     def texts_of(self, run: Run, folders: Iterable[Path]) -> dict[str, str]:
-        """Return these folders' texts by digest if a trial of the run was in such an environment."""
+        """Return these folders' texts by digest if a trial of the run was in an environment of this kind."""
 
     def is_shown_otherwise(self, text: str) -> bool:
         """Return whether a text is the environment itself. The page does not show it as a text."""
 
     def shows(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path]) -> Any:
-        """Return an object with `of(record)`: the view of a trial, or None if it was in no such environment."""
+        """Return an object with `of(record)`: the view of a trial, or None if it was in no environment of this kind."""
 
 
 class SurroundingViews:

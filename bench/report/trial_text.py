@@ -1,4 +1,4 @@
-"""One trial as lines of text, for a terminal."""
+"""One trial as lines for a terminal."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
 
 
 def client_time(run: Run) -> Table:
-    """Show by model the client's time. Only calls whose client time was measured count."""
+    """Show the client's time by model, over the calls for which it was measured."""
     columns = (
         TableColumn[pd.DataFrame]("Model", lambda calls: model_label(run, str(calls["model"].iloc[0]))),
         TableColumn[pd.DataFrame]("Calls", len),

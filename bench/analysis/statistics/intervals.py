@@ -62,8 +62,8 @@ def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
 
 
 def amount_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
-    """Return the mean of values that cannot be negative, nor above 1 for a score. The interval, Student's t on a scale of its
-    own, keeps the same bounds.
+    """Return the mean of values that cannot be negative, nor above 1 for a score. The interval is Student's t of the logarithm,
+    or of the logit for a score, and keeps the same bounds.
 
     Raises ValueError for a value that is not finite, is negative, or is a score above 1.
     """

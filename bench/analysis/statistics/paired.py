@@ -56,8 +56,8 @@ class Ratio:
 
 def ratio_of_means(values: Mapping[Key, float], others: Mapping[Key, float]) -> Ratio:
     """Return the ratio of the paired means with the 95% interval of its logarithm, by Student's t and the delta method. The
-    logarithm's standard error is that of the mean of `values` - ratio `others`, divided by the mean of `values`. The keys are
-    units: with several instances, their names.
+    logarithm's standard error is the standard error of the mean of `values` - ratio `others`, divided by the mean of `values`.
+    The keys are units: with several instances, their names.
 
     Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4, for the standard error of a ratio.
     Raises ValueError for a value that is not finite, or is negative.

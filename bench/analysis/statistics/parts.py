@@ -31,7 +31,7 @@ def parts_of(
     jackknife that leaves out one cluster at a time, with Student's t (Efron and Stein, Annals of Statistics 9, 1981), of least
     squares without that bound: a part held at 0 would show no scatter. `reports/calibration` has its coverage.
     """
-    from scipy import optimize  # noqa: PLC0415  it takes a fifth of a second, and who compares arms needs none of it
+    from scipy import optimize  # noqa: PLC0415  it takes a fifth of a second, and comparing arms does not need it
 
     rows, sums = np.asarray(amounts, dtype=float), np.asarray(totals, dtype=float)
     if not len(rows) or len(rows) <= rows.shape[1]:

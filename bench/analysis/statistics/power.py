@@ -17,7 +17,8 @@ LARGE = 1000
 
 @dataclass(frozen=True)
 class RequiredPairs:
-    """`plain` takes the pilot's spread as true. `cautious` takes a spread that the true one exceeds only one time in five."""
+    """The pairs that a test needs. `plain` takes the pilot's spread as true. `cautious` takes a spread that the true one
+    exceeds only one time in five."""
 
     plain: int
     cautious: int
