@@ -1,4 +1,5 @@
-"""Whether a run may go on in a folder, and whether two are parts of one: only where all that determines their trials agrees."""
+"""Whether a run can continue in a folder, and whether two runs are parts of one: only if all that determines their trials
+agrees."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ BY_INSTANCE: Mapping[str, NamedParts] = {
     "variant of an architecture": lambda manifest: manifest.config.architecture,
 }
 IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
-"""The keys of a config by which a run can be parted."""
+"""The keys of a config in which the parts of a run can differ."""
 
 
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
-    """A folder holds the trials of one experiment by one code: name what differs."""
+    """Raise ResultsError, which names the difference, if the folder holds another experiment, or trials of other code."""
     for what, before, after in _differences(there, now, {"repetitions"}):
         difference = ": {} was {} and is {}".format(*_key_that_differs(before, after)) if what == "config" else ""
         advice = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
@@ -53,7 +54,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
 
 
 def refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ResultsError where two runs are not parts of a single one: whatever both name must be the same."""
+    """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
     for what, before, after in _differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
         difference = ": {} is {} and {}".format(*_key_that_differs(before, after)) if what == "config" else ""
         problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
@@ -63,8 +64,8 @@ def refuse_unlike(first: Manifest, second: Manifest) -> None:
 def _differences(
     there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
 ) -> Iterator[tuple[str, object, object]]:
-    """(what, there, now) of all that does not agree. Keys of the config in `free` need not, nor need, without `all_names`, what
-    only one of the two names."""
+    """Yield (what, there, now) for all that differs. Config keys in `free` are not compared; without `all_names`, nor are names
+    that only one of the two has."""
     before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
     pairs: list[tuple[str, object, object]] = [
         ("config", before, after),
@@ -102,7 +103,7 @@ def _of_packs(manifest: Manifest, key: str) -> dict[str, object]:
 
 
 def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
-    """A digest of each instance that has one."""
+    """Return the digest of each instance that has one."""
     return {
         scenario_key(name, instance): digest
         for name, pack in manifest.scenarios.items()

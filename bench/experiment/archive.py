@@ -1,11 +1,11 @@
-"""A recording in one file: `results/NAME.zip` in the place of the folder `results/NAME`.
+"""A recording in one file: `results/NAME.zip` instead of the folder `results/NAME`.
 
     path = archive(Path("results/mine"))     # results/mine.zip: the run's files, always the same bytes
     file = member(Path("results/mine.zip"), "trials.jsonl")
 
-An archive is read where it lies and never written to. It may come from a stranger, so its list of files is checked before
-anything is unpacked: only a run's files may stand in it, and together they may unpack to `LARGEST` bytes. A member is
-unpacked while it is read, so memory stays flat.
+An archive is read in place and never written to. It can come from a stranger, so its list of files is checked before anything
+is unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is
+read, so memory stays flat.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ SUFFIX = ".zip"
 # The order in which they stand in an archive.
 MEMBERS = ("manifest.json", "trials.jsonl", "texts.jsonl", "responses.jsonl", "grades.jsonl")
 LARGEST = 4 * 2**30
-"""Bytes that the files of an archive may unpack to."""
+"""Bytes to which the files of an archive may unpack."""
 LONGEST_LIST = 2**20
 """Bytes of the list of files at an archive's end: a list of five names is a thousand times shorter."""
 STAMP = (1980, 1, 1, 0, 0, 0)
-"""The time that every member carries, so that the same run makes the same bytes."""
+"""The time of every member, so that the same run makes the same bytes."""
 COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA})
 LARGEST_DICTIONARY = 2**26
-"""Bytes that unpacking a member by LZMA may look back, which it holds in memory. Ours take an eighth."""
+"""Bytes that unpacking a member by LZMA may look back, and so keep in memory. Ours take an eighth."""
 ENCRYPTED = 0x1
 
 
 def archive_path(folder: Path) -> Path:
-    """Return the path that the archive of a run's folder has, whether it exists or not."""
+    """Return the path of the archive of a run's folder, whether it exists or not."""
     return Path(f"{folder}{SUFFIX}")
 
 
 def archive_of(folder: Path) -> Path | None:
-    """Return the archive that stands in for a run's folder, or None where the folder exists or there is no archive."""
+    """Return the archive that replaces a run's folder; None if the folder exists or there is no archive."""
     archive = archive_path(folder)
     return archive if not folder.exists() and archive.is_file() else None
 
 
 def refuse_archived(folder: Path) -> None:
-    """Raise ResultsError where a run that is to be written to is archived."""
+    """Raise ResultsError if a run that is to be written to is archived."""
     if archive := archive_of(folder):
         problem = f"{archive}: is an archived recording, which no command writes to"
         raise ResultsError(f"{problem}; give another --name, or unpack it into {folder} first")
@@ -84,7 +84,7 @@ def archive(folder: Path) -> Path:
 
 
 def names_in(archive: Path) -> frozenset[str]:
-    """Return the names of the files in an archive. Raises ResultsError where it is damaged or holds something else."""
+    """Return the names of the files in an archive. Raises ResultsError if it is damaged or holds something else."""
     with _checked(archive) as opened:
         return frozenset(opened.namelist())
 
@@ -94,7 +94,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
 
     Raises:
         FileNotFoundError: The archive has no file of this name.
-        ResultsError: The archive is damaged, too large, or holds what no run writes.
+        ResultsError: The archive is damaged, too large, or holds files that no run writes.
     """
     opened = _checked(archive)
     if name not in opened.namelist():
@@ -104,7 +104,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
 
 
 def _checked(archive: Path) -> zipfile.ZipFile:
-    """Open an archive whose list of files is one that a run's archive can have."""
+    """Open an archive, if its list of files can be a run's."""
     damaged = f"{archive}: is no whole archive of a run; restore the file from a copy"
     try:
         _refuse_long_list(archive)
@@ -131,7 +131,7 @@ def _checked(archive: Path) -> zipfile.ZipFile:
 
 
 def _refuse_long_list(archive: Path) -> None:
-    """Raise ValueError where the list of files, which is read as a whole, is longer than that of a run can be."""
+    """Raise ValueError if the list of files, which is read as a whole, is too long for a run's."""
     with archive.open("rb") as file:
         file.seek(0, io.SEEK_END)
         file.seek(max(0, file.tell() - 66_000))
@@ -144,8 +144,8 @@ def _refuse_long_list(archive: Path) -> None:
 def _dictionary(archive: Path, entry: zipfile.ZipInfo) -> int:
     """Return how many bytes unpacking a member by LZMA looks back; 0 for another compression.
 
-    The number stands behind the member's local header (30 bytes, its name and an extra field), in bytes 5 to 8 of what was
-    packed: APPNOTE.TXT of the zip format, 4.3.7 and 5.8.8.
+    The number follows the member's local header (30 bytes, its name and an extra field), in bytes 5 to 8 of the packed data:
+    APPNOTE.TXT of the zip format, 4.3.7 and 5.8.8.
     """
     if entry.compress_type != zipfile.ZIP_LZMA:
         return 0
@@ -157,9 +157,9 @@ def _dictionary(archive: Path, entry: zipfile.ZipInfo) -> int:
 
 
 class _Member(io.RawIOBase):
-    """The bytes of one member, unpacked as they are read. Damage raises OSError, as it does in a file on a bad disk.
+    """The bytes of one member, unpacked as they are read. Damage raises OSError, as on a bad disk.
 
-    zipfile reads no more than the size that the list of files gives, and compares the checksum at the end.
+    zipfile reads no more than the size in the list of files, and compares the checksum at the end.
     """
 
     def __init__(self, archive: Path, opened: zipfile.ZipFile, name: str):

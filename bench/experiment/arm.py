@@ -1,4 +1,4 @@
-"""What a config's names stand for, looked up once: an architecture as it is run, and an arm with all that its trials need."""
+"""What a config's names stand for, looked up once: architectures as they are run, and arms with all that their trials need."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench.scenario import Scenario
 
 @dataclass(frozen=True)
 class ResolvedArchitecture:
-    """An architecture as one config runs it, under a name of its own where it is a variant.
+    """An architecture as one config runs it, under its own name if it is a variant.
 
-    part      what it is and can
+    part      its entry
     work      its function, in the form that the config asks for
-    digest    of its code
-    versions  of the packages that it stands on, beside those that all do
+    digest    the digest of its code
+    versions  the versions of its own packages, beside those that all architectures need
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""What one `bench run` may spend: tokens, money, minutes. Counted are the replies that were sent for in this invocation; what a
-run was answered before is not paid again, and a reply that a cache gives costs nothing."""
+"""The budget of one `bench run`: tokens, money, minutes. Only replies that this invocation sent for count; earlier replies of a
+run are not paid again, and a reply from a cache costs nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from bench.tokens import count_tokens
 
 @dataclass(frozen=True)
 class Budget:
-    """None is no bound. `tokens` are counted by our tokenizer, `cost` is in dollars, by the provider's count where it told."""
+    """The limits; None is no limit. `tokens` are counted by our tokenizer; `cost` is in dollars, by the provider's count if it
+    sent one."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -23,7 +24,7 @@ class Budget:
 
 
 class Spending:
-    """What was spent of a budget. Raises ConfigError where the cost is bounded and a model's prices are unknown."""
+    """How much of a budget was spent. Raises ConfigError if the cost is limited and a model's prices are unknown."""
 
     def __init__(self, budget: Budget, models: Mapping[str, Model]):
         self.budget = budget
@@ -35,7 +36,7 @@ class Spending:
             raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")
 
     def saw(self, response: Response) -> None:
-        """A response came: it is paid, unless it had been before or nobody was paid for it."""
+        """Count a response as paid, unless it was paid before or nobody was paid for it."""
         tokens = _tokens_of(response)
         self.tokens += sum(tokens)
         if self.budget.cost is not None:
@@ -45,7 +46,7 @@ class Spending:
 
     @property
     def reached(self) -> str:
-        """Which bound was reached, in words; "" for none. That of the minutes is kept by whoever has a clock."""
+        """Which limit was reached, in words; "" for none. The caller, which has a clock, checks the minutes."""
         budget = self.budget
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"--max-tokens {budget.tokens:,} is reached"
@@ -61,7 +62,7 @@ class Spending:
 
 
 def _tokens_of(response: Response) -> tuple[int, int]:
-    """Read and written, by our tokenizer."""
+    """Return the tokens read and written, by our tokenizer."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         if not outcome.paid:
@@ -75,7 +76,7 @@ def _tokens_of(response: Response) -> tuple[int, int]:
 
 
 def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:
-    """Read and written, by the provider where it told."""
+    """Return the tokens read and written, by the provider's count if it sent one."""
     outcome = response.outcome
     if isinstance(outcome, CallFailed):
         return outcome.counted or tokens

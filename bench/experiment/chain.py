@@ -1,6 +1,6 @@
-"""Lines chained by digest: each names all that stand before it, so that one that is damaged, lost or moved is found.
+"""Lines chained by digest: each line's link covers all earlier lines, so that a damaged, lost or moved line is found.
 
-It finds accidents. Whoever wants to forge a file can chain it anew.
+This finds accidents. A forger can chain a file anew.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ SUFFIX = len(',"chain":""}') + DIGEST
 
 
 class BrokenChain(ValueError):
-    """A line does not follow the one before it."""
+    """A line that does not follow the one before it."""
 
 
 def sealed(line: bytes, before: str) -> tuple[bytes, str]:
-    """A line of JSON, an object without its end of line, with its link; and the link, which the next line follows."""
+    """Return a line, a JSON object without its line end, with its link added; and the link, for the next line."""
     link = _digest(line, before)
     return line[:-1] + _seal(link) + b"\n", link
 
 
 def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
-    """What was sealed, and its link. Raises Broken where the line is another, or follows another."""
+    """Return the line without its link, and the link. Raises BrokenChain if the line was changed, or follows another line."""
     whole = line.rstrip(b"\n")
     content = whole[:-SUFFIX] + b"}"
     link = _digest(content, before)
@@ -33,7 +33,7 @@ def unsealed(line: bytes, before: str) -> tuple[bytes, str]:
 
 
 def link_of(line: bytes) -> str:
-    """The link that a line says it has, right or not."""
+    """Return the link that a line states, right or not."""
     return line.rstrip(b"\n")[-DIGEST - 2 : -2].decode("ascii", "replace")
 
 

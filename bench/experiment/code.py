@@ -1,8 +1,8 @@
-"""What code a trial depends on: the files that what it runs through reaches by imports, and a digest of them.
+"""The code that a trial depends on: the files that its parts reach by imports, and a digest of them.
 
-The core is what every trial runs through. An architecture, an effect or a model is in the ids of those trials alone that use
-it: by its module, what that imports and the core does not, and the versions of the packages that these import. Imports for
-types alone (`if TYPE_CHECKING:`) are passed over, and so is whatever shows results.
+The core is what every trial runs through. An architecture, an effect or a model is only in the ids of the trials that use it:
+by its module, by what that imports and the core does not, and by the versions of the packages that these import. Imports for
+types alone (`if TYPE_CHECKING:`) are ignored, and so is code that shows results.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from bench.registry import Part
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ENTRY = "bench.experiment.trial"
-"""Where every trial begins."""
+"""The module in which every trial begins."""
 SHOWS = frozenset({"analysis", "cli", "overview", "regression", "render", "report", "scorecard", "studies"})
-"""The rooms that show results, the core's and a wing's: an edit there makes no trial another one."""
+"""The rooms that show results, the core's and a wing's: an edit there changes no trial."""
 
 
 @dataclass(frozen=True)
 class Home:
-    """A file, and `root`, the folder from which its module is imported. One that is installed `by_itself` has nothing beside
-    it: what else lies in that folder are others' packages."""
+    """A file, and `root`, the folder from which its module is imported. A module that is installed `by_itself` has no siblings:
+    the other files in that folder belong to other packages."""
 
     path: Path
     root: Path
@@ -52,13 +52,13 @@ class Imported:
 
     @property
     def paths(self) -> list[list[str]]:
-        """What may be a module: each of the names, or where there are none the module itself."""
+        """What can be a module: each of the names, or the module itself if there are none."""
         parts = self.module.split(".") if self.module else []
         return [[*parts, name] for name in self.names] or [parts]
 
 
 def _names_in(folder: Path) -> frozenset[str]:
-    """Return the names of the files and folders in a folder; none where there is no such folder."""
+    """Return the names of the files and folders in a folder; empty if there is no such folder."""
     return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
 
 
@@ -67,14 +67,14 @@ NamesIn = Callable[[Path], frozenset[str]]
 
 @dataclass(frozen=True)
 class Reached:
-    """Files, each with what it is called wherever it lies, and the modules of others' packages that they import."""
+    """Files, each with its name independent of where it lies, and the modules of other packages that they import."""
 
     files: Mapping[Path, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
 
 
 class Codebase:
-    """The code that a package of ours in some folder, and what is used with it, is made of."""
+    """The code of a package of ours in some folder, and of what is used with it."""
 
     def __init__(self, package: Path = PACKAGE):
         self.package = package
@@ -86,13 +86,13 @@ class Codebase:
         return _digest_of(self._core.files, {"python": platform.python_version(), **_versions(self._core.packages)})
 
     def of_part(self, part: Part, *more: str) -> str:
-        """Return the digest of a part's code, and of further modules that it works through; the package that it is from is
-        named."""
+        """Return the digest of a part's code and of further modules that it works through, with the name of its package, if
+        that is not ours."""
         digest = self.of(*part.modules, *filter(None, [part.home]), *more)
         return f"{part.package} {digest}" if part.package else digest
 
     def of(self, *modules: str) -> str:
-        """Return the digest of what these modules reach and the core does not; "" where that is nothing."""
+        """Return the digest of what these modules reach and the core does not; "" if that is nothing."""
         reached = self._reached(modules)
         files = {path: name for path, name in reached.files.items() if path not in self._core.files}
         versions = _versions(reached.packages - self._core.packages)
@@ -104,8 +104,8 @@ class Codebase:
 
     @cached_property
     def _ours(self) -> Mapping[str, Path]:
-        """Module -> its file, of all that can be part of what a trial depends on. The file of the whole package is a door for
-        readers: no trial goes through it."""
+        """Module -> its file, for all that a trial can depend on. The whole package's `__init__` is only for readers: no trial
+        runs it."""
         files: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
@@ -116,7 +116,7 @@ class Codebase:
     def _reached(self, modules: Iterable[str]) -> Reached:
         files, packages = dict[Path, str](), set[str]()
         queue = [home for module in modules for home in self._homes(module)]
-        names = cache(_names_in)  # of this one search: a folder is asked once, and not for each module that may lie in it
+        names = cache(_names_in)  # for this search: each folder is read once, and not for each module that can lie in it
         while queue:
             home = queue.pop()
             if home.path not in files:
@@ -127,7 +127,7 @@ class Codebase:
         return Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
 
     def _used(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
-        """The files that a file's imports run, and the modules of others' packages among them. Of ours it is found once."""
+        """Return the files that a file's imports run, and the imported modules of other packages. Cached for our files."""
         if home.path in self._uses:
             return self._uses[home.path]
         is_ours = home.root == self.package.parent
@@ -154,7 +154,7 @@ class Codebase:
             yield Home(path, path.parents[max(0, depth - is_installed)], by_itself=is_installed and depth == 0)
 
     def _run_by(self, imported: Imported) -> Iterator[Home]:
-        """The files of ours that an import runs."""
+        """Yield our files that an import runs."""
         for parts in imported.paths:
             for end in range(2, len(parts) + 1):
                 if path := self._ours.get(".".join(parts[:end])):
@@ -162,13 +162,13 @@ class Codebase:
 
 
 def names_package(digest: str) -> bool:
-    """Whether a part's digest is of another package's code (`Codebase.of_part`)."""
+    """Return whether a part's digest is of another package's code (`Codebase.of_part`)."""
     return " " in digest
 
 
 @cache
 def our_codebase() -> Codebase:
-    """Ours, as it lies here: while a process runs it is read once."""
+    """Return our codebase as it lies here, read once in a process."""
     return Codebase()
 
 
@@ -186,27 +186,27 @@ def _imports(path: Path) -> Iterator[Imported]:
 
 
 def _beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]:
-    """The files in a home's folder, and in the folders in it, that an import may mean."""
+    """Yield the files in a home's folder, and in its subfolders, that an import can mean."""
     for parts in imported.paths:
         if imported.level:
             starts = [(home.path.parents[imported.level - 1], parts)]
         elif home.by_itself:
             starts = []
-        else:  # the packages above the folder are named, too: nobody knows how many there are
+        else:  # the packages above the folder are named, too, and their number is unknown
             starts = [(home.root, parts[start:]) for start in range(len(parts))]
         for folder, rest in starts:
             yield from (Home(path, home.root, home.by_itself) for path in _on_the_way(folder, rest, names_in))
 
 
 def _around(home: Home, names_in: NamesIn) -> Iterator[Home]:
-    """The packages that a module lies in."""
+    """Yield the packages that hold a module."""
     for folder in home.path.parents:
         if folder != home.root and folder.is_relative_to(home.root) and "__init__.py" in names_in(folder):
             yield Home(folder / "__init__.py", home.root, home.by_itself)
 
 
 def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
-    """The packages that an import runs, one in the other, and the module at its end, as far as there are such."""
+    """Yield the nested packages that an import runs, and the module at its end, as far as they exist."""
     for part in parts:
         there = names_in(folder)
         if f"{part}.py" in there:
@@ -228,7 +228,7 @@ def _digest_of(files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
 
 
 def _versions(modules: Iterable[str]) -> dict[str, str]:
-    """The installed versions of the packages that these modules belong to; a module that is not installed has none."""
+    """Return the installed versions of the packages of these modules; a module that is not installed has none."""
     return dict(filter(None, map(_version_of, modules)))
 
 
@@ -243,5 +243,5 @@ def _version_of(module: str) -> tuple[str, str] | None:
 
 @cache
 def _distributions() -> Mapping[str, Sequence[str]]:
-    """Module -> the packages that bring it, where it is not called as they are. Slow: every file of every package is named."""
+    """Module -> the packages that install it, for modules with other names. Slow: it lists every file of every package."""
     return metadata.packages_distributions()

@@ -1,4 +1,4 @@
-"""What a person writes: an experiment's config in TOML, read and refused here. `configs/smoke.toml` is a short example."""
+"""An experiment's config in TOML, as a person writes it: read and checked here. `configs/smoke.toml` is a short example."""
 
 from __future__ import annotations
 
@@ -23,58 +23,58 @@ from bench.toml import read_toml
 from bench.wording import first_violation
 
 ARCHITECTURE = r"^[A-Za-z0-9_][A-Za-z0-9._:+-]{0,199}$"
-"""Of one of the table's, of a variant, or `module:function`."""
+"""An architecture's name, a variant's name, or `module:function`."""
 Name = Annotated[str, Field(pattern=NAME), WrapValidator(unless_stored)]
 ArchitectureName = Annotated[str, Field(pattern=ARCHITECTURE), WrapValidator(unless_stored)]
 FAULT_FREE = "none"
-"""The plan without faults: the control of every other."""
+"""The plan without faults: the control of all others."""
 RENAMED = {"experiment": "study", "ask_once": "cache", "asked_in": "cache_from"}
-"""Keys that earlier configs have -> what they are called now."""
+"""Keys of earlier configs -> their present names."""
 
 
 class BackOffEntry(ConfigEntry):
-    """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. A
-    framework and an agent of your own make their retries themselves: this does not concern them."""
+    """How calls that failed for a passing reason (429, 5xx, no connection, time-out, connection cut) are made again. This does
+    not concern frameworks and agents of your own, which make their retries themselves."""
 
     tries: int = Field(6, ge=1)
-    """Requests for one attempt, the first among them."""
+    """Requests for one attempt, including the first."""
     base: float = Field(1.0, ge=0.0)
-    """Seconds before the second request; doubled before each further one. A server's Retry-After takes their place."""
+    """Seconds before the second request; doubled before each further one. A server's Retry-After replaces them."""
     most: float = Field(60.0, ge=0.0)
-    """The longest that is waited before one request, in seconds, whatever the server asked for."""
+    """The longest wait before one request, in seconds, whatever the server asks for."""
 
 
 class StoredConfig(ConfigEntry):
     """A config as a manifest keeps it: without the tables of its models, whose parameters stand in the manifest itself."""
 
     name: Name
-    """The run's folder under results/ begins with it."""
+    """The beginning of the run's folder name under results/."""
     scenarios: Many[Annotated[str, Field(max_length=LONGEST)]] = Field(min_length=1, max_length=MOST)
-    """The packs by name; `PACK:VARIANT` for a variant that is not the pack's first."""
+    """The packs by name; `PACK:VARIANT` for a variant other than the pack's first."""
     architectures: Many[ArchitectureName] = Field(min_length=1, max_length=MOST)
     """By name, as `bench list` shows them; as `module:function`, for one of your own; or a variant, `[architecture.NAME]`."""
     models: Many[Name] = Field(min_length=1, max_length=MOST)
-    """The models that are run, each with its table `[model.NAME]`. `--model` takes their place."""
+    """The models to run, each with its table `[model.NAME]`. `--model` replaces them."""
     plans: Many[Name] = Field((FAULT_FREE,), max_length=MOST)
-    """The fault plans that are run, each with its table `[plan.NAME]`; `none` is the control."""
+    """The fault plans to run, each with its table `[plan.NAME]`; `none` is the control."""
     repetitions: int = Field(ge=1, le=100_000)
-    """How often each combination is run, each time under a seed of its own."""
+    """How often each combination is run, each time with another seed."""
     instances: int | None = Field(None, ge=1, le=100_000)
-    """How many of each pack's instances, drawn by `seed`; all, if not given. Those of a smaller number are among those of a
-    larger one. `PACK/INSTANCE` in `scenarios` names one."""
+    """How many of each pack's instances, drawn by `seed`; by default all. A smaller sample is part of a larger one.
+    `PACK/INSTANCE` in `scenarios` names one instance."""
     seed: int
-    """From it all draws and all seeds of requests are derived. Runs are compared only under the same seed."""
+    """All draws and all seeds of requests are derived from it. Runs are compared only under the same seed."""
     max_attempts: int = Field(3, ge=1, le=MOST)
-    """Attempts at one subtask in one trial; then the trial has given up."""
+    """Attempts at one subtask in one trial; after them the trial has given up."""
     repair: Repair = "reason"
     """What the next prompt tells of a rejection: nothing, the reason, or the reason and the rejected reply."""
     answer_format: AnswerFormat = DEFAULT
-    """In which form all architectures ask for answers: `json`, one JSON object asked for in words; `schema`, the same, and the
-    endpoint holds the model to the schema; `fenced`, code in code blocks behind the JSON."""
+    """The form in which all architectures ask for answers: `json`, one JSON object asked for in words; `schema`, the same, and
+    the endpoint holds the model to the schema; `fenced`, code in code blocks after the JSON."""
     study: str | None = None
-    """The question beyond the paper that the report answers with a table and a figure more; none, if not given."""
+    """A question beyond the paper that the report answers with a further table and figure; by default none."""
     deadline_seconds: float = Field(3600.0, gt=0.0)
-    """How long a trial may take in real time; then it ends in an error."""
+    """The longest real time of a trial; after it the trial ends in an error."""
     back_off: BackOffEntry = BackOffEntry()
     """How failed calls are made again."""
     architecture: Lookup[Name, ArchitectureEntry] = Field(default_factory=dict, max_length=MOST)
@@ -83,23 +83,23 @@ class StoredConfig(ConfigEntry):
     """Fault plans, by name."""
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the scenarios, architectures, models or fault plans that were run, by the frames' name for them."""
+        """Return the scenarios, architectures, models or fault plans of the run, by the frames' name for them."""
         names: tuple[str, ...] = getattr(self, f"{column}s")
         return names
 
     def base(self, architecture: str) -> str:
-        """The architecture that this one is a variant of, or itself."""
+        """Return the architecture of which this one is a variant, or itself."""
         variant = self.architecture.get(architecture)
         return (variant and variant.base) or architecture
 
     def faults_of(self, plan: str) -> tuple[FaultEntry, ...]:
-        """The faults of a plan; the control has none, and needs no table."""
+        """Return the faults of a plan; the control has none, and needs no table."""
         return self.plan.get(plan, PlanEntry()).faults
 
 
 class Config(StoredConfig):
-    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the
-    question that its report answers with a table and a figure more: whoever loads a config refuses one that does not exist."""
+    """One experiment: every scenario x architecture x model x fault plan, `repetitions` times. `study` names the question that
+    its report answers with a further table and figure; loading a config with an unknown study fails."""
 
     model: Lookup[Name, ModelEntry] = Field(default_factory=dict, max_length=MOST)
     """Models, by name. A table that `models` does not name is read and not run."""
@@ -122,18 +122,18 @@ class Config(StoredConfig):
         return self
 
     def format_of(self, model: str) -> AnswerFormat:
-        """In which form this model is asked to answer."""
+        """Return the form in which this model is asked to answer."""
         entry = self.model.get(model)
         return (entry.answer_format if entry else None) or self.answer_format
 
     def tags_of(self, model: str) -> Tags:
-        """The pairs of tags in which this model's drafts stand, and those of the models that it passes requests on to."""
+        """Return the pairs of tags around this model's drafts, and of the models to which it passes requests on."""
         entry = self.model.get(model)
         asked = [answering for answering in (entry, *map(self.model.get, entry.passes_on_to if entry else ())) if answering]
         return tuple(dict.fromkeys((*THINK, *(pair for answering in asked for pair in answering.draft_tags))))
 
     def policies(self) -> dict[str, LearnedPolicy]:
-        """The learned policies of the architectures. Raises ConfigError for a file that is none."""
+        """Return the learned policies of the architectures. Raises ConfigError for a file that is none."""
         files = {name: self.architecture[name].policy for name in self.architectures if name in self.architecture}
         return {name: read_policy(file) for name, file in files.items() if file}
 
@@ -162,9 +162,9 @@ class Config(StoredConfig):
 
 
 def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, Mapping[str, Any]] | None = None) -> Config:
-    """Read a config, put the overrides that are not None in the place of its keys, and `models` among its models.
+    """Read a config, replace keys by the overrides that are not None, and add `models` to its models.
 
-    Raises ConfigError: an unreadable file, no TOML, an unknown key, a value that does not fit.
+    Raises ConfigError for an unreadable file, no TOML, an unknown key, or a value that does not fit.
     """
     values = {**read_toml(path), **{key: value for key, value in overrides.items() if value is not None}}
     if models and isinstance(tables := values.get("model", {}), dict):
@@ -176,8 +176,8 @@ def load_config(path: Path, overrides: Mapping[str, Any], models: Mapping[str, M
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, in one line. An unknown key comes first, with the nearest known one: where a key is
-    misspelt, the right one is missing as well."""
+    """Return the first error in one line. An unknown key comes first, with the nearest known key: if a key is misspelt, the
+    right one is missing as well."""
     first = first_violation(error, "extra_forbidden")
     place = first.place
     if first.kind == "extra_forbidden":

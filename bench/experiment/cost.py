@@ -1,4 +1,4 @@
-"""What a trial cost: the provider's token counts where it told them, our tokenizer's where it did not, times its prices."""
+"""The cost of a trial: the provider's token counts if it sent them, else our tokenizer's, times its prices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tariff:
         return cls({name: ModelParameters.of(model.parameters) for name, model in models.items()})
 
     def cost(self, record: TrialRecord) -> float | None:
-        """In dollars; None where a price is unknown: never 0 in its place."""
+        """Return the cost in dollars; None, never 0, if a price is unknown."""
         parameters = self.models.get(record.model)
         if parameters is None or not (parameters.is_routed or parameters.prices):
             return None

@@ -1,4 +1,4 @@
-"""What every table of a config has in common, and every part of a manifest."""
+"""The base of every table of a config, and of every part of a manifest."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationInfo, ValidatorFunctionWrapHandler
 
 MOST = 1_000
-"""Tables of one kind, names in one list, attempts at one subtask."""
+"""The most tables of one kind, names in one list, and attempts at one subtask."""
 STORED = {"stored": True}
-"""The context in which a manifest is read: what its config names need not be installed here, nor be known to this version, nor
-be a name that this version takes."""
+"""The context in which a manifest is read: what its config names need not be installed, known to this version, or an allowed
+name."""
 
 
 def unless_stored(value: object, checked: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-    """Hold a text to its pattern only where a person wrote it."""
+    """Check a text's pattern only if a person wrote it."""
     return value if info.context == STORED and isinstance(value, str) else checked(value)
 
 
 class ConfigEntry(BaseModel):
-    """A table that a person writes. A key that it does not have is a mistake."""
+    """A table that a person writes. An unknown key is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ManifestPart(BaseModel):
-    """A part of a manifest. A later version may have written further keys, which stay beside those that are known."""
+    """A part of a manifest. A later version can have written further keys, which are kept."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, ser_json_inf_nan="constants")
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What was given, as JSON has it."""
+        """The given values, as JSON."""
         return self.model_dump(mode="json", exclude_unset=True)

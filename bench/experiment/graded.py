@@ -1,4 +1,4 @@
-"""What is wrong with the grades of a run, in itself and beside its trials."""
+"""Faults in the grades of a run, alone and compared with its trials."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ LineDefects = Iterator[tuple[int, str]]
 
 
 def contradiction(record: TrialRecord | NewGrade) -> str:
-    """Why a trial's outcome is not the one that its grade means; "" where it is."""
+    """Return why a trial's outcome is not the one that its grade means; "" if it is."""
     if not record.grade or record.outcome == outcome_of(record.grade):
         return ""
     return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
 
 
 def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
-    """Grades made anew that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
+    """Yield the new grades that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
 
-    A regrade leaves a line that says how many grades of one scenario changed, and right behind it so many grades. One that was
-    killed leaves fewer, which the next one of its scenario makes good.
+    A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was
+    killed writes fewer; the next one of its scenario adds the missing ones.
     """
     last = {record.scenario: number for number, record in records if isinstance(record, Regrade)}
     done, at, left = None, 0, 0

@@ -1,7 +1,7 @@
-"""Grades answers as they come, equal ones once.
+"""Grade answers as they come, equal answers only once.
 
-A grader is a pack's code, and an answer may be made to break it. So an exception that an answer provokes in its grader makes
-the answer wrong, with a note. It is an error of the pack only where the grader raises on the pack's own reference as well.
+A grader is a pack's code, and an answer can be made to break it. So an exception that an answer provokes in its grader makes
+the answer wrong, with a note. It is an error of the pack only if the grader also raises on the pack's reference.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench.sandbox import SandboxBroken
 from bench.scenario import Answer, Grade, Scenario
 
 LONGEST = 200
-"""Characters of what an exception says."""
+"""Characters of an exception's message."""
 GradeKey = tuple[str, str, str]
-"""Scenario and instance, the grader's digest, the answer's: a grade is a function of these."""
+"""Scenario and instance, the grader's digest, the answer's digest: these determine a grade."""
 
 
 def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
@@ -30,9 +30,9 @@ def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
 
 
 def graded(scenario: Scenario, given: Any) -> Grade:
-    """Return the grade of an answer, or of what became of the environment.
+    """Return the grade of an answer, or of an environment at its end.
 
-    Raises what the grader raises on the reference, too, and SandboxBroken where this machine could not run the sandbox.
+    Raises the grader's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
     """
     try:
         return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
@@ -46,7 +46,7 @@ def graded(scenario: Scenario, given: Any) -> Grade:
 
 
 def _grades_its_reference(scenario: Scenario) -> bool:
-    """Return whether the grader comes to a grade of what the pack says is right."""
+    """Return whether the grader can grade the pack's right answer."""
     try:
         if scenario.environment is None:
             scenario.grade_outputs(scenario.reference)
@@ -59,10 +59,10 @@ def _grades_its_reference(scenario: Scenario) -> bool:
 
 @dataclass
 class Graders:
-    """Grades answers in a thread of their own, equal answers once.
+    """Grades answers in a thread, equal answers only once.
 
-    stored    grades that are known before, such as those of a recording
-    refusal   why nothing is graded anew whose grader runs a model's code; "" where it is
+    stored    grades that are already known, such as a recording's
+    refusal   why graders that run a model's code grade nothing new; "" if they may
     """
 
     stored: Mapping[GradeKey, Grade] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Graders:
     async def grade(self, scenario: Scenario, answer: Any) -> Grade:
         """Grade an answer, or the content of the environment as it ended.
 
-        Raises Unguarded where the answer would have to be graded anew and is not to be, and what `graded` raises.
+        Raises Unguarded if the answer has no stored grade and may not be graded here, and what `graded` raises.
         """
         if scenario.environment:
             ended = of_packs(scenario.environment).ended

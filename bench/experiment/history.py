@@ -1,4 +1,4 @@
-"""What a recording went through, as the manifest of its replay keeps it: a replay shows none of it by itself."""
+"""The history of a recording, which the manifest of its replay keeps: the replay itself shows none of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bench.runtime.events import Called
 
 @dataclass(frozen=True)
 class LiveSeconds:
-    """The seconds of the live trials of one arm that did not end in an error: sums of real seconds, and the `least` and the
-    `most` that framework time was of a trial's latency (API, waiting and framework time)."""
+    """The seconds of one arm's live trials that did not end in an error: sums of real seconds, and the `least` and the `most`
+    share of framework time in a trial's latency (API, waiting and framework time)."""
 
     scenario: str
     architecture: str
@@ -27,7 +27,7 @@ class LiveSeconds:
 
     @classmethod
     def of(cls, scenario: str, architecture: str, plan: str, trials: Sequence[tuple[float, float]]) -> LiveSeconds:
-        """`trials`: latency and framework seconds of each."""
+        """Sum up `trials`: latency and framework seconds of each."""
         shares = [_share(*trial) for trial in trials]
         latency, framework = (sum(seconds) for seconds in zip(*trials, strict=True))
         return cls(scenario, architecture, plan, len(trials), latency, framework, min(shares), max(shares))
@@ -43,12 +43,13 @@ def _share(latency: float, framework: float) -> float:
 
 @dataclass(frozen=True)
 class History:
-    """`name` and `digest` are the recording's; all else is of the one model that is replayed, but sessions and machine.
+    """The history of one recorded model. `name`, `digest`, sessions and machine are the recording's; all else belongs to the
+    one model that is replayed.
 
-    superseded  records of errors that a later record of the same trial took the place of
-    calls       of its trials as they stand; `reused` of them were given a reply that another trial had had
-    seconds     by arm; none where nothing was lived through
-    before      the history of the recording that this one is itself a replay of
+    superseded  records of errors that a later record of the same trial replaced
+    calls       the calls of its trials' latest records; `reused` of them got a reply that another trial had had
+    seconds     by arm; empty if nothing ran live
+    before      the history of the recording that this one itself replays; None if it replays none
     """
 
     name: str
@@ -65,7 +66,7 @@ class History:
     def of(
         cls, name: str, digest: str, machine: Machine, before: History | None, records: Sequence[TrialRecord | SessionRecord]
     ) -> History:
-        """`records`: the sessions of the run, and the trials of the model."""
+        """Make the history from `records`: the sessions of the run, and the trials of the model."""
         recorded = [record for record in records if isinstance(record, TrialRecord)]
         trials = latest(recorded)
         calls = [event for trial in trials for event in trial.events if isinstance(event, Called)]
@@ -83,12 +84,12 @@ class History:
 
     @property
     def live_seconds(self) -> tuple[LiveSeconds, ...]:
-        """Return the digest of the run in which the replies were first given, however often they were replayed since."""
+        """The live seconds of the run in which the replies were first given, however often they were replayed since."""
         return self.seconds or (self.before.live_seconds if self.before else ())
 
 
 def _live_seconds(trials: Iterable[TrialRecord]) -> tuple[LiveSeconds, ...]:
-    """By arm, in the order of the trials."""
+    """Return the seconds by arm, in the order of the trials."""
     arms: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for trial in trials:
         if trial.timing == "live" and trial.outcome != "error":

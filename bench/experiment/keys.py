@@ -9,7 +9,7 @@ from bench.runtime.key import TrialKey
 
 
 class Placed(Protocol):
-    """A trial, by where it stands in its experiment."""
+    """A trial, by its place in its experiment."""
 
     @property
     def scenario(self) -> str: ...
@@ -22,5 +22,5 @@ class Placed(Protocol):
 
 
 def key_of(seed: int, trial: Placed) -> TrialKey:
-    """An equivalent of a task meets the draws of the task itself; its responses are its own."""
+    """Return a trial's key. An equivalent of a task has the task's draws, but its own responses."""
     return TrialKey(seed, trial.scenario, trial.repetition, trial.arm, trial.instance, task_of(trial.scenario))

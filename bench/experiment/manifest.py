@@ -1,4 +1,4 @@
-"""What a run keeps about itself: its writer and its readers share this type."""
+"""What a run keeps about itself: the type that its writer and its readers share."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class BaselineGrades(ManifestPart):
 
 
 class ManifestPack(ManifestPart):
-    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; by those of
-    `asked_by_instance` a run of fewer instances is known to ask the same."""
+    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; `asked_by_instance` shows
+    whether a run of fewer instances asks the same."""
 
     variant: str = "–"
     instances: Many[str] = ("",)
@@ -50,18 +50,18 @@ class ManifestPack(ManifestPart):
     document_tokens: Count = 0
     stages: Many[Many[str]] = ()
     baseline: BaselineGrades | None = None
-    """None where nothing is graded."""
+    """None if nothing is graded."""
     reference: str | None = Field(None, exclude_if=_is_none)
-    """The digest of the references, where trials of this run are determined by them."""
+    """The digest of the references, if trials of this run depend on them."""
     graded_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
     reference_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
 
     def asks(self, instance: str) -> str:
-        """The digest of what this instance asks. An earlier manifest has one of all instances together."""
+        """Return the digest of what this instance asks. An earlier manifest has only one digest of all instances."""
         return self.asked_by_instance.get(instance, self.asked)
 
     def digests(self, instance: str) -> Mapping[str, str]:
-        """The digests above of one instance, by their fields' names; "" where there is no reference."""
+        """Return the digests above for one instance, by field name; "" if there is no reference."""
         return {
             "asked": self.asks(instance),
             "graded_by": self.graded_by_instance.get(instance, self.graded_by),
@@ -70,8 +70,8 @@ class ManifestPack(ManifestPart):
 
 
 class Merged(ManifestPart):
-    """A part of a run that was put together by `bench merge`, as it was recorded: its number of trials, the digest of all its
-    files (`bench verify`), and the machine."""
+    """A part of a run from `bench merge`, as it was recorded: its number of trials, the digest of all its files (`bench
+    verify`), and the machine."""
 
     name: str
     started: str = ""
@@ -83,7 +83,7 @@ class Merged(ManifestPart):
 
 
 class Replaced(ManifestPart):
-    """The files that a run was converted from: their format, and the SHA-256 of each by its name."""
+    """The files from which a run was converted: their format, and the SHA-256 of each by its name."""
 
     format: int
     files: Lookup[str, str]
@@ -100,11 +100,11 @@ class Manifest(ManifestPart):
     concurrency: Lookup[str, Count] = Field(default_factory=dict)
     """Model -> how many calls at a time its endpoint took."""
     recordings: Lookup[str, History] = Field(default_factory=dict, exclude_if=_is_empty)
-    """Model -> what the recording went through that it answered from; a replay by an earlier version kept none."""
+    """Model -> the history of the recording from which it answered; a replay by an earlier version has none."""
     architectures: Lookup[str, str] = Field(default_factory=dict)
     """Architecture -> the digest of its code."""
     parts: Lookup[str, str] = Field(default_factory=dict)
-    """What else determines trials, such as an effect or a model -> the digest of its code."""
+    """Other parts that determine trials, such as an effect or a model -> the digest of their code."""
     policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=_is_empty)
     """Architecture -> the policy that it follows, with the instances on which that was learned: none of them is in this run."""
     scenarios: Lookup[str, ManifestPack]
@@ -116,23 +116,23 @@ class Manifest(ManifestPart):
     sandbox: Lookup[str, str] = Field(default_factory=dict)
     """Guard of the sandbox -> "in force", or why it is missing."""
     unguarded: Many[str] | None = Field(None, exclude_if=_is_none)
-    """The guards that were missing while a model's code was run all the same, as the user had said."""
+    """The missing guards despite which the user let a model's code run."""
     stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=_is_empty)
-    """Run -> scenario -> digest of the grader that gave the grades which are shown in place of any of this run."""
+    """Run -> scenario -> digest of the grader that gave the grades shown instead of new ones."""
     prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
     """What the run's study keeps."""
     portion: str = Field("", exclude_if=_is_empty)
     """Which trials of the experiment were run here, in words (`bench.experiment.portion`); "" for all."""
     merged: Many[Merged] = Field((), exclude_if=_is_empty)
-    """The parts that the run was put together from."""
+    """The parts from which the run was merged."""
     upgraded_from: int | None = Field(None, exclude_if=_is_none)
-    """The format of the files that this run was carried over from at first."""
+    """The format of the files from which this run was first converted."""
     replaces: Replaced | None = Field(None, exclude_if=_is_none)
-    """Of a run that was converted: its chains were made anew then."""
+    """The files that a converted run replaces: its chains were made anew then."""
 
     @property
     def origin(self) -> str:
-        """Say in a sentence where the trials were run, if it was not all of them in one place; else ""."""
+        """A sentence on where the trials were run, if not all of them in one place; else ""."""
         if self.merged:
             parts = ", ".join(f"{part.name} ({part.trials} trials)" for part in self.merged)
             machines = len({part.machine.model_dump_json() for part in self.merged})
@@ -142,17 +142,17 @@ class Manifest(ManifestPart):
 
     @property
     def text(self) -> str:
-        """The manifest as its file holds it."""
+        """The text of the manifest's file."""
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
 class OtherFormat(Exception):
-    """The files of a run are of another format than the one that is read here; it says so in a line."""
+    """The files of a run have a format other than the one read here; the message is one line."""
 
 
 def manifest_in(text: bytes) -> Manifest:
-    """The manifest that a file holds. Raises OtherFormat; ValueError or RecursionError where it is none, or holds more values
-    than any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
+    """Return the manifest in a file. Raises OtherFormat; ValueError or RecursionError if it is none, or holds more values than
+    any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
     if why := crowded(text, 2 * SPARSE):
         raise ValueError(why)
     value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)

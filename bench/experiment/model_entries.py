@@ -46,7 +46,7 @@ MODELS = Registry("kind of model", ModelPart, f"{__name__}:OURS", plural="models
 
 
 class ReadEntry:
-    """Reads a model's table as that of its kind."""
+    """Reads a model's table by its kind."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:

@@ -1,4 +1,4 @@
-"""The parameters of a model as a manifest keeps them: what it was asked with, what it costs, where its replies came from."""
+"""The parameters of a model in a manifest: its settings, its prices, and where its replies came from."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from bench.numbers import Count, Price
 
 
 class EarlierRun(ManifestPart):
-    """A run whose replies were taken over."""
+    """A run whose replies were reused."""
 
     name: str
     digest: str
 
 
 class RecordingUsed(EarlierRun):
-    """The run that a model's replies were recorded in."""
+    """The run in which a model's replies were recorded."""
 
     started: str = ""
     trials: Count = 0
     concurrency: Count | None = None
-    """How many calls at a time the replay was declared to take; None where it took as many as its recording."""
+    """How many calls at a time the replay was declared to take; None if it took as many as its recording."""
 
 
 class ModelParameters(ManifestPart):
-    """`Model.parameters` of any kind of model: the fields that are calculated with or shown, in the order in which they are
-    shown, and whatever else the model has."""
+    """`Model.parameters` of any kind of model: the fields that are used or shown, in the order in which they are shown, and the
+    model's other fields."""
 
     model: str | None = None
     base_url: str | None = None
@@ -43,21 +43,21 @@ class ModelParameters(ManifestPart):
     response_format: str | None = None
     timeout_seconds: float | None = None
     price_in: Price | None = None
-    """In dollars for a million tokens read."""
+    """Dollars per million tokens read."""
     price_out: Price | None = None
-    """In dollars for a million tokens written."""
+    """Dollars per million tokens written."""
     weights: str | None = None
     cache: bool = False
     extra_body: BoundedTable[str, Any] | None = None
     kind: str = ""
     default: str = ""
-    """Of a routed model: the model that a request goes to if no subtask says otherwise."""
+    """Of a routed model: the model for requests that no subtask routes elsewhere."""
     subtasks: BoundedTable[str, str] = Field(default_factory=dict)
     """Of a routed model: subtask -> model."""
     after_crash: str = ""
-    """Of a routed model: the model that a request goes to once the agent's process has died."""
+    """Of a routed model: the model for requests after the agent's process has died."""
     models: BoundedTable[str, ModelParameters] = Field(default_factory=dict)
-    """Of a routed model: the models that it passes requests on to."""
+    """Of a routed model: the models to which it passes requests on."""
     cache_from: Many[EarlierRun] = ()
     recording: RecordingUsed | None = None
     answer_format: str = DEFAULT
@@ -65,12 +65,12 @@ class ModelParameters(ManifestPart):
 
     @classmethod
     def of(cls, parameters: Mapping[str, object]) -> ModelParameters:
-        """The parameters of a model that is at work."""
+        """Return the parameters of a running model."""
         return cls.model_validate_json(json.dumps(parameters, default=str))
 
     @model_serializer(mode="wrap")
     def _given(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A setting that a model does not have is not written as if it were at its default."""
+        """Leave out settings that a model does not have, instead of writing their defaults."""
         unset = type(self).model_fields.keys() - self.model_fields_set
         return {name: value for name, value in whole(self).items() if name not in unset}
 
@@ -81,26 +81,26 @@ class ModelParameters(ManifestPart):
 
     @property
     def prices(self) -> tuple[float, float] | None:
-        """For a million tokens read, and written; None unless both are known."""
+        """Dollars per million tokens read, and written; None unless both are known."""
         return None if self.price_in is None or self.price_out is None else (self.price_in, self.price_out)
 
     @property
     def is_routed(self) -> bool:
-        """A routed model has no prices of its own; a recording of one may have been given some."""
+        """Whether it routes and has no prices. A recording of a routed model can have prices."""
         return self.kind == "routed" and self.prices is None
 
     def answering(self, by: str, subtasks: Sequence[str]) -> ModelParameters | None:
-        """The parameters of the model that answered, or that would have, had a fault not kept the request from it."""
+        """Return the parameters of the model that answered, or would have without a fault; None if it is unknown."""
         if not self.is_routed:
             return self
         return self.models.get(by or target_of(self.default, self.subtasks, subtasks))
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Dollars for so many tokens read and written; None where a price is unknown."""
+        """Return the cost of these tokens in dollars; None if a price is unknown."""
         return None if self.prices is None else (tokens_in * self.prices[0] + tokens_out * self.prices[1]) / 1_000_000
 
     def unpriced(self, name: str) -> str:
-        """The name of a model that may answer in this one's name, and has no prices; "" where all have."""
+        """Return the name of a model without prices that can answer for this one; "" if all have prices."""
         if not self.is_routed:
             return "" if self.prices else name
         return next((target for target, target_model in self.models.items() if not target_model.prices), "")

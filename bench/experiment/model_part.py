@@ -1,4 +1,4 @@
-"""The entry of a kind of model, and what every model's table in a config may say."""
+"""The entry of a kind of model, and the keys that every model's table in a config can have."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ DraftTag = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class BaseModelEntry(ConfigEntry):
-    """What every model's table in a config may say."""
+    """The keys that every model's table in a config can have."""
 
     kind: str
     answer_format: AnswerFormat | None = None
-    """In which form this model is asked to answer, in place of the experiment's: so one config can hold a model in several."""
+    """The form in which this model is asked to answer, instead of the experiment's. So one config can hold a model in several
+    forms."""
     draft_tags: Many[tuple[DraftTag, DraftTag]] = Field((), max_length=8)
-    """Pairs of tags in which this model thinks before it answers, beside `<think>` and `</think>`:
-    `[["<reasoning>", "</reasoning>"]]`. What stands behind the last closing tag is its answer."""
+    """Pairs of tags around this model's thoughts before its answer, beside `<think>` and `</think>`: `[["<reasoning>",
+    "</reasoning>"]]`. Its answer is what follows the last closing tag."""
 
     @property
     def passes_on_to(self) -> tuple[str, ...]:
-        """Return the models of the config that it passes requests on to."""
+        """Return the models of the config to which it passes requests on."""
         return ()
 
     @property
     def replays(self) -> Path | None:
-        """Return the run whose recorded replies it gives."""
+        """Return the run whose recorded replies it gives; None if it replays no run."""
         return None
 
     def misfit(self, _: AnswerFormat) -> str:
-        """Say why the model cannot be asked in a format as its entry has it.
+        """Return why the model cannot be asked in a format with its entry's settings.
 
         Args:
             _: The answer format.
 
         Returns:
-            One line; "" where it can be asked.
+            One line; "" if it can be asked.
         """
         return ""
 
 
 @dataclass(frozen=True)
 class ModelPart(Part):
-    """A kind of model: the name stands as `kind` in a model's table.
+    """A kind of model. Its name is the `kind` in a model's table.
 
-    settings   the table, read: it says `kind: Literal["NAME"]`
-    path       of the function that makes the model of its settings and of what the experiment has (`bench.models.making`)
+    settings   the table's type: it has `kind: Literal["NAME"]`
+    path       the function that makes the model from its settings and from `bench.models.making`
     """
 
     settings: type[BaseModelEntry]
@@ -62,7 +63,7 @@ class ModelPart(Part):
 
     @property
     def modules(self) -> Sequence[str]:
-        """Return the modules in which its code stands."""
+        """Return the modules that hold its code."""
         return (self.path.partition(":")[0],)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The manifest of a run, made when it begins."""
+"""Make the manifest of a run when it begins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bench.tokens import TOKENIZER, count_tokens
 def manifest_of(
     matrix: Matrix, name: str, prepared: Mapping[str, JsonValue] | None = None, permission: Permission | None = None
 ) -> Manifest:
-    """The manifest of a run that begins now; `prepared` is what the run's study keeps, `permission` how it grades."""
+    """Return the manifest of a run that begins now; `prepared` is what the run's study keeps, `permission` how it grades."""
     config = matrix.config
     return Manifest(
         format=FORMAT,
@@ -59,13 +59,13 @@ def manifest_of(
 
 
 def _own_packages(matrix: Matrix) -> dict[str, str]:
-    """The versions of the packages that single architectures of this run stand on."""
+    """Return the versions of the packages that only some architectures of this run need."""
     each = (architecture.versions for architecture in matrix.architectures.values())
     return {name: version for versions in each for name, version in sorted(versions.items())}
 
 
 def _recordings(models: Iterable[Model]) -> dict[str, History]:
-    """What the recordings went through that this run's models answer from, by model."""
+    """Return the history of each recording from which this run's models answer, by model."""
     answering = itertools.chain.from_iterable(map(answerers, models))
     recorded = {
         answering_part.name: answering_part.history for answering_part in answering if isinstance(answering_part, RecordedModel)
@@ -74,7 +74,7 @@ def _recordings(models: Iterable[Model]) -> dict[str, History]:
 
 
 def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
-    """How a model is asked to answer, and read, is told where it is not the default."""
+    """Return a model's parameters, with its answer format and tags if they are not the default."""
     asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
     tags = [pair for pair in matrix.config.tags_of(name) if pair not in THINK]
     return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
@@ -99,7 +99,7 @@ def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
 
 
 def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
-    """A digest of each instance, where there are several."""
+    """Return a digest of each instance, if there are several."""
     return {instance.instance: getattr(instance, digest) for instance in instances} if len(instances) > 1 else {}
 
 
@@ -111,7 +111,7 @@ def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
 
 
 def joint_digest(digests: Sequence[str]) -> str:
-    """The digest of the sole instance; of several, one over all."""
+    """Return the digest of the only instance, or one digest over all."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
 
 

@@ -24,41 +24,41 @@ class StrikeEntry(ConfigEntry):
     key: str = ""
     """In a world: the business key of the effect, or the event's name."""
     sample: int = Field(1, ge=1)
-    """Of an architecture that asks for several samples of an attempt: which one."""
+    """If an architecture asks for several samples of an attempt: which sample."""
 
 
 class FaultEntry(ConfigEntry):
     """One fault of a plan. It has one trigger: either `attempts` or `probability`."""
 
     point: Point
-    """Where it strikes: in a reply, in what a subtask reads, in what is written to the state, or at the call itself."""
+    """Where it strikes: in a reply, in a subtask's input, in what is written to the state, or at the call itself."""
     effect: str
-    """What it does there; `bench list` shows each effect with the points at which it can strike."""
+    """Its effect there; `bench list` shows each effect with the points at which it can strike."""
     subtask: str | BoundedTable[str, str] = EVERY
-    """Whom it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
+    """What it strikes: a subtask's name, `*` for every subtask, or a table with one name for each scenario."""
     position: Position | None = Field(None, exclude_if=lambda position: position is None)
-    """In the place of `subtask`: whom it strikes by its place in the order in which the task lists its subtasks. The middle one
-    of an even number is the earlier of the two."""
+    """Instead of `subtask`: its place in the order in which the task lists its subtasks. The middle one of an even number is
+    the earlier of the two."""
     tool: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda tool: tool is None)
-    """At `tool` and `process`, in the place of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with
-    one name for each scenario. For `worker_dies` and `claimed_twice` it is the step of the procedure that is claimed."""
+    """At `tool` and `process`, instead of `subtask`: the tool whose calls it strikes, `*` for every tool, or a table with one
+    name for each scenario. For `worker_dies` and `claimed_twice`: the step of the procedure that is claimed."""
     event: str | BoundedTable[str, str] | None = Field(None, exclude_if=lambda event: event is None)
-    """At `event`, in the place of `subtask`: the kind of event that it strikes, given as `tool` is."""
+    """At `event`, instead of `subtask`: the kind of event that it strikes, given as `tool` is."""
     attempts: Many[int] | Literal["every"] = ()
-    """The attempts at the subtask that it strikes, counted from 1; `every`, for a persistent fault, which never wears off: at
-    `call` it strikes every request of every attempt, so that where it makes the call fail all tries fail and the trial gives
-    up. Of several samples of an attempt only the first is struck."""
+    """The attempts at the subtask that it strikes, counted from 1; or `every`, for a persistent fault that never wears off. At
+    `call`, `every` strikes each request of each attempt, so that if it makes calls fail, all tries fail and the trial gives up.
+    Of several samples of an attempt only the first is struck."""
     probability: float = Field(0.0, ge=0.0, le=1.0)
-    """The chance with which it strikes each attempt."""
+    """The probability with which it strikes each attempt."""
     seconds: float = Field(1.0, ge=0.0)
-    """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: what Retry-After
-    says. No other effect reads it."""
+    """For `slow`: how much later the reply comes. For `timeout`: how long nothing comes. For `rate_limit`: the Retry-After. No
+    other effect uses it."""
     minutes: int = Field(0, ge=0, exclude_if=lambda minutes: not minutes)
-    """In a world's time. For `slow` at a tool: how much later it is called, an hour if not given. For `throttled`: how long the
-    tool takes no call, ten if not given. For `late`: how much later the agent hears of the event, a day if not given. No other
-    effect reads it."""
+    """In a world's time. For `slow` at a tool: how much later it is called, an hour by default. For `throttled`: how long the
+    tool takes no call, ten by default. For `late`: how much later the agent hears of the event, a day by default. No other
+    effect uses it."""
     only: Many[StrikeEntry] | None = Field(None, exclude_if=lambda only: only is None)
-    """Of what the trigger draws, these strikes alone are made; the draws stay those of the whole plan. `bench shrink` writes
+    """Only these of the strikes that the trigger draws are made; the draws stay those of the whole plan. `bench shrink` writes
     it."""
 
     @field_validator("attempts", mode="before")
@@ -93,7 +93,7 @@ class FaultEntry(ConfigEntry):
 
     @property
     def target_key(self) -> str:
-        """Which key names what it strikes."""
+        """The key that names what it strikes."""
         if self.point in ("tool", "process"):
             return "tool"
         return "event" if self.point == "event" else "subtask"
@@ -103,4 +103,4 @@ class PlanEntry(ConfigEntry):
     """A fault plan. The plan `none` needs no table: it is the control."""
 
     faults: Many[FaultEntry] = ()
-    """Its faults. A text carries one fault: where several are due for the same text, the first of the plan strikes."""
+    """Its faults. A text carries one fault: if several are due for the same text, the plan's first strikes."""

@@ -1,4 +1,4 @@
-"""The portion of an experiment that one command runs where several machines share its trials."""
+"""The portion of an experiment that one command runs if several machines share its trials."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ WHOLE = re.compile(r"[1-9]\d{0,5}")
 
 @dataclass(frozen=True)
 class Portion:
-    """Which trials are run. All are, unless a field says otherwise.
+    """The trials to run; all of them, unless a field says otherwise.
 
-    shard   the shard of this number, out of so many; a trial's shard follows from its id alone
+    shard   (number, count): this shard out of so many; a trial's shard follows from its id alone
     first   the number of the first repetition
     """
 
@@ -31,12 +31,12 @@ class Portion:
 
     @property
     def suffix(self) -> str:
-        """What the name of the run's folder ends with, so that portions in one place have folders of their own."""
+        """The end of the run folder's name, so that portions in one place have different folders."""
         shard = f"-shard-{self.shard[0]}-of-{self.shard[1]}" if self.shard[1] > 1 else ""
         return f"{shard}-from-{self.first}" if self.first > 1 else shard
 
     def in_words(self, repetitions: int) -> str:
-        """Say in words which trials these are; "" for all. `repetitions` is the number of the last one."""
+        """Return in words which trials these are; "" for all. `repetitions` is the number of the last repetition."""
         shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
         return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
 
@@ -54,7 +54,7 @@ def shard_in(text: str | None) -> tuple[int, int]:
 
 
 def repetitions_in(text: str | None) -> tuple[int, int | None]:
-    """Read `10`, or `6-10`: the first repetition and the last; of None the last is the config's. Raises ConfigError."""
+    """Read `10`, or `6-10`, as the first and the last repetition; for None the last is the config's. Raises ConfigError."""
     if text is None:
         return 1, None
     if WHOLE.fullmatch(text):
@@ -66,10 +66,10 @@ def repetitions_in(text: str | None) -> tuple[int, int | None]:
 
 
 def portioned(matrix: Matrix, portion: Portion) -> Matrix:
-    """The matrix with the trials of a portion alone.
+    """Return the matrix with only a portion's trials.
 
     Raises:
-        ConfigError: The portion is empty, or a shard would part trials that are to be given the same replies.
+        ConfigError: The portion is empty, or a shard would separate trials that must get the same replies.
     """
     if portion.is_all:
         return matrix

@@ -1,6 +1,7 @@
-"""What an experiment will take, before it is run: each arm is run once with the reference's answers in the model's place.
+"""What an experiment will take, before it is run: each arm runs once with the reference's answers in the model's place.
 
-A command is not started: nobody knows what it does beside asking its model."""
+A command is not started: nobody knows what it does beside asking its model.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from bench.runtime.slots import Slots
 
 @dataclass(frozen=True)
 class ArmPreview:
-    """What all repetitions of one arm will take, by our tokenizer; `cost` is None where the model has no prices, and all three
-    are None of a command."""
+    """What all repetitions of one arm will take, by our tokenizer. `cost` is None if the model has no prices; all three numbers
+    are None for a command."""
 
     scenario: str
     architecture: str
@@ -40,7 +41,7 @@ class ArmPreview:
 
 
 def preview(matrix: Matrix) -> Iterator[ArmPreview]:
-    """One row an arm. No model is asked, and no command is started."""
+    """Yield one row for each arm. No model is asked, and no command is started."""
     rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
     tariff = Tariff.of(matrix.models)
     for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
@@ -53,7 +54,7 @@ def preview(matrix: Matrix) -> Iterator[ArmPreview]:
 
 
 def _stand_in(name: str, matrix: Matrix) -> Model:
-    """Answers with the references in this model's name, and passes on to such what the model would."""
+    """Return a model that answers with the references in this model's name; a routed model passes on to such models."""
     entry = matrix.config.model[name]
     if isinstance(entry, RoutedEntry):
         return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})
@@ -76,7 +77,7 @@ def _arm(record: TrialRecord) -> tuple[str, str, str, str]:
 
 
 def _preview(arm: tuple[str, str, str, str], records: Sequence[TrialRecord], repetitions: int, tariff: Tariff) -> ArmPreview:
-    """All repetitions of an arm: each takes what the first one's instances take."""
+    """Return the preview of an arm: each repetition takes what the instances of the first take."""
     scenario, plan, model, architecture = arm
     calls = sum(isinstance(event, Called) for record in records for event in record.events)
     tokens = sum(record.tokens for record in records)

@@ -1,4 +1,4 @@
-"""Where a result comes from: the code, the packages and the machine that made it."""
+"""The origin of a result: the code, the packages and the machine that made it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ DISTRIBUTION = "recovery-bench"
 
 
 class CodeVersion(ManifestPart):
-    """Our version, and where there is a git checkout its commit and whether files differ from it."""
+    """Our version; in a git checkout also its commit, and whether files differ from it."""
 
     version: str = "–"
     commit: str | None = None
     dirty: bool | None = None
     digest: str = "–"
-    """Of the code that determines every trial."""
+    """The digest of the code that determines every trial."""
 
 
 class Machine(ManifestPart):
-    """What kind of machine it is; no name, no address, no path."""
+    """The kind of machine; no name, no address, no path."""
 
     system: str | None = None
     release: str | None = None
@@ -39,14 +39,14 @@ class Machine(ManifestPart):
 
 @cache
 def package_versions() -> Mapping[str, str]:
-    """The installed versions of the packages that we require, and of Python. Read once."""
+    """Return the installed versions of Python and of the packages that we require. Cached."""
     required = metadata.requires(DISTRIBUTION) or []
     names = sorted({_package(line) for line in required if "extra ==" not in line})
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
 def extra_versions(extras: Iterable[str]) -> dict[str, str]:
-    """The installed versions of the packages that these optional dependencies of ours name."""
+    """Return the installed versions of the packages in these optional dependencies of ours."""
     marked = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
     lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(mark in line for mark in marked)]
     return {name: metadata.version(name) for name in sorted(map(_package, lines))}
@@ -57,7 +57,7 @@ def _package(requirement: str) -> str:
 
 
 def code_version() -> CodeVersion:
-    """The code that runs here."""
+    """Return the version of the running code."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
     dirty = bool(changed) if commit else None
@@ -65,12 +65,12 @@ def code_version() -> CodeVersion:
 
 
 def machine() -> Machine:
-    """The machine that this runs on."""
+    """Return the machine that this runs on."""
     return Machine(system=platform.system(), release=platform.release(), machine=platform.machine(), processors=os.cpu_count())
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
+    """Return the time in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -1,6 +1,6 @@
-"""What is read of a run's folder. Nothing here writes.
+"""Read a run's folder. Nothing here writes.
 
-Each reader raises ResultsError, naming file and line, for what is damaged; a last line that a kill cut short is passed over.
+Each reader raises ResultsError, which names file and line, for damage; a last line that a kill cut short is ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ID = b'{"id":"'
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises ResultsError where the folder holds no run, or one of another format."""
+    """Return the run's manifest. Raises ResultsError if the folder holds no run, or one of another format."""
     path = folder / MANIFEST
     try:
         return manifest_in(manifest_bytes(folder))
@@ -58,11 +58,11 @@ def _no_run(folder: Path) -> ResultsError:
 
 
 def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[TrialRecord | SessionRecord]:
-    """Trials and sessions in the order in which they were recorded; a trial that was run again after an error stands twice.
+    """Yield trials and sessions in the order of recording; a trial that was run again after an error comes twice.
 
-    Of other trials than `only` the chain alone is read. A trial that was graded anew has its new grade. A truncated last line
-    is passed over: its trial is as good as not run.
-    Raises ResultsError where the folder holds no run, and for any other damage, naming the line.
+    If `only` is given, other trials are not parsed; only their chain is checked. A trial that was graded anew has its new
+    grade. A truncated last line is ignored: its trial counts as not run. Raises ResultsError if the folder holds no run, and
+    for any other damage, with the line.
     """
     if not holds(folder, MANIFEST):
         raise _no_run(folder)
@@ -73,7 +73,7 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
 def with_grades(
     records: Iterable[TrialRecord | SessionRecord], grades: Mapping[str, NewGrade]
 ) -> Iterator[TrialRecord | SessionRecord]:
-    """The records, each trial with its new grade where it was graded anew."""
+    """Yield the records, each regraded trial with its new grade."""
     for record in records:
         if isinstance(record, TrialRecord) and record.id in grades and record.grade:
             grade = grades[record.id]
@@ -83,26 +83,26 @@ def with_grades(
 
 
 def read_trials(folder: Path, only: Container[str] | None = None) -> Iterator[TrialRecord]:
-    """The trials among the records; where `only` some are wanted by their ids, these."""
+    """Yield the trials among the records; if `only` is given, the trials with these ids."""
     trials = (record for record in read_records(folder, only) if isinstance(record, TrialRecord))
     return trials if only is None else (trial for trial in trials if trial.id in only)
 
 
 def read_responses(folder: Path) -> Iterator[ResponseRecord]:
-    """The responses in the order in which they arrived."""
+    """Yield the responses in the order of their arrival."""
     return _chained(folder / RESPONSES, RESPONSE)
 
 
 @dataclass(frozen=True)
 class Grades:
-    """What `bench regrade` left: the grades that hold now, by trial, and how they came about."""
+    """The results of `bench regrade`: the present grades by trial, and their history."""
 
     grades: Mapping[str, NewGrade]
     history: tuple[Regrade, ...] = ()
 
 
 def read_grades(folder: Path) -> Grades:
-    """Grades made anew; none where nobody asked for any."""
+    """Return the new grades; empty if nothing was regraded."""
     if not holds(folder, GRADES):
         return Grades({})
     records = list(_chained(folder / GRADES, GRADE))
@@ -117,7 +117,7 @@ def read_texts(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While inside, nobody looks for cycles: records are in none, and each search walks over all that are there."""
+    """Switch the garbage collector off in the block: records have no cycles, and each search visits all objects."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -128,7 +128,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _may_be_among(only: Container[str], content: bytes) -> bool:
-    """Whether a line may hold one of these trials: a run writes a trial's id first."""
+    """Return whether a line can hold one of these trials: a run writes a trial's id first."""
     if not content.startswith(ID):
         return True
     name = content[len(ID) : content.find(b'"', len(ID))]
@@ -158,7 +158,7 @@ def text_lines(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def text_of_line(line: bytes) -> dict[str, str]:
-    """A text with its digest. Raises ValueError where it is another's."""
+    """Return a text with its digest. Raises ValueError if they do not match."""
     try:
         value: dict[str, str] = json.loads(line)
         if digest_of(value["text"]) != value["digest"]:

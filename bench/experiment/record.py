@@ -1,4 +1,4 @@
-"""What is kept of a trial, of a session, of a response and of a grade made anew."""
+"""The records of trials, of sessions, of responses and of new grades."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bench.scenario import Grade
 from bench.values import dataclass
 
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
-"""`ungraded`: its calls were only counted; it enters no rate and no mean."""
+"""How a trial ended. `ungraded`: its calls were only counted; it enters no rate and no mean."""
 
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One trial, whole. `id` is the digest of all that determines it.
+    """One whole trial. `id` is the digest of all that determines it.
 
-    instance   "" for the sole instance of a pack
-    tokens     the caller's own count, kept apart from the events: the ledger's accounts must add up to it
-    timing     whose the seconds of calls and waits are; framework seconds are always this machine's
+    instance   "" for the only instance of a pack
+    tokens     the caller's own count, separate from the events: the ledger's accounts must add up to it
+    timing     the kind of the seconds of calls and waits; framework seconds are always this machine's
     reason     why a trial gave up or ended in an error, in one line
-    traceback  digest of the traceback of a trial that ended in a bug; None where it did not
+    traceback  digest of the traceback of a trial that ended in a bug; else None
     """
 
     id: str
@@ -54,18 +54,18 @@ class TrialRecord:
 
 
 def arm_of(architecture: str, plan: str) -> str:
-    """What a trial is called among those of the same scenario, model and repetition."""
+    """Return a trial's name among the trials of the same scenario, model and repetition."""
     return f"{architecture}/{plan}"
 
 
 def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
-    """Yield the last record of each trial: one that ended in an error is run again on resume."""
+    """Return the last record of each trial: a trial that ended in an error is run again on resume."""
     return list({record.id: record for record in records}.values())
 
 
 @dataclass(frozen=True)
 class EndpointTrouble:
-    """What an endpoint did to a session: how often a 429 halved its limit on calls in flight, from what and to what at least;
+    """What an endpoint did to a session: how often a 429 halved its limit on calls in flight, the limit before and the lowest;
     how often all calls to it were held back, and for how many seconds."""
 
     endpoint: str
@@ -78,7 +78,7 @@ class EndpointTrouble:
 
 @dataclass(frozen=True)
 class ClosingMark:
-    """What a run held when all of it was there: how many trials, and the link of its last response, which names them all."""
+    """What a complete run held: how many trials, and the link of its last response, which covers them all."""
 
     trials: Count
     responses: str
@@ -86,9 +86,9 @@ class ClosingMark:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """One `bench run` on a results folder: when it began or ended, and how; at its end, of the endpoints that were in trouble,
-    their `trouble`. Times are UTC, ISO 8601. A session after which the run is complete ends with a `mark`; where more trials
-    are run later, the mark of their session takes its place."""
+    """The begin or end of one `bench run` on a results folder, and how it ended; at its end also the `trouble` of endpoints.
+    Times are UTC, ISO 8601. A session that completes the run ends with a `mark`; if more trials are run later, the mark of
+    their session replaces it."""
 
     at: str
     what: Literal["began", "ended"]
@@ -100,15 +100,15 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class ResponseRecord:
-    """What a model did on one request, written when it came.
+    """A model's response to one request, written when it came.
 
-    settings    digest of the settings that decide what the model may reply (`bench.experiment.recording.settings_digest`)
-    seed, occurrence, answers   of the request: which seed, which time this trial sent it, how many replies it had had to it
-    reply       digest of the reply's text; None where the call failed
-    failure     the kind of the CallFailed that it ended in; "" where a reply came; `partial` is the digest of what did arrive
+    settings    digest of the settings that determine the model's reply (`bench.experiment.recording.settings_digest`)
+    seed, occurrence, answers   of the request: its seed, how often this trial had sent it, how many replies it had had
+    reply       digest of the reply's text; None if the call failed
+    failure     the kind of the CallFailed that it ended in; "" if a reply came; `partial` is the digest of what did arrive
     tool_calls, options   as in the event of the call
-    extra       digest of what else the provider gave with the reply; None for nothing
-    usage_*     the provider's own count, of a reply or of a failure that was paid; None where it told none
+    extra       digest of the provider's other fields; None for none
+    usage_*     the provider's own count, of a reply or of a failure that was paid; None if it sent none
     """
 
     model: str
@@ -139,7 +139,7 @@ class ResponseRecord:
 
 
 def outcome_of(grade: Grade) -> Outcome:
-    """How a trial that ended with an answer of this grade has ended."""
+    """Return the outcome of a trial whose answer got this grade."""
     return "solved" if grade.correct else "wrong"
 
 
@@ -148,9 +148,9 @@ RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
 
 @dataclass(frozen=True)
 class Regrade:
-    """The answers of one scenario were graded anew: when (UTC, ISO 8601), by the grader of which digest, and what changed.
+    """The answers of one scenario were graded anew: when (UTC, ISO 8601), the grader's digest, and how many grades changed.
 
-    unguarded   the guards of the sandbox that were missing while a model's code was run, as the user had said
+    unguarded   the missing guards of the sandbox despite which the user let a model's code run
     """
 
     at: str
@@ -164,7 +164,7 @@ class Regrade:
 
 @dataclass(frozen=True)
 class NewGrade:
-    """A trial's grade in place of the one in its record."""
+    """A trial's grade that replaces the one in its record."""
 
     trial: str
     outcome: Outcome

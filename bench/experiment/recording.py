@@ -1,4 +1,4 @@
-"""Every run is its own recording: its responses, read as what its models did on which request."""
+"""Every run is also a recording: its responses are read as its models' replies to requests."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from bench.models.recording import Recording
 from bench.models.tool_calls import calls_in, text_of
 
 RECORDED = "recorded:"
-"""What stands before a run's name on the command line, where its recorded models are to answer."""
+"""The prefix of a run's name on the command line, if its recorded models are to answer."""
 DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
-"""The parameters of a model that decide what it may reply to a request."""
+"""The parameters of a model that determine its replies."""
 ASKED = ("answer_format", "draft_tags")
-"""What a manifest says of a model that is none of its parameters: how it is asked, and how its replies are read."""
+"""Keys of a manifest's model that are no parameters: how it is asked, and how its replies are read."""
 
 
 def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
-    """A config's entry for each model that the run in `folder` recorded, by the model's name: asked as it was there. Raises
+    """Return a config's entry for each model that the run in `folder` recorded, by name, asked as it was there. Raises
     ResultsError."""
     manifest = read_manifest(folder)
     return {
@@ -43,12 +43,12 @@ def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
 def load_recording(
     folder: Path, model: str, seed: int, repetitions: int, concurrency: int | None = None
 ) -> tuple[Recording, dict[str, object]]:
-    """What `model` did in a run, and its parameters there with the recording's own name and digest added. `concurrency` is
-    declared in place of the run's own, which itself may have been declared.
+    """Return what `model` did in a run, and its parameters there with the recording's name and digest. `concurrency` replaces
+    the run's own, which can itself have been declared.
 
-    Raises ResultsError where the folder holds no whole run of this format, ConfigError where the run cannot answer: it lacks
-    the model or a repetition, or was made with another seed. What was asked may differ: a request that was never made is
-    `NotRecorded` when it comes.
+    Raises ResultsError if the folder holds no whole run of this format. Raises ConfigError if the run cannot answer: it lacks
+    the model or a repetition, or has another seed. Requests can differ: one that was never made fails with `NotRecorded` when
+    it comes.
     """
     manifest = read_manifest(folder)
     asked = manifest.models.get(model)
@@ -87,7 +87,7 @@ def load_recording(
 
 
 def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
-    """The responses of a run that are wanted, with their texts."""
+    """Yield the wanted responses of a run, with their texts."""
     texts = read_texts(folder)
     for record in read_responses(folder):
         if wanted(record):
@@ -95,9 +95,9 @@ def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iter
 
 
 def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Response], list[dict[str, str]]]:
-    """What models with such parameters replied in the runs in `folders`, and the name and digest of those runs.
+    """Return the replies of models with these parameters in the runs in `folders`, and these runs' names and digests.
 
-    A run without such a model has nothing to give. Raises ResultsError where a folder holds no run.
+    A run without such a model contributes nothing. Raises ResultsError if a folder holds no run.
     """
     settings = settings_digest(parameters)
     responses, runs = list[Response](), list[dict[str, str]]()
@@ -110,14 +110,14 @@ def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) 
 
 
 def settings_digest(parameters: Mapping[str, object]) -> str:
-    """Return the digest of what decides a model's replies. Models of equal digests are asked alike, whatever they are
-    called."""
+    """Return the digest of what determines a model's replies. Models with equal digests are asked alike, whatever their
+    names."""
     deciding = {key: parameters[key] for key in DECIDING if parameters.get(key) is not None}
     return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
 
 
 def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord:
-    """A response as it is kept; its texts go into `texts`."""
+    """Return a response as it is kept; its texts go into `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
     asked: dict[str, Any] = {
@@ -161,7 +161,7 @@ def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord
 
 
 def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
-    """The response that `record_of` kept; `folder` is named where a text of it is missing. Raises ResultsError."""
+    """Return the response that `record_of` kept; `folder` is for the message about a missing text. Raises ResultsError."""
     try:
         messages = tuple(_message(message, texts) for message in record.messages)
         options = texts[record.options] if record.options else ""
@@ -205,7 +205,7 @@ def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFa
 
 
 def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:
-    """How many repetitions, counted from the first, hold a trial of every arm and instance that the run has."""
+    """Return how many repetitions, counted from the first, have a trial of every arm and instance of the run."""
     arms: dict[int, set[tuple[str, str, str]]] = {}
     for trial in trials:
         arms.setdefault(trial.repetition, set()).add((trial.scenario, trial.instance, trial.arm))

@@ -1,4 +1,4 @@
-"""Grades made anew: the stored answers of a run, graded by the packs' present graders. No model is asked."""
+"""Grade the stored answers of a run anew, by the packs' present graders. No model is asked."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class _Grading:
 
 
 def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> list[Regrade]:
-    """Grade the answers of a run anew and keep the grades that changed; what was done, by scenario.
+    """Grade the answers of a run anew and keep the grades that changed. Returns what was done, by scenario.
 
-    unguarded   run code that a model wrote also where a guard of the sandbox is missing; what is kept says so
+    unguarded   whether to run a model's code even if a guard of the sandbox is missing; this is recorded
 
-    Raises ResultsError where the folder holds no run, is being written to, or lacks a text; PackError where a pack cannot be
-    loaded; Unguarded where code would be run that is not to be.
+    Raises ResultsError if the folder holds no run, is being written to, or lacks a text; PackError if a pack cannot be loaded;
+    Unguarded if code that may not run would have to.
     """
     manifest, lacking = read_manifest(folder), missing_guards()
     with writing(folder):
@@ -75,20 +75,20 @@ def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], fo
         return _Grading(trial, UNFIT)
     try:
         return _Grading(trial, graded(scenario, given))
-    except Exception as error:  # a grader is a pack's code: whatever it raises is its author's to mend
+    except Exception as error:  # a grader is a pack's code: its author must correct what it raises
         problem = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(problem.split())) from error
 
 
 def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
-    """What the trial left to be graded: its environment, or its answer; None where that does not fit."""
+    """Return what to grade: the trial's environment, or its answer; None if that does not fit."""
     if scenario.environment is None:
         return answer_of(trial, scenario, texts, folder)
     return _ended(scenario.environment, trial, texts, folder)
 
 
 def _ended(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
-    """What became of the trial's environment, as it was kept."""
+    """Return the trial's environment at its end, as it was kept."""
     kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
     if kept not in texts:
         raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")

@@ -1,4 +1,4 @@
-"""An agent that goes round in a circle: its model makes the same tool call again and again in one trial."""
+"""An agent that goes in circles: its model makes the same tool call again and again in one trial."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench.models.tool_calls import ToolCall, calls_in
 from bench.runtime.events import Called, of_kind
 
 ENOUGH = 20
-"""So many equal calls in a trial are no progress."""
+"""So many equal calls in a trial mean no progress."""
 
 
 class RepeatedCalls:
-    """The tool calls of one trial's model, counted as its replies come. Calls are compared without their ids."""
+    """The tool calls of one trial's model, counted as its replies come. Ids are ignored when calls are compared."""
 
     def __init__(self) -> None:
         self._made: Counter[tuple[tuple[str, str], ...]] = Counter()
@@ -24,7 +24,7 @@ class RepeatedCalls:
         """Count a reply.
 
         Args:
-            roles: Those of the messages that the model was sent.
+            roles: The roles of the messages that the model was sent.
             calls: The tool calls in its reply.
         """
         self._gets_results = self._gets_results or "tool" in roles
@@ -33,7 +33,7 @@ class RepeatedCalls:
 
     @property
     def told(self) -> str:
-        """What the model called again and again, and why; "" where it did not."""
+        """What the model called again and again, and why; "" if it did not."""
         times = max(self._made.values(), default=0)
         if times < ENOUGH:
             return ""
@@ -47,7 +47,7 @@ class RepeatedCalls:
 
 
 def repeated_call(record: TrialRecord, texts: Mapping[str, str]) -> str:
-    """Say what the model called again and again in a trial, and why; "" where it did not.
+    """Return what the model called again and again in a trial, and why; "" if it did not.
 
     Args:
         record: The trial.

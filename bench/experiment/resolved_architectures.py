@@ -1,4 +1,4 @@
-"""The architectures that a config names, as they are run; refused here where one cannot run as the config asks."""
+"""The architectures that a config names, ready to run; refused if one cannot run as the config asks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from bench.scenario import Scenario
 def resolve_architectures(
     config: Config, served: Mapping[str, Architecture], codebase: Codebase, policies: Mapping[str, LearnedPolicy]
 ) -> dict[str, ResolvedArchitecture]:
-    """Each architecture that the config runs, by its name; `served` are functions for those that are systems of somebody's own.
+    """Return each architecture that the config runs, by name; `served` holds the functions of outside systems.
 
-    Raises ConfigError for one that does not exist, cannot be loaded, or has no form as a variant asks for.
+    Raises ConfigError for one that does not exist, cannot be loaded, or lacks the form that a variant asks for.
     """
     for name in config.architecture:
-        if name in ARCHITECTURES:  # in every table it would be taken for that one
+        if name in ARCHITECTURES:  # all tables would confuse the two
             raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
     resolved: dict[str, ResolvedArchitecture] = {}
     for name in config.architectures:
@@ -40,7 +40,7 @@ def resolve_architectures(
             digest = codebase.of_part(part, module_of(work))
         elif variant.command:
             part = OUTSIDE["command"]
-            work = command = attribute_at(part.path)(  # aiohttp is slow to import, and few run commands
+            work = command = attribute_at(part.path)(  # aiohttp is slow to import, and few users run commands
                 variant.command,
                 variant.folder,
                 variant.env,
@@ -65,12 +65,10 @@ def resolve_architectures(
 
 
 def refuse_misfits(config: Config, architectures: Iterable[ResolvedArchitecture], scenarios: Mapping[str, Scenario]) -> None:
-    """Raises ConfigError where an architecture cannot ask in the format of a model, or cannot act in a scenario."""
+    """Raise ConfigError if an architecture cannot ask in a model's format, or cannot act in a scenario."""
     for architecture in architectures:
         for asked in map(config.format_of, config.models):
-            if (
-                asked not in architecture.part.answer_formats
-            ):  # all are asked in one form, else a difference could be the form's
+            if asked not in architecture.part.answer_formats:  # all use one format, else a difference could come from it
                 why = "asks for JSON in words of its own"
                 if asked == "schema":
                     why = "makes its calls itself, and nothing holds them to a schema"

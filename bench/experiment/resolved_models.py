@@ -1,4 +1,4 @@
-"""The models that a config names, made ready to be asked."""
+"""The models that a config names, ready to be asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from bench.scenario import Scenario
 
 
 def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], packs: Sequence[Path]) -> None:
-    """A route may be for a scenario that this run leaves out, so the other packs are looked into as well, but only then."""
+    """Refuse routes for unknown subtasks. A route can be for a scenario that this run leaves out, so other packs are searched
+    if necessary."""
     routed = {name: entry for name in config.models if isinstance(entry := config.model[name], RoutedEntry)}
     known = {subtask.name for scenario in scenarios.values() for subtask in scenario.task.subtasks}
     if any(set(entry.subtasks) - known for entry in routed.values()):
@@ -41,7 +42,7 @@ def refuse_unknown_routes(config: Config, scenarios: Mapping[str, Scenario], pac
 def resolve_models(
     config: Config, scenarios: Mapping[str, Scenario], architectures: Iterable[ResolvedArchitecture]
 ) -> dict[str, Model]:
-    """Each model once, whether the config runs it, another one passes requests on to it, or both."""
+    """Return each model once, whether the config runs it, another passes requests on to it, or both."""
     command = next((architecture.name for architecture in architectures if architecture.part is OUTSIDE["command"]), "")
 
     def recording(run: Path, model: str, concurrency: int | None) -> tuple[Recording, dict[str, object]]:
@@ -79,7 +80,7 @@ def resolve_models(
 
 
 def _refuse_without_procedure(command: str, worlds: Iterable[Scenario]) -> None:
-    """Who is asked for calls of tools judges within a procedure, and where there is none, not at all."""
+    """Refuse worlds without a procedure: a model that is asked for tool calls judges only within one."""
     for world in worlds:
         if not (world.environment and world.environment.procedure and world.environment.right):
             problem = f"'{command}' is a command, and scenario '{world.name}' has no `procedure` that it could judge in"

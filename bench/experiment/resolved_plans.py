@@ -1,4 +1,4 @@
-"""A config's fault plans as they are for one scenario: which subtask, tool or event each fault strikes."""
+"""A config's fault plans for one scenario: which subtask, tool or event each fault strikes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bench.scenario import Scenario
 
 
 def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
-    """The fault plan as it is for one scenario. Raises ConfigError where it names a subtask that the scenario lacks, or
-    where an effect could never strike that subtask."""
+    """Return the fault plan for one scenario. Raises ConfigError if it names a subtask that the scenario lacks, or an effect
+    that could never strike that subtask."""
     faults = []
     for entry in config.faults_of(name):
         target = (_in_world if entry.point in WORLD_POINTS else _in_task)(entry, f"plan '{name}'", scenario)
@@ -26,7 +26,7 @@ def resolve_plan(config: Config, name: str, scenario: Scenario) -> FaultPlan:
 
 
 def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
-    """The subtask that it strikes."""
+    """Return the subtask that a fault strikes."""
     pack, task = scenario.name.partition(":")[0], scenario.task
     names = [each.name for each in task.subtasks]
     subtask = entry.subtask.get(pack) if isinstance(entry.subtask, dict) else entry.subtask
@@ -47,13 +47,13 @@ def _in_task(entry: FaultEntry, where: str, scenario: Scenario) -> str:
 
 
 def at_position(names: Sequence[str], position: Position) -> str:
-    """Return, of n names in the task's order, the first, the (n - 1) // 2-th counted from 0, or the last."""
+    """Return the first of n names in the task's order, the (n - 1) // 2-th counted from 0, or the last."""
     return names[{"first": 0, "middle": (len(names) - 1) // 2, "last": -1}[position]]
 
 
 def _in_world(entry: FaultEntry, where: str, scenario: Scenario) -> str:
-    """The tool or the kind of event that it strikes. Raises ConfigError where the pack has no world, or nothing in it that the
-    effect could ever strike."""
+    """Return the tool or the kind of event that a fault strikes. Raises ConfigError if the pack has no world, or nothing that
+    the effect could strike."""
     pack, environment, name, what = scenario.name.partition(":")[0], scenario.environment, entry.effect, entry.target_key
     effect = EFFECTS[name, entry.point]
     if environment is None:

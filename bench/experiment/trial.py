@@ -1,5 +1,5 @@
-"""One trial, from its spec to its record: the one join of scenario, architecture, model and faults, and the one place that
-turns exceptions into outcomes."""
+"""One trial, from its spec to its record. Only here scenario, architecture, model and faults are joined, and exceptions become
+outcomes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from bench.runtime.trial import Surroundings, Trial
 from bench.runtime.workbench import Workbench
 from bench.scenario import Grade, Scenario, TaskEnvironment
 
-if TYPE_CHECKING:  # what a trial runs through is found in the other imports (`bench.experiment.code`)
+if TYPE_CHECKING:  # the other imports show what a trial runs through (`bench.experiment.code`)
     from bench.experiment.grading import Graders
     from bench.experiment.matrix import Matrix, TrialSpec
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """A record, the texts that its events name by digest, and the exception behind an infrastructure's error.
+    """A record, the texts that its events name by digest, and the exception behind an infrastructure error.
 
-    strikes   what was planned of the faults, in order: (the fault's place in the plan, its strike)
+    strikes   the planned strikes, in order: (the fault's place in the plan, its strike)
     """
 
     record: TrialRecord
@@ -43,12 +43,12 @@ class TrialResult:
 
 
 UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
-"""The grade of an answer that something spoiled after it had been verified."""
+"""The grade of an answer that was damaged after it had been verified."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a trial ended. `failure` is the endpoint's, where it was that; `traceback` is that of a bug, a text."""
+    """How a trial ended. `failure` is the endpoint's failure, if there was one; `traceback` is a bug's, as text."""
 
     outcome: Outcome
     reason: str = ""
@@ -65,10 +65,10 @@ async def run_trial(
     on_response: Callable[[Response], object] = lambda _: None,
     on_counted: Callable[[Response], object] = lambda _: None,
 ) -> TrialResult:
-    """Run one trial to its end. Whatever goes wrong is an outcome; raised is only cancellation, and ResultsError where a
-    response cannot be kept.
+    """Run one trial to its end. Whatever goes wrong is an outcome; only cancellation is raised, and ResultsError if a response
+    cannot be kept.
 
-    `on_response` is told of each response of the model as it arrives, `on_counted` once its tokens are counted.
+    `on_response` gets each response of the model as it arrives, `on_counted` once its tokens are counted.
     """
     arm = matrix.arm(spec)
     scenario = arm.scenario
@@ -116,7 +116,7 @@ async def run_trial(
 
 
 def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
-    """Make what stands around the task."""
+    """Make the task's surroundings."""
     if environment is None:
         return Surroundings()
     surroundings: Surroundings = attribute_at(ENVIRONMENTS[environment.part].trial).around(trial, environment)
@@ -124,7 +124,7 @@ def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
 
 
 async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
-    """How a trial ends, or that it does not within so many real seconds."""
+    """Return how a trial ends, or an error if it does not end within so many real seconds."""
     try:
         async with asyncio.timeout(deadline):
             return await ending
@@ -133,7 +133,7 @@ async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Endin
 
 
 async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
-    """Let the architecture work, have what came of it graded, and turn whatever was raised into an outcome."""
+    """Let the architecture work, have its result graded, and turn exceptions into outcomes."""
     stopped = None
     try:
         await trial.surroundings.live(trial, work)
@@ -150,8 +150,8 @@ async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], s
 
 
 def _ended_by(error: Exception, log: TrialLog) -> Ending:
-    """The outcome that an exception comes to. Of several that came together the first one tells, one that no trial foresees
-    before all others. Raises ResultsError: a response could not be kept, and going on would ask for what nobody remembers."""
+    """Return the outcome of an exception. Of several at once the first counts, but an unforeseen one comes before all others.
+    Raises ResultsError: a response could not be kept, and it would have to be asked for again."""
     match error:
         case ExceptionGroup():
             return min((_ended_by(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error")
@@ -170,7 +170,7 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
 
 
 def _bug(bug: Exception, log: TrialLog) -> Ending:
-    """A bug, with its place: the file and line where it was raised, and what the model had been asked for last."""
+    """Return a bug's ending, with its place: the file and line, and what the model was last asked for."""
     asked = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
     where = ", ".join(filter(None, (place_of(bug), f"after a call for {' + '.join(asked)}" if asked else "before any call")))
     whole = "".join(traceback.format_exception(bug))

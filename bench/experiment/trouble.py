@@ -1,4 +1,5 @@
-"""What is done about an endpoint in trouble: all calls to it are held back, one tiny call tries it, the run goes on or ends."""
+"""The handling of an endpoint in trouble: all calls to it are held back, a tiny call tests it, and the run continues or
+ends."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from bench.runtime.gate import IN_A_ROW, Gate
 
 
 def gates_of(models: Iterable[Model], back_off: BackOff) -> dict[str, Gate]:
-    """Endpoint -> its gate. A recorded one's makes calls wait for each other as they did in the recorded run."""
+    """Return endpoint -> gate. A recording's gate lets calls wait for each other as they did in the recorded run."""
     bounds: dict[str, int] = {}
     live = set[str]()
     for model in itertools.chain.from_iterable(map(answerers, models)):
@@ -36,10 +37,10 @@ def trouble_of(gates: Mapping[str, Gate]) -> tuple[EndpointTrouble, ...]:
 
 
 async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) -> None:
-    """Wait for trouble at the endpoint of this model, and see to it, until cancelled.
+    """Handle trouble at this model's endpoint, until cancelled.
 
-    A pause lasts as long as a back-off after so many failures. After `back_off.tries` of them without an answered call in
-    between, the session ends in an EndpointError.
+    A pause lasts as long as a back-off after so many failures. After `back_off.tries` pauses without an answered call in
+    between, the session ends with an EndpointError.
     """
     while not session.why:
         await gate.pausing.wait()
@@ -50,7 +51,7 @@ async def tend(gate: Gate, model: Model, back_off: BackOff, session: Session) ->
 
 
 async def _came_back(gate: Gate, model: Model, back_off: BackOff, session: Session) -> bool:
-    """Try the endpoint after each pause, with one call that is no trial's. False where the session has ended."""
+    """Test the endpoint after each pause, with a call that belongs to no trial. Returns False if the session has ended."""
     wrong = f"model '{model.name}' at {model.endpoint}: {gate.detail}"
     while not session.why:
         if gate.pauses >= back_off.tries:

@@ -1,8 +1,9 @@
-"""May code that a model wrote be run here? Where a guard of the sandbox is missing it is not, unless the user says so.
+"""Decide whether code that a model wrote may run here. If a guard of the sandbox is missing, it may not, unless the user says
+so.
 
-A replay then shows the grades that stand in its recording, by the digest of the answer; what is kept names the grader that
-gave them, which may be an earlier one than the pack's. What would have to be run is refused in one line. What a simulated model
-answers with is the pack's own, and so is code that the user chose to run: it is not refused.
+A replay then shows its recording's grades, by the digest of the answer; what is kept names the grader that gave them, which can
+be older than the pack's. An answer whose code would have to run is refused in one line. A simulated model's answers are the
+pack's own code, and the user chose to run that: it is not refused.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Permission:
     """How a run grades.
 
     graders        by model
-    unguarded      the guards that are missing though the user had code run all the same; None where the user said no word
+    unguarded      the missing guards despite which the user let code run; None if the user did not say so
     stored_grades  run -> scenario -> digest of the grader that gave the grades shown
-    said           the same in a line for the user; "" where all guards are in force
+    notice         the same in a line for the user; "" if all guards are in force
     """
 
     graders: Mapping[str, Graders]
@@ -43,9 +44,9 @@ def missing_guards() -> tuple[str, ...]:
 
 
 def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
-    """How the trials of a matrix are graded here; `unguarded` is the user's word that code is to be run all the same.
+    """Return how the trials of a matrix are graded here; `unguarded` is the user's word that code may run all the same.
 
-    Raises Unguarded where code of a model would be run for which no stored grade can stand in.
+    Raises Unguarded if a model's code would run for which no stored grade exists.
     """
     lacking, usual = missing_guards(), Graders()
     everyone = dict.fromkeys(matrix.models, usual)
@@ -72,7 +73,7 @@ def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
 
 
 def refusal(scenario: str, lacking: Sequence[str]) -> str:
-    """Why nothing is run, and what to do."""
+    """Return why nothing is run, and what to do."""
     what = (
         f"'{scenario}' runs code that a model wrote"
         if scenario
@@ -83,7 +84,7 @@ def refusal(scenario: str, lacking: Sequence[str]) -> str:
 
 
 def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
-    """Whether judging or grading a trial runs code that is not the pack's own: a model's, or an outside system's."""
+    """Return whether judging or grading a trial runs code of a model or of an outside system, not only the pack's."""
     arm = matrix.arm(spec)
     if not (arm.scenario.checks_run_code or arm.scenario.grader_runs_code):
         return False
@@ -96,7 +97,7 @@ def _recordings(model: str, matrix: Matrix) -> list[Path]:
 
 
 def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
-    """The grades that these runs keep, of answers to what is asked here."""
+    """Return the grades in these runs, of answers to what is asked here."""
     return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
 
 
@@ -111,7 +112,7 @@ def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]
 
 
 def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
-    """The digest of the grader that gave a run's grades, by scenario."""
+    """Return the digest of the grader that gave a run's grades, by scenario."""
     packs = read_manifest(folder).scenarios
     graded_by = {name: packs[name].graded_by for name in scenarios if name in packs}
     return graded_by | {

@@ -1,8 +1,8 @@
-"""What is wrong with a run's folder: which lines were changed, lost, doubled or put in another order.
+"""Find what is wrong with a run's folder: lines that were changed, lost, doubled or moved.
 
-The chains find the line. What the files say of each other tells more: the trials name texts and calls, the sessions say how
-many trials there were when the run was complete. Texts are known by their digests, so that their order is free. Whoever wants
-to forge a run can chain it anew: the digests that its report carries (`sources`) are then others.
+The chains find the line. Comparing the files finds more: the trials name texts and calls, and the sessions say how many trials
+there were when the run was complete. Texts are known by their digests, so their order is free. A forger can chain a run anew,
+but this changes the digests that its report carries (`sources`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from bench.runtime.events import Called, Committed, of_kind
 from bench.wording import first_violation
 
 MOST = 20
-"""Defects of one kind that are named one by one; and lines out of order whose place is looked for."""
+"""The most defects of one kind that are named singly, and lines out of order whose place is searched."""
 CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
 SEAL = re.compile(rb',"chain":"[^"]*"}\n$')
 Lines = Iterable[tuple[int, Any]]
@@ -52,7 +52,7 @@ Lines = Iterable[tuple[int, Any]]
 
 @dataclass(frozen=True)
 class Defect:
-    """`line` is None where a whole file is meant."""
+    """A defect. `line` is None if it concerns a whole file."""
 
     path: Path
     line: int | None
@@ -65,9 +65,9 @@ class Defect:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a run's folder holds: how many trials, responses and texts; all that is wrong with it; and how its last session
-    ended, `complete` where all that was planned is there. `has_end`: no session is without an end, as after a kill, or where
-    lines are cut off."""
+    """The result of a check: how many trials, responses and texts the run's folder holds, all defects, and how its last session
+    ended, `complete` if all that was planned is there. `has_end` is false if a session has no end, as after a kill or if lines
+    were cut off."""
 
     trials: int
     responses: int
@@ -90,12 +90,12 @@ def verify(folder: Path) -> Checked:
 
 @uncollected()
 def require_sound(folder: Path) -> None:
-    """Raise ResultsError, naming the first place and the command that names the others, where a run is not sound."""
+    """Raise ResultsError if a run is not sound, with the first defect and the command that names the others."""
     deque(sound_records(folder), maxlen=0)
 
 
 def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
-    """Yield the records of a run while all its files are checked. Raises what `require_sound` does after the last of them."""
+    """Yield the records of a run while all its files are checked. After the last record, raise as `require_sound` does."""
     yield from (check := RunCheck(folder))
     if defects := check.checked.defects:
         more = f"{len(defects) - 1} more by" if len(defects) > 1 else "see"
@@ -103,12 +103,12 @@ def sound_records(folder: Path) -> Iterator[TrialRecord | SessionRecord]:
 
 
 class RunCheck:
-    """A check of all files of a run, which is made while the records are read: the check yields them, as far as they can be
-    read, each trial with its present grade. Of records, responses and texts only what tells one from another stays in memory.
+    """A check of all files of a run while its records are read. It yields the readable records, each trial with its present
+    grade. Of records, responses and texts only their keys stay in memory.
 
-    checked   what came of it, when the last record is read
+    checked   the result, once the last record is read
 
-    Raises ResultsError where the folder holds no run of this format.
+    Raises ResultsError if the folder holds no run of this format.
     """
 
     checked: Checked
@@ -146,7 +146,7 @@ class RunCheck:
 
 
 def whole_digest(folder: Path) -> str:
-    """Return the digest of all files of a run, for its author to publish: the SHA-256 of what `sha256sum` prints of them."""
+    """Return the digest of all files of a run, for its author to publish: the SHA-256 of the output of `sha256sum`."""
     lines = []
     for name in MEMBERS:
         if holds(folder, name):
@@ -159,8 +159,8 @@ def whole_digest(folder: Path) -> str:
 
 
 def sources(folder: Path) -> str:
-    """What numbers are made from, by digest: the manifest as it stands, and the last links of the trials and of the grades
-    made anew, each of which names all lines before it. The lines are not checked: whoever reads them does."""
+    """Return, by digest, what numbers are made from: the manifest, and the last links of the trials and of the new grades, each
+    of which covers all lines before it. The lines are not checked here, but when they are read."""
     digests = {MANIFEST: hashlib.blake2b(manifest_bytes(folder), digest_size=10).hexdigest()}
     digests |= {name: link_at_end(folder / name) for name in (TRIALS, GRADES) if holds(folder, name)}
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
@@ -168,7 +168,7 @@ def sources(folder: Path) -> str:
 
 @dataclass
 class _Chain:
-    """A chained file, and what is wrong with its lines. `sought`: a link that one of its lines is to have."""
+    """A chained file, and the defects in its lines. `sought` is a link that one of its lines must have."""
 
     path: Path
     adapter: TypeAdapter[Any]
@@ -176,7 +176,7 @@ class _Chain:
     defects: list[Defect] = field(default_factory=list)
 
     def read(self) -> Iterator[tuple[int, Any]]:
-        """Yield its records as far as they can be read, each with the number of its line."""
+        """Yield the readable records, each with the number of its line."""
         link: str | None = ""
         for number, line in lines_of(self.path):
             if self.sought and link_of(line) == self.sought:
@@ -187,7 +187,7 @@ class _Chain:
 
     @cached_property
     def _lines(self) -> Sequence[bytes]:
-        """All lines, which are read again where one of them is broken."""
+        """All lines, which are read again if one is broken."""
         return [line for _, line in lines_of(self.path)]
 
     @cached_property
@@ -197,12 +197,12 @@ class _Chain:
 
     @cached_property
     def _first(self) -> Mapping[bytes, int]:
-        """Line -> where it stands first."""
+        """Line -> its first place."""
         return {line: number for number, line in reversed(list(enumerate(self._lines, 1)))}
 
     def _follow(self, number: int, line: bytes, link: str | None) -> tuple[str | None, Any]:
-        """Read a line; the link that the next one must follow, None where a broken line tells none, and the line's record, None
-        where it holds none."""
+        """Read a line. Return the link that the next line must follow, None if a broken line tells none, and the line's record,
+        None if it holds none."""
         try:
             if link is None:
                 raise BrokenChain
@@ -212,7 +212,7 @@ class _Chain:
                 self._say(number, f"stands twice: it is line {before} again")
                 return link, None
             record = self._read(_content(line))
-            if link is None and record is not None:  # whatever it follows is gone
+            if link is None and record is not None:  # the line that it follows is gone
                 return link_of(line), record
             what, again = self._broken(number, line, link or "")
             self._say(number, what if record is not None else "was changed: it is no record any more")
@@ -229,7 +229,8 @@ class _Chain:
             return None
 
     def _broken(self, number: int, line: bytes, link: str) -> tuple[str, str]:
-        """What became of a line that does not follow the one before it, and the link that the next one must follow."""
+        """Return what happened to a line that does not follow the one before it, and the link that the next line must
+        follow."""
         seal = link_of(line)
         if len(self.defects) < MOST:
             for before, place in {"": 0, **self._links}.items():
@@ -246,14 +247,14 @@ class _Chain:
 
 
 class _Trials:
-    """What is noted of the trials and sessions of a run while they pass.
+    """Notes on the trials and sessions of a run while they pass.
 
-    count              of the records of trials
+    count              the number of trial records
     scenarios          trial -> its scenario
-    session            the last one; `is_last` where no trial stands behind it
-    marked             the link that the last response had when the run was complete; "" where it never was
-    less_than_marked   the lines by which trials are lost, and what is wrong
-    contradicted       the lines of trials that contradict themselves, and what is wrong
+    session            the last session record; `is_last` if no trial follows it
+    marked             the link of the last response when the run was complete; "" if it never was
+    less_than_marked   lines that show lost trials, and what is wrong
+    contradicted       lines of trials that contradict themselves, and what is wrong
     """
 
     def __init__(self, texts: _Texts):
@@ -275,7 +276,7 @@ class _Trials:
             yield record
 
     def lost_responses(self, kept: Container[int]) -> Iterator[str]:
-        """What a model replied stands among the responses, unless it stood among those of an earlier run."""
+        """Yield which replies lack a response here. Each reply must have one, unless it came from an earlier run."""
         lost = Counter(number for number, reply in zip(self._lines, self._replies, strict=True) if reply not in kept)
         for number, count in lost.items():
             yield f"lacks {count} responses of the trial in line {number} of {TRIALS}"
@@ -301,7 +302,7 @@ class _Trials:
 
 
 class _Texts:
-    """The texts' digests, what is wrong with the lines, and which texts are named and are not there."""
+    """The texts' digests, the defects in their lines, and the named texts that are missing."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -318,19 +319,19 @@ class _Texts:
                 self.defects.append(Defect(path, number, f"stands twice: its text is that of line {self.known[digest]}"))
 
     def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
-        """Note which of these texts are not there."""
+        """Note which of these texts are missing."""
         for digest in digests:
             if digest and digest not in self.known:
                 self._missing.setdefault(digest, named_in)
 
     def lost(self) -> Iterator[Defect]:
-        """The texts that were looked for and are not there."""
+        """Yield the texts that were looked for and are missing."""
         for digest, where in self._missing.items():
             yield Defect(self.path, None, f"lacks the text {digest}, which {where} names")
 
 
 def _content(line: bytes) -> bytes:
-    """A line as it was before it was sealed, whatever its link says."""
+    """Return a line as it was before it was sealed, whatever its link says."""
     return SEAL.sub(b"}", line)
 
 
@@ -343,12 +344,12 @@ def _follows(line: bytes, link: str) -> bool:
 
 
 def _reply_key(of: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
-    """What tells a reply from others, as a number: a million of them take less memory than what they are made of."""
+    """Return a reply's key as a number: a million of them take less memory than their parts."""
     return hash((of.scenario, of.instance, of.repetition, of.arm, reply, messages))
 
 
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:
-    """The digests of the texts that a record names."""
+    """Return the digests of the texts that a record names."""
     if isinstance(record, SessionRecord):
         return ()
     if isinstance(record, ResponseRecord):
@@ -365,7 +366,7 @@ def _in_messages(messages: Iterable[StoredMessage]) -> Sequence[str | None]:
 
 
 def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
-    """How the last session ended: `complete`, or why it stopped; and whether its end is there."""
+    """Return how the last session ended: `complete`, or why it stopped; and whether its end is there."""
     if session is None:
         return "no session began", True
     if session.what == "ended" and is_last:
@@ -374,7 +375,7 @@ def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
 
 
 def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:
-    """At most MOST of each file and kind, the last of them with the number of those left out."""
+    """Yield at most MOST defects of each file and kind; the last says how many were left out."""
     kinds: dict[tuple[Path, str], list[Defect]] = {}
     for defect in defects:
         kinds.setdefault((defect.path, defect.what.split(" ")[0]), []).append(defect)
