@@ -66,6 +66,13 @@ class Endings:
         arm.outcomes[record.outcome] += 1
         arm.reasons.update([_reason(record)])
 
+    def join(self, other: Endings) -> None:
+        """Count trials that were counted elsewhere."""
+        for name, trials in other._arms.items():
+            arm = self._arms.setdefault(name, _Arm())
+            arm.outcomes += trials.outcomes
+            arm.reasons += trials.reasons
+
     def news(self) -> Iterator[str]:
         """Yield a line for each arm that ends alike, once."""
         for name, arm in self._arms.items():

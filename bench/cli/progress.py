@@ -56,6 +56,18 @@ class SoFar:
         if record.outcome == "error":
             self._first_error = self._first_error or record.reason
 
+    def join(self, other: SoFar) -> None:
+        """Add what trials came to that ran elsewhere."""
+        self._cost = None if self._cost is None or other._cost is None else self._cost + other._cost
+        self.calls += other.calls
+        self.tokens += other.tokens
+        self._in_flight += other._in_flight
+        self._client += other._client
+        self._unknown += other._unknown
+        self.outcomes += other.outcomes
+        self.endings.join(other.endings)
+        self._first_error = self._first_error or other._first_error
+
     @property
     def trials(self) -> int:
         return self.outcomes.total()
@@ -126,11 +138,16 @@ class RunProgress:
         """Whether all trials of an arm end the same way without being solved."""
         return self._so_far.endings.alike
 
-    def saw(self, result: TrialResult) -> None:
-        self._so_far.add(result)
+    def saw(self, ended: TrialResult | SoFar) -> None:
+        """Show a trial that ended, or what several came to that ran elsewhere."""
+        before = self._so_far.trials
+        if isinstance(ended, SoFar):
+            self._so_far.join(ended)
+        else:
+            self._so_far.add(ended)
         so_far, done = f"{self._so_far.ends}; {self._so_far.account}", self._so_far.trials
-        self._bar.update(self._task, advance=1, so_far=so_far)
-        now, is_next = perf_counter(), (done * LINES // self._total) > ((done - 1) * LINES // self._total)
+        self._bar.update(self._task, completed=done, so_far=so_far)
+        now, is_next = perf_counter(), (done * LINES // self._total) > (before * LINES // self._total)
         if not self._console.is_terminal and is_next and now - self._told >= SELDOM:
             self._told, seconds = now, now - self._began
             left = timedelta(seconds=round(seconds / done * (self._total - done)))

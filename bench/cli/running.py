@@ -29,8 +29,9 @@ from bench.registry import attribute_at
 from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
-Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult], None], Session], Coroutine[Any, Any, None]]
-"""Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine."""
+Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult | SoFar], None], Session], Coroutine[Any, Any, None]]
+"""Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine. It reports each trial, or the
+counts of several."""
 
 ALIKE = "--stop-early: all trials of an arm end alike"
 WITHOUT = "without --stop-early"
@@ -131,8 +132,8 @@ async def _until_stopped(
         elif waited_for := session.in_flight:
             err.print(f"stopping: waiting for {waited_for} calls in flight; Ctrl-C again ends at once and gives them up")
 
-    def saw(result: TrialResult) -> None:
-        progress.saw(result)
+    def saw(ended: TrialResult | SoFar) -> None:
+        progress.saw(ended)
         if early and progress.ends_alike:
             session.end(ALIKE)
 

@@ -1,8 +1,9 @@
 """`bench run --engine ray`: trials on Ray's workers, and one writer, which is this process.
 
-Where models are simulated or recorded, a task of Ray runs a few trials and sends them back whole. Where they are live, a task
-runs one trial, and each of its calls is made here (`bench.engine.live`). Ray is not asked to try a task again, and its
-statistics of use are off. A trial that a worker had not sent back when it died is run by the same command again.
+Where models are simulated or recorded, a task of Ray runs as many trials as take `SECONDS`, and sends back the lines that are
+appended here. Where they are live, a task runs one trial, and each of its calls is made here (`bench.engine.live`). Ray is not
+asked to try a task again, and its statistics of use are off. A trial that a worker had not sent back when it died is run by the
+same command again.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bench.cli.progress import SoFar
 from bench.engine.live import Conducted
 from bench.engine.relay import GOES_ON, Relay
-from bench.engine.worker import Experiment, Finished, run_live, run_trials
+from bench.engine.worker import Experiment, FinishedTrials, run_live, run_trials
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
 from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord
-from bench.experiment.recording import response_of
 from bench.experiment.runner import Conduct, missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
@@ -39,8 +40,10 @@ Result = TypeVar("Result")
 RunsMatrix = Callable[..., Coroutine[Any, Any, None]]
 
 LOCAL = "ray"
-MOST_TRIALS = 16
-"""Of one task: they come back together."""
+SECONDS = 0.5
+"""That the trials of one task take, about. They come back together."""
+FIRST_TRIALS, MOST_TRIALS = 4, 2000
+"""Of the tasks before it is known how long a trial takes, and of any task."""
 WAITING = 2
 """Tasks for each worker, so that none of them waits for the writer."""
 MOST_MESSAGES = 10_000
@@ -97,7 +100,7 @@ def cluster(engine: str, workers: int | None) -> Iterator[tuple[Any, int]]:
 async def run_on_ray(
     matrix: Matrix,
     writer: RunWriter,
-    watch: Callable[[TrialResult], None],
+    watch: Callable[[TrialResult | SoFar], None],
     session: Session,
     packs: Sequence[Path],
     engine: str,
@@ -118,29 +121,58 @@ async def run_on_ray(
             await run_matrix(matrix, writer, watch, session, _conductor(ray, travelled, session))
         return
     todo = missing(matrix.specs, writer.ended)
-    queue = iter(todo)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how, mark = "stopped", None
     try:
         with cluster(engine, workers) as (ray, at_a_time):
             session.begin(())
             task, given = ray.remote(run_trials).options(max_retries=0), ray.put(travelled)
-            size = max(1, min(MOST_TRIALS, len(todo) // (2 * WAITING * at_a_time)))
+            spending, budget = session.spending, session.spending and session.spending.budget
+            batches, said = Batches(todo, WAITING * at_a_time), set[str]()
 
             async def work() -> None:
-                while not session.why and (batch := list(islice(queue, size))):
-                    running = asyncio.wrap_future(task.remote(given, batch).future())
-                    _write(await _ended(ray, running, len(batch)), writer, watch, session)
+                while not session.why and (batch := batches.next()):
+                    running = asyncio.wrap_future(task.remote(given, batch, budget).future())
+                    finished: FinishedTrials = await _ended(ray, running, len(batch))
+                    batches.took(finished.seconds / len(batch))
+                    writer.append(finished.lines)
+                    watch(finished.so_far)
+                    if spending:
+                        spending.tokens += finished.tokens
+                        spending.cost += finished.cost
+                        session.check_budget()
+                    for line in (line for line in finished.said if line not in said):
+                        said.add(line)
+                        session.say(line)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(WAITING * at_a_time):
                     group.create_task(work())
-        how, mark = (f"stopped: {session.ending}", None) if next(queue, None) else ("complete", writer.mark)
+        how, mark = (f"stopped: {session.ending}", None) if batches.left else ("complete", writer.mark)
         session.raise_error()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
         writer.note(SessionRecord(now(), "ended", how, mark=mark))
+
+
+class Batches:
+    """The trials of a run, shared out among so many tasks at a time: fewer at the end, so that no worker is left alone."""
+
+    def __init__(self, todo: Sequence[TrialSpec], at_a_time: int):
+        self._queue, self.left, self._at_a_time = iter(todo), len(todo), at_a_time
+        self._size = FIRST_TRIALS
+
+    def next(self) -> list[TrialSpec]:
+        """Return the trials of the next task; none where there are no more."""
+        share = self.left // (2 * self._at_a_time)
+        batch = list(islice(self._queue, max(1, min(self._size, share))))
+        self.left -= len(batch)
+        return batch
+
+    def took(self, seconds: float) -> None:
+        """Take note that a trial took so long on a worker."""
+        self._size = min(MOST_TRIALS, int(SECONDS / seconds))
 
 
 def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
@@ -184,15 +216,3 @@ async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Resu
         what = f"{trials} trials" if trials > 1 else "a trial"
         problem = f"a worker ended with {what}: {' '.join(str(error).split())[:100]}"
         raise ResultsError(f"{problem}; {GOES_ON}") from error
-
-
-def _write(finished: Sequence[Finished], writer: RunWriter, watch: Callable[[TrialResult], None], session: Session) -> None:
-    """Keep a batch: of each trial its texts and responses before its record."""
-    for trial in finished:
-        saw = session.watching(trial.record.architecture)
-        writer.add_texts(trial.texts)
-        for response in trial.responses:
-            writer.respond(response, {})
-            saw(response_of(response, trial.texts, writer.folder))
-        writer.add(trial.record, {})
-        watch(TrialResult(trial.record, dict(trial.texts)))

@@ -1,4 +1,4 @@
-"""A worker of an engine: it makes the experiment again from what travelled, and runs trials of it one by one.
+"""A worker of an engine: it makes the experiment again from what travelled, and runs trials of it as one process does.
 
 What travels is the config, the digests of all that determines a trial, and the specs of trials. The worker resolves packs, code
 and packages where it runs, and refuses to run anything where they differ.
@@ -6,29 +6,31 @@ and packages where it runs, and refuses to run anything where they differ.
 
 from __future__ import annotations
 
+import gc
+import math
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from bench.digests import Texts
+from bench.cli.progress import SoFar
 from bench.engine.relay import Line, RemoteModel, RemoteSlots
 from bench.errors import ConfigError, PackError, ResultsError
+from bench.experiment.budget import Budget, Spending
 from bench.experiment.code import our_codebase
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.experiment.provenance import package_versions
-from bench.experiment.record import ResponseRecord, TrialRecord
-from bench.experiment.recording import record_of, settings_digest
+from bench.experiment.runner import run_all
+from bench.experiment.session import Session
+from bench.experiment.store import RunLines
 from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.trouble import gates_of
 from bench.experiment.untrusted import Permission, permission
-from bench.models.base import Response
-from bench.models.routed import answerers, answering
 from bench.runtime import loop
-from bench.runtime.slots import Slots
 
 SAME = "install there what is installed here, then run the same command again"
 
@@ -53,12 +55,22 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A trial that came to its end: its record, the responses in the order in which they came, and all texts of both."""
+class FinishedTrials:
+    """Trials that came to their end.
 
-    record: TrialRecord
-    responses: tuple[ResponseRecord, ...]
-    texts: Mapping[str, str]
+    lines     what the run's writer appends
+    so_far    what they come to
+    tokens    that were spent, where the run has a budget, and dollars, `cost`, where that bounds them
+    said      lines for whoever watches the run
+    seconds   that they took
+    """
+
+    lines: RunLines
+    so_far: SoFar
+    tokens: int
+    cost: float
+    said: Sequence[str]
+    seconds: float
 
 
 def digests_of(matrix: Matrix) -> dict[str, str]:
@@ -71,18 +83,26 @@ def digests_of(matrix: Matrix) -> dict[str, str]:
     return digests | {f"the package '{name}'": version for name, version in package_versions().items()}
 
 
-def run_trials(travelled: bytes, specs: Sequence[TrialSpec]) -> list[Finished]:
-    """Run these trials, whose models are not live, one after another, each on an event loop of its own.
+def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | None = None) -> FinishedTrials:
+    """Run these trials, whose models are not live, as one process does.
 
     Args:
         travelled: The experiment, pickled.
         specs: The trials.
+        budget: That of the run, by which whoever began it goes. None where nothing bounds it, and nobody counts.
 
     Raises:
         ResultsError: Packs, code or packages are not here, or are others than where the run was begun.
     """
-    resolved = _resolved(travelled)
-    return [_run(spec, *resolved) for spec in specs]
+    (matrix, permitted), began = _resolved(travelled), perf_counter()
+    lines, so_far, said = RunLines(), SoFar(matrix), list[str]()
+    unbounded = Budget(cost=None if budget is None or budget.cost is None else math.inf)
+    spending = Spending(unbounded, matrix.models)
+    session = Session(spending if budget else None, said.append)
+    gates = gates_of(matrix.models.values(), matrix.back_off)
+    loop.run(run_all(specs, matrix.models, gates, matrix, lines, so_far.add, session, permitted.graders))
+    session.raise_error()
+    return FinishedTrials(lines, so_far, spending.tokens, spending.cost, said, perf_counter() - began)
 
 
 def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
@@ -101,23 +121,9 @@ def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
     return loop.run(run_trial(spec, asked, RemoteSlots(line), permitted.graders[spec.model]))
 
 
-def _run(spec: TrialSpec, matrix: Matrix, permitted: Permission) -> Finished:
-    model = matrix.models[spec.model]
-    settings = {each.name: settings_digest(each.parameters) for each in (*answerers(model), model)}
-    gates, texts, responses = gates_of([model], matrix.back_off), Texts(), list[ResponseRecord]()
-
-    def keep(response: Response) -> None:
-        answered = settings.get(response.outcome.by, settings[model.name])
-        responses.append(record_of(response, answered, texts))
-
-    slots = Slots(lambda request: gates[answering(model, request).endpoint])
-    result = loop.run(run_trial(spec, matrix, slots, permitted.graders[spec.model], keep))
-    return Finished(result.record, tuple(responses), {**texts, **result.texts})
-
-
 @lru_cache(maxsize=1)
 def _resolved(travelled: bytes) -> tuple[Matrix, Permission]:
-    """The experiment as it is here, once for each worker."""
+    """The experiment as it is here, once for each worker. What is loaded by then stays (`bench.runtime.loop.run_whole`)."""
     experiment: Experiment = pickle.loads(travelled)
     try:
         matrix = build_matrix(experiment.config, experiment.packs, our_codebase().digest)
@@ -128,4 +134,6 @@ def _resolved(travelled: bytes) -> tuple[Matrix, Permission]:
         if here.get(name) != digest:
             lacks = "has another version of" if name in here else "lacks"
             raise ResultsError(f"a worker {lacks} {name}; {SAME}")
-    return matrix, permission(matrix, experiment.unguarded)
+    resolved = matrix, permission(matrix, experiment.unguarded)
+    gc.freeze()
+    return resolved

@@ -68,9 +68,12 @@ class AppendOnly:
             os.ftruncate(self.file, end)
         return end < size
 
-    def append_chained(self, line: bytes) -> None:
-        content, link = sealed(line, self.link)
-        self.append(content)
+    def append_chained(self, *lines: bytes) -> None:
+        contents, link = [], self.link
+        for line in lines:
+            content, link = sealed(line, link)
+            contents.append(content)
+        self.append(b"".join(contents))
         self.link = link
 
     def append(self, content: bytes) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import overload
 
@@ -33,6 +33,8 @@ from bench.runtime.key import TrialKey
 from bench.runtime.trial import Settings
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
+
+_text_of = partial(json.dumps, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,9 @@ class Matrix:
         """What a trial's draws depend on."""
         return key_of(self.config.seed, spec)
 
-    def identified(self, spec: TrialSpec, code_digest: str) -> TrialSpec:
-        """The trial with its id: the digest of all that determines it. What grades does not: grades can be made anew."""
+    def trial_of(self, spec: TrialSpec, code_digest: str) -> Callable[[int], TrialSpec]:
+        """Return what makes the trial of each repetition at this place, with its id: the digest of all that determines it. What
+        grades does not: grades can be made anew. What all repetitions share is put into words once."""
         arm = self.arm(spec)
         entry = arm.architecture
         determined_by: dict[str, object] = {
@@ -143,8 +146,6 @@ class Matrix:
             ],
             "model": [spec.model, arm.model.parameters, self.kinds[spec.model]],
             "plan": [asdict(spec.plan), [self.effects[fault.effect, fault.point] for fault in spec.plan.faults]],
-            "draws": asdict(self.key(spec)),
-            "repetition": spec.repetition,
             "seed": self.config.seed,
             "settings": [asdict(arm.settings), asdict(self.back_off)],
         }
@@ -152,8 +153,15 @@ class Matrix:
             determined_by["environment"] = self.environments[arm.scenario.environment.part]
         if answers_by_reference(arm.model, spec.plan):
             determined_by["reference"] = arm.scenario.reference_digest
-        text = json.dumps(determined_by, sort_keys=True, default=str)
-        return replace(spec, id=hashlib.sha256(text.encode()).hexdigest()[:20])
+        texts, draws = {name: _text_of(value) for name, value in determined_by.items()}, asdict(self.key(spec))
+
+        def trial(repetition: int) -> TrialSpec:
+            every = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
+            text = ", ".join(f'"{name}": {every[name]}' for name in sorted(every))
+            digest = hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+            return replace(spec, id=digest[:20], repetition=repetition)
+
+        return trial
 
     def worked_by(self, work: Architecture) -> Matrix:
         """The same trials, at which this function works in every architecture's place."""
@@ -251,11 +259,12 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
         for model in config.models
         for architecture in config.architectures
     ]
+    trial_at = cache(lambda place: matrix.trial_of(arms[place], code_digest))
     for repetition in range(1, config.repetitions + 1):
-        order = arms.copy()
+        order = list(range(len(arms)))
         draw_for(config.seed, "order", repetition).shuffle(order)
-        for arm in order:
-            yield matrix.identified(replace(arm, repetition=repetition), code_digest)
+        for place in order:
+            yield trial_at(place)(repetition)
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.digests import Texts
 from bench.experiment.record import ResponseRecord
 from bench.experiment.recording import record_of, responses_of, settings_digest
-from bench.experiment.store import RunWriter
+from bench.experiment.store import RunLines, RunWriter
 from bench.models.base import Model, Response
 from bench.models.cached import CachedModel
 from bench.models.routed import answerers
@@ -18,7 +18,7 @@ from bench.models.routed import answerers
 class ResponseKeeper:
     """Writes what one model does on its requests, before anything else is made of it."""
 
-    def __init__(self, model: Model, writer: RunWriter):
+    def __init__(self, model: Model, writer: RunWriter | RunLines):
         self._model, self._writer = model, writer
         self._settings = cache(self._settings_of)
 

@@ -14,7 +14,7 @@ from bench.experiment.provenance import now
 from bench.experiment.record import SessionRecord
 from bench.experiment.responses import ResponseKeeper, answers_of
 from bench.experiment.session import Session
-from bench.experiment.store import RunWriter
+from bench.experiment.store import RunLines, RunWriter
 from bench.experiment.trial import TrialResult, run_trial
 from bench.experiment.trouble import gates_of, tend, trouble_of
 from bench.experiment.untrusted import permission
@@ -64,7 +64,7 @@ async def run_matrix(
         for model in used.values():
             await model.prepare()
         _remember(used.values(), writer)
-        left = await _run_all(todo, used, gates, matrix, writer, watch, session, graders, conduct)
+        left = await run_all(todo, used, gates, matrix, writer, watch, session, graders, conduct)
         how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
         session.raise_error()
     finally:
@@ -80,18 +80,19 @@ def _remember(models: Iterable[Model], writer: RunWriter) -> None:
             model.know(answers_of(model, writer.folder))
 
 
-async def _run_all(
+async def run_all(
     todo: Sequence[TrialSpec],
     models: Mapping[str, Model],
     gates: Mapping[str, Gate],
     matrix: Matrix,
-    writer: RunWriter,
+    writer: RunWriter | RunLines,
     watch: Callable[[TrialResult], None],
     session: Session,
     graders: Mapping[str, Graders],
-    conduct: Conduct,
+    conduct: Conduct = run_trial,
 ) -> int:
-    """How many of these trials have not come to their end."""
+    """Run these trials, whose models are prepared, and return how many of them have not come to their end. Raises as
+    `run_matrix` does."""
     health = {name: _Health(model, session) for name, model in models.items()}
     keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
     left = len(todo)

@@ -21,6 +21,7 @@ class Session:
     """Until `end`, calls begin. From then on none does: those in flight are awaited and kept, a trial goes on to its own end or
     to its next call, where it is given up; it is run again later, and what it was answered is not asked again.
 
+    spending    what it has spent of its budget; None where it has none
     permitted   how it is graded, if not as `permission` says of itself
     say         is told in one line what a person has to know at once
     why         why no call is begun any more; "" while they are
@@ -38,7 +39,7 @@ class Session:
         self.why = ""
         self.has_begun = False
         self._error: BenchError | None = None
-        self._spending = spending
+        self.spending = spending
         self._gates: list[Gate] = []
         self._trials: set[Slots] = set()
         self._circling: set[str] = set()
@@ -46,7 +47,7 @@ class Session:
     @property
     def ending(self) -> str:
         """Why it ended, and what it had spent by then."""
-        return f"{self.why} ({self._spending.summary})" if self._spending else self.why
+        return f"{self.why} ({self.spending.summary})" if self.spending else self.why
 
     @property
     def in_flight(self) -> int:
@@ -57,8 +58,8 @@ class Session:
         """The first calls are about to be made, through these gates."""
         self.has_begun = True
         self._gates += gates
-        self._check_budget()
-        if self._spending and (minutes := self._spending.budget.minutes) is not None:
+        self.check_budget()
+        if self.spending and (minutes := self.spending.budget.minutes) is not None:
             why = f"--max-minutes {minutes:g} is reached"
             asyncio.get_running_loop().call_later(60.0 * minutes, self.end, why)
 
@@ -79,9 +80,9 @@ class Session:
 
     def saw(self, response: Response) -> None:
         """A response came, is kept, and its tokens are counted."""
-        if self._spending:
-            self._spending.saw(response)
-            self._check_budget()
+        if self.spending:
+            self.spending.saw(response)
+            self.check_budget()
 
     def watching(self, architecture: str) -> Callable[[Response], None]:
         """Return what is told of each response of one trial. Of an architecture it also says, once, that the model makes the
@@ -121,6 +122,7 @@ class Session:
         finally:
             self._trials.remove(slots)
 
-    def _check_budget(self) -> None:
-        if self._spending and (why := self._spending.reached):
+    def check_budget(self) -> None:
+        """End the session where its budget is reached."""
+        if self.spending and (why := self.spending.reached):
             self.end(why)

@@ -42,6 +42,29 @@ from bench.experiment.record import (
 )
 
 
+class RunLines:
+    """What is to be appended to a run: lines that are not chained yet, and the texts that they name, each once. They are made
+    where trials run, and the writer of the run appends them.
+
+    trials      trial -> its line
+    responses   in the order in which they came
+    texts       by their digests
+    """
+
+    def __init__(self) -> None:
+        self.trials: dict[str, bytes] = {}
+        self.responses: list[bytes] = []
+        self.texts: dict[str, str] = {}
+
+    def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
+        self.texts.update(texts)
+        self.trials[record.id] = _trial_line(record)
+
+    def respond(self, response: ResponseRecord, texts: Mapping[str, str]) -> None:
+        self.texts.update(texts)
+        self.responses.append(_line(RESPONSE, response))
+
+
 class RunWriter:
     """Appends to a run's folder, which it creates where there is none. Raises ResultsError for whatever hinders that.
 
@@ -92,9 +115,9 @@ class RunWriter:
 
     def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
         """Append a trial, its new texts first."""
-        self.add_texts(texts)
-        self._trials.append_chained(_trial_line(record))
-        self.trials += record.id not in self._failed
+        lines = RunLines()
+        lines.add(record, texts)
+        self.append(lines)
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Append those of these texts, by digest, that are not there yet."""
@@ -108,6 +131,13 @@ class RunWriter:
         """Append a response, its new texts first."""
         self.add_texts(texts)
         self._responses.append_chained(_line(RESPONSE, response))
+
+    def append(self, lines: RunLines) -> None:
+        """Append all that was made elsewhere: texts before what names them, responses before the trials."""
+        self.add_texts(lines.texts)
+        self._responses.append_chained(*lines.responses)
+        self._trials.append_chained(*lines.trials.values())
+        self.trials += sum(trial not in self._failed for trial in lines.trials)
 
     def note(self, session: SessionRecord) -> None:
         self._trials.append_chained(_line(RECORD, session))

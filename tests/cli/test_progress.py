@@ -42,6 +42,21 @@ def test_a_run_says_how_often_it_met_which_word_that_nobody_knows() -> None:
     ]
 
 
+def test_what_trials_come_to_that_ran_in_two_places_is_what_they_come_to_in_one() -> None:
+    odd = UnknownFinish("asleep", partial="x")
+    results = [scripted("runtime_structured", {"total": script})[0] for script in ([odd], [odd] * 3, ["no"] * 3)]
+    whole, parts = SoFar(matrix_of()), (SoFar(matrix_of()), SoFar(matrix_of()))
+    for number, result in enumerate(results * 20):
+        whole.add(result)
+        parts[number % 2].add(result)
+    first, second = parts
+    first.join(second)
+    assert (first.account, first.ends, first.calls) == (whole.account, whole.ends, whole.calls)
+    for told in (SoFar.errors, SoFar.unknown_words, SoFar.client_bound):
+        assert list(told(first)) == list(told(whole))
+    assert list(first.endings.news()) == list(whole.endings.news())
+
+
 def test_where_no_terminal_is_there_a_line_comes_at_most_each_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(0, 400, 4))  # four seconds from one trial to the next
     monkeypatch.setattr("bench.cli.progress.perf_counter", lambda: float(next(moments)))

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from commands import Ended, bench_anew, workplace
 from equal_runs import assert_equal
+from trials import matrix_of
+
+from bench.engine.ray import FIRST_TRIALS, SECONDS, Batches
 
 DYING = """
 import os, signal
@@ -40,6 +43,21 @@ def test_a_mixture_of_models_is_refused_before_anything_is_begun(tmp_path: Path)
         assert code == 2 and message in err
 
 
+def test_each_trial_is_in_one_task_and_a_task_is_as_long_as_its_trials_take_but_shorter_at_the_end() -> None:
+    matrix = matrix_of(repetitions=500)
+    batches = Batches(matrix.specs, at_a_time=4)
+    sizes, ids = [], []
+    while batch := batches.next():
+        sizes.append(len(batch))
+        ids += [spec.id for spec in batch]
+        batches.took(SECONDS / 100)
+    assert ids == [spec.id for spec in matrix.specs] and batches.left == 0
+    assert sizes[:3] == [FIRST_TRIALS, 100, 100] and sizes == [FIRST_TRIALS, *sorted(sizes[1:], reverse=True)]
+    assert sizes[-4:] == [1, 1, 1, 1]
+    batches.took(10 * SECONDS)
+    assert Batches(matrix.specs, at_a_time=4).next() and batches.next() == []
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workplace whose run `here` is what one process records."""
@@ -68,6 +86,14 @@ def test_shards_of_workers_and_of_one_process_merge_to_its_records_in_any_order(
         merged = "-".join(parts)
         assert bench_anew(place, "merge", *parts, "--name", merged)[0] == 0
         assert_equal(place / "results" / "here", place / "results" / merged)
+
+
+@pytest.mark.slow
+def test_a_budget_ends_a_run_on_workers_and_one_process_goes_on(place: Path) -> None:
+    code, _, err = on_ray(place, "--workers", "1", "--name", "bounded", "--max-tokens", "1")
+    assert code == 1 and re.search(r"stopped: --max-tokens 1 is reached \([\d,]{3,} tokens in this invocation\)", err), err
+    assert bench_anew(place, "run", "configs/small.toml", "--name", "bounded")[0] == 0
+    assert_equal(place / "results" / "here", place / "results" / "bounded")
 
 
 @pytest.mark.slow

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from equal_runs import assert_equal
 from experiment_runs import config, run_matrix_in
 from trials import ROOTS
 
 from bench.engine.worker import Experiment, run_trials
 from bench.errors import ResultsError
+from bench.experiment.budget import Budget, Spending
 from bench.experiment.code import our_codebase
 from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.reading import read_responses, read_texts
+from bench.experiment.new_manifest import manifest_of
+from bench.experiment.session import Session
+from bench.experiment.store import RunWriter
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
 
@@ -29,14 +33,25 @@ def travelling(matrix: Matrix, **changed: Any) -> bytes:
     return pickle.dumps(replace(Experiment.of(matrix, ROOTS, unguarded=False), **changed))
 
 
-def test_a_worker_comes_to_the_records_responses_and_texts_that_one_process_writes(tmp_path: Path) -> None:
+def test_what_workers_send_back_makes_the_run_that_one_process_writes(tmp_path: Path) -> None:
     matrix = matrix_of()
-    written = {record.id: replace(record, framework_seconds=0.0) for record in run_matrix_in(matrix, tmp_path / "run")}
-    finished = run_trials(travelling(matrix), matrix.specs)
-    assert {trial.record.id: replace(trial.record, framework_seconds=0.0) for trial in finished} == written
-    assert [response for trial in finished for response in trial.responses] == list(read_responses(tmp_path / "run"))
-    texts = {digest: text for trial in finished for digest, text in trial.texts.items()}
-    assert texts == read_texts(tmp_path / "run")
+    run_matrix_in(matrix, tmp_path / "here")
+    specs, writer = tuple(matrix.specs), RunWriter(tmp_path / "there", manifest_of(matrix, "there"))
+    for batch in (specs[3:], specs[:3]):
+        writer.append(pickle.loads(pickle.dumps(run_trials(travelling(matrix), batch))).lines)
+    assert writer.trials == len(specs)
+    writer.close()
+    assert_equal(tmp_path / "here", tmp_path / "there")
+
+
+def test_a_worker_tells_what_its_trials_spent_of_a_budget(tmp_path: Path) -> None:
+    matrix = matrix_of()
+    here = Spending(Budget(tokens=10**9), matrix.models)
+    run_matrix_in(matrix, tmp_path, Session(here))
+    finished = run_trials(travelling(matrix), matrix.specs, Budget(tokens=1))
+    assert finished.so_far.trials == len(matrix.specs), "a budget ends the run where it was begun, and not on a worker"
+    assert (finished.tokens, finished.cost) == (here.tokens, 0.0) != (0, 0.0)
+    assert run_trials(travelling(matrix), matrix.specs).tokens == 0, "nobody counts where nothing is bounded"
 
 
 DIFFERENT: Mapping[str, str] = {
