@@ -128,7 +128,7 @@ async def run_on_ray(
             session.begin(())
             task, given = ray.remote(run_trials).options(max_retries=0), ray.put(travelled)
             spending, budget = session.spending, session.spending and session.spending.budget
-            batches, said = Batches(todo, WAITING * at_a_time), set[str]()
+            batches, told = Batches(todo, WAITING * at_a_time), set[str]()
 
             async def work() -> None:
                 while not session.why and (batch := batches.next()):
@@ -141,8 +141,8 @@ async def run_on_ray(
                         spending.tokens += finished.tokens
                         spending.cost += finished.cost
                         session.check_budget()
-                    for line in (line for line in finished.said if line not in said):
-                        said.add(line)
+                    for line in (line for line in finished.notices if line not in told):
+                        told.add(line)
                         session.say(line)
 
             async with asyncio.TaskGroup() as group:

@@ -61,7 +61,7 @@ class FinishedTrials:
     lines     what the run's writer appends
     so_far    what they come to
     tokens    that were spent, where the run has a budget, and dollars, `cost`, where that bounds them
-    said      lines for whoever watches the run
+    notices      lines for whoever watches the run
     seconds   that they took
     """
 
@@ -69,7 +69,7 @@ class FinishedTrials:
     so_far: SoFar
     tokens: int
     cost: float
-    said: Sequence[str]
+    notices: Sequence[str]
     seconds: float
 
 
@@ -95,14 +95,14 @@ def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | No
         ResultsError: Packs, code or packages are not here, or are others than where the run was begun.
     """
     (matrix, permitted), began = _resolved(travelled), perf_counter()
-    lines, so_far, said = RunLines(), SoFar(matrix), list[str]()
+    lines, so_far, notices = RunLines(), SoFar(matrix), list[str]()
     unbounded = Budget(cost=None if budget is None or budget.cost is None else math.inf)
     spending = Spending(unbounded, matrix.models)
-    session = Session(spending if budget else None, said.append)
+    session = Session(spending if budget else None, notices.append)
     gates = gates_of(matrix.models.values(), matrix.back_off)
     loop.run(run_all(specs, matrix.models, gates, matrix, lines, so_far.add, session, permitted.graders))
     session.raise_error()
-    return FinishedTrials(lines, so_far, spending.tokens, spending.cost, said, perf_counter() - began)
+    return FinishedTrials(lines, so_far, spending.tokens, spending.cost, notices, perf_counter() - began)
 
 
 def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
