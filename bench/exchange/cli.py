@@ -59,9 +59,9 @@ def import_(
     trace: Annotated[str | None, typer.Option(metavar="ID", help="The trace, where the file holds several.")] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
-    """Make a pack of a run recorded elsewhere.
+    """Make a pack from a run that was recorded elsewhere.
 
-    It has a subtask for each step and an effect for each call of a tool. Its configs let one step fail.
+    It has a subtask for each step and an effect for each tool call. Its configs let one step fail.
 
     For example: bench import trajectory.json --name yesterday --step 7
     """

@@ -66,9 +66,9 @@ class ArchitectureEntry(ConfigEntry):
     """In a world: what the proposer hears of a rejection: `typed`, the reason; `untyped`, only the rejection; `as_success`,
     that all went well. By default `typed`."""
     approval: Approval | None = Field(None, exclude_if=lambda approval: approval is None)
-    """In a world: which effects a person must approve: `never` any, `risky` (those that the policy names), or `always` all; for
-    the others a reviewer of the house is asked. What the policy denies is denied in each case. By default `risky` with
-    remedies, and the pattern's own rule without."""
+    """In a world: before which effects a pattern asks: `never` before any; `risky`, a person before those for which the policy
+    wants one; `always`, also the built-in reviewer before those that the policy allows. What the policy denies is denied in
+    each case. By default `risky` with remedies, and the pattern's own rule without."""
     deadline_minutes: int | None = Field(None, ge=1, exclude_if=lambda minutes: minutes is None)
     """In a world: how many minutes of its time a pattern waits for a read before it gives the read up and makes it again. By
     default it waits as long as the read takes."""

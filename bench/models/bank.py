@@ -1,8 +1,8 @@
 """A bank of replies: what a real model replied to single judgments, each with the output that would have been right.
 
 A simulated model with a bank errs as that model did. If the bank knows the state that is judged, the model draws one of the
-replies recorded in that state. In any other state it draws from all replies to the judgment, and puts the drawn reply's error
-upon the output that is right here.
+replies recorded in that state. In any other state it draws from all replies to the judgment, and applies the drawn reply's
+error to the output that is right here.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def error_of(body: str) -> ErrorSaid | None:
 
 
 def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
-    """Return the error in a field of the document, beside a completion or in place of it."""
+    """Return the error in a field of the document, next to a completion or instead of it."""
     for field in ("error", "errors", "base_resp"):
         value = document.get(field)
         value = value[0] if isinstance(value, list) and value else value

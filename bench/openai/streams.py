@@ -130,7 +130,7 @@ class _CallPieces:
 
 
 def _nested(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the piece of a call with its function's fields under `function`, if a server puts them beside."""
+    """Return a call's piece with its function's fields under `function`, if a server leaves that level out."""
     if "function" in call:
         return call
     return {"id": call.get("id"), "index": call.get("index"), "function": {n: call[n] for n in OF_A_FUNCTION if n in call}}

@@ -119,7 +119,8 @@ def _truth(truth: Any, folder: Path) -> Json:
 
 
 def _files(paths: Iterable[Path], folder: Path) -> Json:
-    """Each file's path in the folder, or its name where it lies elsewhere, and a digest of its bytes with LF line ends."""
+    """Return each file's path in the folder, or its name if it lies elsewhere, and the digest of its bytes with LF line
+    ends."""
     return [[_relative(path, folder), hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()] for path in paths]
 
 

@@ -74,7 +74,7 @@ class Caller:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The model's parameters, the same for whoever asks."""
+        """The model's parameters, the same for every request."""
         return self._model.parameters
 
     def model_in(self, life: int) -> Model:

@@ -18,7 +18,7 @@ from bench.models.base import Reply
 from bench.values import dataclass
 
 FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
-"""Failures by which an endpoint shows that it does not work, whoever asks for whatever."""
+"""Failures that show that the endpoint does not work, whatever the request."""
 IN_A_ROW = 5
 """After so many of these failures without a reply in between, the gate pauses."""
 STEPS = 10

@@ -1,4 +1,4 @@
-"""Where outputs come from: which calls made a version, and which versions it was made from, however far back."""
+"""The origin of outputs: the calls that made a version, and the versions that it was made from, however far back."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Lineage:
 
     @property
     def of_answer(self) -> frozenset[int]:
-        """The calls that the final answer stands on; none where there is no answer."""
+        """The calls behind the final answer; empty if there is none."""
         return self.calls_behind(self._answer)
 
     def calls_behind(self, outputs: Iterable[OutputVersion]) -> frozenset[int]:
-        """The calls that made these outputs, and what they were made from, and so on."""
+        """Return the calls that made these outputs and all that these were made from."""
         return frozenset(
             call for output in self.ancestry(outputs) if output in self._commits for call in self._commits[output].calls
         )
 
     def ancestry(self, outputs: Iterable[OutputVersion]) -> frozenset[OutputVersion]:
-        """These outputs and all that they were made from."""
+        """Return these outputs and all that they were made from."""
         reached: set[OutputVersion] = set()
         unvisited = list(outputs)
         while unvisited:
@@ -43,7 +43,7 @@ class Lineage:
         return frozenset(reached)
 
     def calls_made_from(self, calls: Iterable[int]) -> frozenset[int]:
-        """These calls, and the calls of every output that was made from an output of theirs."""
+        """Return these calls, and the calls of every output that was made from an output of theirs."""
         touched = set(calls)
         outputs: set[OutputVersion] = set()
         for output, commit in self._commits.items():  # a version is written after what it was made from
@@ -52,6 +52,6 @@ class Lineage:
         return frozenset(touched.union(*(self._commits[output].calls for output in outputs)))
 
     def _sources(self, output: OutputVersion) -> Sequence[OutputVersion]:
-        """What a version was made from, without the documents, whose version is 0."""
+        """Return a version's sources, without documents, whose version is 0."""
         commit = self._commits.get(output)
         return [(name, version) for name, version, _ in commit.made_from if version] if commit else []

@@ -55,10 +55,10 @@ def command(
 
     The agent may be written in any language.
 
-    --model recorded:RUN answers from a recorded run: a trial's repetition n with what was recorded in repetition n, under the
-    seed of that run. A request that was not recorded is refused with 404, and its trial ends in an error.
+    --model recorded:RUN answers from a recorded run: a trial's repetition n gets what was recorded in repetition n, under that
+    run's seed. A request that was not recorded is refused with 404, and its trial ends in an error.
 
-    The token is a new one each time, and printed, or that of the environment variable BENCH_SERVE_TOKEN.
+    The token is new each time and printed, unless the environment variable BENCH_SERVE_TOKEN gives one.
 
     For example: bench serve configs/smoke.toml --model simulated --plan none
     """
