@@ -17,11 +17,12 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
-from bench.render.cells import Cell
+from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table
+from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
+from bench.studies.contrasts import MeanContrast, contrast_of
 from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
@@ -29,6 +30,7 @@ MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
     *("mended by its remedy", "shown bare, not mended"),
     *("shown with remedies alone", "withstood", "not provoked"),
 )
+RETRIED = "tool_retries"
 DARK = 0.6
 """Share above which a cell is too dark for black digits."""
 
@@ -72,6 +74,39 @@ def weaknesses(run: Run) -> list[Weakness]:
         for failure in failures
         for pattern, remedied in forms.items()
     ]
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often one pattern tries again a call that no tool ever answers: tool retries of a trial beyond its control's."""
+
+    scenario: str
+    model: str
+    failure: str
+    pattern: str
+    bare: MeanContrast
+    remedied: MeanContrast
+
+
+def retries(run: Run) -> list[Retries]:
+    """By scenario, model, failure and pattern, of failures that never wear off. Raises ResultsError as `weaknesses` does."""
+    lasting = [plan for plan in run.names("plan") if any(fault.attempts == "every" for fault in run.config.faults_of(plan))]
+    pairs = beyond_control(run, [RETRIED])
+    struck = pairs[pairs["faults_delivered"] > 0]
+    return [
+        Retries(
+            str(scenario), str(model), failure, pattern, *(_mean_retries(group, failure, name) for name in (pattern, remedied))
+        )
+        for (scenario, model), group in struck.groupby(["scenario", "model"], sort=False, observed=True)
+        for failure in lasting
+        for pattern, remedied in _forms(run).items()
+    ]
+
+
+def _mean_retries(pairs: pd.DataFrame, failure: str, architecture: str) -> MeanContrast:
+    of_arm = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture)]
+    means = of_arm.groupby("instance", observed=True)[f"beyond_{RETRIED}"].mean()
+    return contrast_of({str(instance): float(value) for instance, value in means.items()})
 
 
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
@@ -120,6 +155,12 @@ NOTES = (
 )
 
 
+RETRY_NOTES = (
+    "calls of a trial that were made because the one before of the same effect had failed, less those of the same trial "
+    "without the failure; 95% intervals are of resampled instances, and there is none where all instances are the same",
+)
+
+
 def tables(run: Run) -> Iterator[Table]:
     every = weaknesses(run)
     patterns = list(dict.fromkeys(weakness.pattern for weakness in every))
@@ -143,11 +184,27 @@ def tables(run: Run) -> Iterator[Table]:
         rows=tuple(groups) or (("any", "none"),),
         notes=("their damage beyond the control is the same, kind by kind, in every pair of the run",),
     )
+    if tried := retries(run):
+        columns = (
+            TableColumn[Retries]("Scenario", lambda row: row.scenario),
+            TableColumn[Retries]("Model", lambda row: model_label(run, row.model)),
+            TableColumn[Retries]("Failure", lambda row: row.failure.replace("_", " ")),
+            TableColumn[Retries]("Pattern", lambda row: row.pattern.replace("_", " ")),
+            TableColumn[Retries]("Retries, bare", lambda row: _amount(row.bare)),
+            TableColumn[Retries]("Retries, with remedies", lambda row: _amount(row.remedied)),
+            TableColumn[Retries]("Instances", lambda row: row.bare.instances),
+        )
+        title = "How often a pattern tries again a call that is never answered"
+        yield table_of(_file_name(run, "retries"), title, columns, tried, RETRY_NOTES)
 
 
 def _file_name(run: Run, *more: str) -> str:
     """Return a name with the config's name in it: runs of several configs share a report."""
     return slug("study", *run.config.name.split("_"), *more)
+
+
+def _amount(contrast: MeanContrast) -> BoundedNumber:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, 1)
 
 
 def _cell(weakness: Weakness) -> str:

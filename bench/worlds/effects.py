@@ -89,6 +89,7 @@ EFFECTS = (
     AnswerEffect("answers_late", "answers_late"),
     AnswerEffect("contradicts", "contradicts"),
     AnswerEffect("never_answers", "never_answers"),
+    AnswerEffect("model_answers", "model_answers"),
     ProcessEffect("before", "before", on="write"),
     ProcessEffect("unacknowledged", "unacknowledged", on="write"),
     ProcessEffect("unrecorded", "unrecorded", on="write"),

@@ -65,7 +65,7 @@ def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -
         if not any(cell.startswith(("mended", "shown")) for (_, name), row in cells.items() if name == failure for cell in row)
     }
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert len(failures) == 18 and harmless == {"contradicting person"} and "seventeen of the eighteen" in page
+    assert len(failures) == 20 and harmless == {"contradicting person"} and "nineteen of the twenty" in page
     assert set(cells["contract_renewal", "stale read"]) == {"shown, 10/10 and 3/10"}
     assert "in `contract_renewal` 3 of 10 pairs stay damaged" in page
     assert {cell[-3:] for cell in cells["incident_response", "throttled gate"]} == {"1/9"}
@@ -77,7 +77,18 @@ def test_what_the_page_counts_of_failures_and_remedies_stands_in_their_table() -
         and any(cell.startswith("mended") for cell in row)
         and not any("shown" in cell for cell in row)
     }
-    assert len(mended) == 12 and "holds for twelve failures of eighteen" in page
+    assert len(mended) == 13 and "holds for thirteen failures of twenty" in page
+    asking = [cell for cell in cells["contract_renewal", "model answers"] if cell != "not provoked"]
+    assert asking == ["mended, 4/4 and 0/4"] * 2 and "bare in 4 of 4 renewals and with remedies in none" in page
+
+
+def test_the_retries_that_the_page_counts_are_those_of_the_table() -> None:
+    table = (ROOT / "reports" / "boundary_studies" / "tables" / "study-pattern-failure-retries.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "contract_renewal" in line]
+    counts = {row[2]: tuple(cell.split(" ")[0] for cell in row[3:5]) for row in rows}
+    assert (counts["hierarchical delegation"], counts["bare agent"]) == (("5.0", "7.0"), ("2.0", "7.0"))
+    assert counts["supervisor gate"] == counts["composition"] == ("8.0", "23.0")
+    assert counts["plan execute evaluate"] == counts["plan and replan"] == ("5.0", "15.0")
 
 
 def test_what_the_page_says_of_approval_stands_in_its_table() -> None:

@@ -18,6 +18,7 @@ from bench.studies.pattern_failure import (
     WITHSTOOD,
     Weakness,
     not_told_apart,
+    retries,
     weaknesses,
 )
 
@@ -25,7 +26,7 @@ CONFIG = ROOTS[0].parent / "configs" / "pattern_failure.toml"
 FEW = {
     "scenarios": ["contract_renewal"],
     "instances": 2,
-    "plans": ["none", "lost_answer"],
+    "plans": ["none", "lost_answer", "tool_down"],
     "architectures": [
         *("bare_agent", "bare_agent_remedied", "state_machine", "state_machine_remedied"),
         *("hierarchical_delegation", "hierarchical_delegation_remedied"),
@@ -39,9 +40,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_lost_answer_doubles_what_has_no_key_and_the_remedy_mends_it(run: Run) -> None:
-    by_pattern = {weakness.pattern: weakness for weakness in weaknesses(run)}
+    by_pattern = {weakness.pattern: weakness for weakness in weaknesses(run) if weakness.failure == "lost_answer"}
     assert {weakness.verdict for weakness in by_pattern.values()} == {MENDED}
     assert (by_pattern["state_machine"].bare.k, by_pattern["state_machine"].remedied.k) == (2, 0)
+
+
+def test_a_childs_retries_multiply_bare_and_are_the_parents_budget_with_remedies(run: Run) -> None:
+    tried = {each.pattern: (each.bare.value, each.remedied.value) for each in retries(run)}
+    assert tried == {"bare_agent": (2, 7), "state_machine": (2, 7), "hierarchical_delegation": (5, 7)}
 
 
 def test_patterns_with_the_same_damage_in_every_pair_are_not_told_apart(run: Run) -> None:

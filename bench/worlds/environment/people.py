@@ -19,8 +19,11 @@ from bench.worlds.environment.schedule import Pending, Schedule
 
 ANSWER = "answer"
 REVIEWER = "house_reviewer"
-Manner = Literal["", "says_yes", "answers_late", "contradicts", "never_answers"]
-"""The manner in which a question is answered, whatever the person's chances are. "" follows the chances."""
+MODEL = "a model"
+"""Who has answered in a person's place. No approval by it is recorded, so that the policy goes on to want a person."""
+Manner = Literal["", "says_yes", "answers_late", "contradicts", "never_answers", "model_answers"]
+"""The manner in which a question is answered, whatever the person's chances are. "" follows the chances. With `model_answers` a
+model says yes within a minute, and the person answers as ever."""
 
 
 class People:
@@ -56,13 +59,17 @@ class People:
         payload = {"ticket": ticket, "about": about, "question": dict(question), "wrong": wrong}
         if manner == "says_yes":
             payload["approved"] = True
+        if manner == "model_answers":
+            self._schedule.add("answer", ANSWER, self._schedule.now.after(minutes=1), {**payload, "who": MODEL}, kind)
         self._schedule.add("answer", ANSWER, at, payload, kind)
         if contradicts:
             later = at.after(minutes=person.minutes)
             self._schedule.add("answer", ANSWER, later, {**payload, "wrong": not wrong}, kind)
 
     def answer(self, pending: Pending, now: Moment) -> Payload:
-        """Return what the person answers now: {ticket, about, who, approved}."""
+        """Return what the person answers now, or a model in the person's place: {ticket, about, who, approved}."""
+        if pending.payload.get("who") == MODEL:
+            return {"ticket": pending.payload["ticket"], "about": pending.payload["about"], "who": MODEL, "approved": True}
         person, question = self._people[pending.name], pending.payload["question"]
         if pending.name == REVIEWER:
             careful = self._tries(question, now)

@@ -20,6 +20,7 @@ from bench.runtime.endpoint_session import Server
 from bench.runtime.session_host import served
 from bench.runtime.trial import Trial
 from bench.worlds.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
+from bench.worlds.environment.people import ANSWER, MODEL
 from bench.worlds.environment.preview import Preview
 from bench.worlds.environment.procedure import AGENT
 from bench.worlds.environment.scene import ToolArguments
@@ -172,6 +173,7 @@ class WorldActions:
         shown: str = "",
         days: int = 0,
         minutes: int = 0,
+        of_people: bool = False,
     ) -> Decision:
         """Ask a person and wait for the answer. Other notices that come meanwhile are in the log of notices.
 
@@ -183,6 +185,7 @@ class WorldActions:
             shown: What the person sees of the effect to approve.
             days: Most days of world time to wait; 3 if neither `days` nor `minutes` is given.
             minutes: Minutes in addition to the days.
+            of_people: Whether to wait on where a model answers in the person's place.
 
         Returns:
             The person's answer, or that it came late.
@@ -192,7 +195,8 @@ class WorldActions:
         read = 0
         while arrival := await self.next_event(read, until):
             read = arrival.number
-            if arrival.kind == "answer" and arrival.payload["ticket"] == ticket:
+            is_answer = arrival.kind == ANSWER and arrival.payload["ticket"] == ticket
+            if is_answer and not (of_people and arrival.payload["who"] == MODEL):
                 return self._decided(kind, Decision("approved" if arrival.payload["approved"] else "denied", ticket, arrival))
         return self._decided(kind, Decision("late", ticket))
 

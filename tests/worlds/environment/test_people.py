@@ -82,9 +82,10 @@ def test_a_manner_takes_the_place_of_the_persons_chances() -> None:
     assert answered("answers_late", late_minutes=3000) == [(False, 3000)]
     assert answered("contradicts") == [(False, 60), (True, 120)]
     assert answered("never_answers") == []
+    assert answered("model_answers") == [(True, 1), (False, 60)], "a model's yes, and then the person's own answer"
 
 
-@pytest.mark.parametrize("manner", ["says_yes", "answers_late", "contradicts"])
+@pytest.mark.parametrize("manner", ["says_yes", "answers_late", "contradicts", "model_answers"])
 def test_a_world_that_is_made_again_of_its_journal_has_the_same_answers_still_to_come(manner: Manner) -> None:
     first, again = world(), world()
     first.manners = lambda _: manner

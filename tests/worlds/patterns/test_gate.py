@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from trials import matrix_of, run_all
 from trips import BARE, REMEDIED, Trip, effects, harm, waited, worked
 
 from bench.architectures.form import Approval
@@ -24,6 +25,19 @@ def test_who_is_asked_is_shown_the_rows_that_the_effect_would_change_and_its_ris
         "risk: the policy wants a person: large (900 is more than 500)",
         "+ payments: trip 1, amount 900",
     ]
+
+
+@pytest.mark.parametrize(
+    "pack", ["contract_renewal", "incident_response", "support_desk", "service_upgrade:pull_request", "payment_run:5"]
+)
+def test_in_every_pack_a_reviewer_is_shown_what_each_effect_would_change_and_its_risks(pack: str) -> None:
+    asks = {"base": "state_machine", "remedies": True, "approval": "always"}
+    [result] = run_all(matrix_of(pack, architectures=["asks"], architecture={"asks": asks}, instances=1))
+    shown = [asked.shown.splitlines() for asked in of_kind(result.record.events, PersonAsked)]
+    assert shown and all(any(line.startswith("risk: ") for line in lines) for lines in shown)
+    changes = [line for lines in shown for line in lines if line[:2] in ("+ ", "- ", "~ ")]
+    assert len(changes) >= len(shown) / 2, "most effects change rows that can be shown ahead"
+    assert max(map(len, shown)) < 20
 
 
 def test_a_gate_shows_every_pattern_the_same_of_the_same_effect() -> None:
@@ -65,6 +79,14 @@ def test_a_person_who_says_yes_to_all_takes_the_wrong_away_from_no_effect() -> N
     private = Trip(1, 900, reason="private")
     assert "pay" not in effects(asking("risky", trip=private))
     assert "pay" in effects(asking("risky", says="says_yes", trip=private))
+
+
+def test_a_models_yes_in_a_persons_place_is_taken_bare_and_with_remedies_the_person_is_waited_for() -> None:
+    faults = [{"point": "event", "effect": "model_answers", "event": "answer", "attempts": [1]}]
+    bare, remedied = (worked("human_in_the_loop", form, faults, [DEAR]) for form in (BARE, REMEDIED))
+    assert (effects(bare).count("pay"), harm(bare)) == (1, {"unauthorised": 1})
+    assert (effects(remedied).count("pay"), harm(remedied), remedied.record.outcome) == (1, {}, "solved")
+    assert waited(remedied) > waited(bare)
 
 
 @pytest.mark.parametrize(("says", "answers"), [("never_answers", {"late"}), ("contradicts", {"approved"})])

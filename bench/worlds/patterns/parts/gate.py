@@ -15,8 +15,8 @@ GateRule = Literal["open", "stamps", "asks", "keeps_asking", "asks_of_all"]
 """open           there is no gate
 stamps         a denial holds; if a person is needed, the effect passes
 asks           a person is asked anew after each crash; no answer in time is consent
-keeps_asking   a person is asked once, over all crashes; no answer in time is no consent; an approved effect is checked again
-               before it is made
+keeps_asking   a person is asked once, over all crashes; no answer in time is no consent, and neither is a model's answer in the
+               person's place; an approved effect is checked again before it is made
 asks_of_all    like keeps_asking, and the built-in reviewer is asked about effects that the policy allows"""
 KEEPING: tuple[GateRule, ...] = ("keeps_asking", "asks_of_all")
 """The rules under which questions outlive a crash."""
@@ -55,7 +55,7 @@ async def passes(
     asked = _to_the_house(call, world) if verdict.allows else question()
     key = f"ask {asked.person}: {asked.about}" if keeps else None
     shown = world.preview(call.tool, call.arguments).text
-    decision = await world.ask_person(asked.person, asked.about, asked.question, key, shown=shown, days=DAYS)
+    decision = await world.ask_person(asked.person, asked.about, asked.question, key, shown=shown, days=DAYS, of_people=keeps)
     if decision.answer == "denied":
         return "denied"
     if decision.answer == "late":
