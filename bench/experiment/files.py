@@ -1,7 +1,7 @@
-"""The files of a run's folder: how one is opened, appended to and written whole, and how its lines are read and found damaged.
+"""The files of a run's folder: how they are opened, appended to and written whole, and how their lines are read and checked.
 
-A foreign folder may hold whatever its sender put there. No link is followed on writing, and what is no file is refused: reading
-a pipe would wait for ever.
+A foreign folder can hold anything. No link is followed on writing, and anything but a file is refused: reading a pipe would
+wait forever.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from bench.experiment.chain import SUFFIX as SEAL
 from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
 
 FORMAT = 4
-"""Of the files in a run's folder."""
+"""The format of the files in a run's folder."""
 READ_BY = {2: "0.1.0", 3: "at commit b912e43"}
 """Earlier format -> the version that reads it; format 3 was never released."""
 
 LARGEST_MANIFEST, LONGEST_LINE, BLOCK = 2**24, 2**28, 2**20
-"""Bytes."""
+"""Bytes of the largest manifest, of the longest line, and of a block that is read."""
 MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
 
 
 class AppendOnly:
-    """One file of lines, open for appending. Raises ResultsError for a link and for what is no file."""
+    """One file of lines, open for appending. Raises ResultsError for a link or anything but a file."""
 
     def __init__(self, path: Path, opened: ExitStack):
         self.path, self.link = path, ""
@@ -47,14 +47,14 @@ class AppendOnly:
 
     @property
     def is_where_it_was(self) -> bool:
-        """Whether the path still leads here: a folder may be renamed between its opening and its locking."""
+        """Whether the path still leads here: a folder can be renamed between its opening and its locking."""
         try:
             return os.path.samestat(os.fstat(self.file), self.path.stat())
         except FileNotFoundError:
             return False
 
     def repair(self) -> bool:
-        """Cut off a last line that a kill left without its end; whether there was one."""
+        """Cut off a last line that a kill left without its end. Returns whether there was one."""
         size = self.size
         end, block = size, 1 << 16
         while end > 0:
@@ -77,7 +77,7 @@ class AppendOnly:
         self.link = link
 
     def append(self, content: bytes) -> None:
-        """Write all of it, or leave the file as it was."""
+        """Write the whole content, or leave the file as it was."""
         written = 0
         try:
             while written < len(content):
@@ -89,7 +89,7 @@ class AppendOnly:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, in the place of whatever file or link has its name. Raises OSError."""
+    """Write a file whole or not at all, and replace any file or link of its name. Raises OSError."""
     half = path.with_name(f".{path.name}.half")
     with suppress(FileNotFoundError):
         half.unlink()
@@ -99,41 +99,42 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise ResultsError where what is to be written lies behind a link."""
+    """Raise ResultsError if a path to write to is a link."""
     if path.is_symlink():
         raise ResultsError(f"{path}: is a link, and none is followed on writing; remove it, or name what it leads to")
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file of a run for reading, in the run's archive where it has no folder (`bench.experiment.archive`).
+    """Open a file of a run for reading, from the run's archive if it has no folder (`bench.experiment.archive`).
 
-    Raises OSError, for what is no file as well, and ResultsError for what is no archive of a run."""
+    Raises OSError, also for anything but a file, and ResultsError for anything but a run's archive.
+    """
     archive = archive_of(path.parent)
     return member(archive, path.name) if archive else files.opened(path)
 
 
 def holds(folder: Path, name: str) -> bool:
-    """Whether a run has this file, in its folder or in its archive. Raises ResultsError for a damaged archive."""
+    """Return whether a run has this file, in its folder or in its archive. Raises ResultsError for a damaged archive."""
     archive = archive_of(folder)
     return name in names_in(archive) if archive else (folder / name).exists()
 
 
 def runs_in(results: Path) -> list[Path]:
-    """Return the folders of the runs below a folder, sorted; an archived run's is the one that it was made of."""
+    """Return the folders of the runs below a folder, sorted; for an archived run, the folder that it was made from."""
     folders = {path.parent for path in results.glob(f"*/{MANIFEST}")}
     archives = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob(f"*{SUFFIX}")}
     return sorted(folders | archives)
 
 
 def manifest_bytes(folder: Path) -> bytes:
-    """Raises OSError, and ResultsError for what is no archive of a run."""
+    """Return the manifest's bytes. Raises OSError, and ResultsError for anything but a run's archive."""
     with opened(folder / MANIFEST) as file:
         return files.within(file, folder / MANIFEST, LARGEST_MANIFEST)
 
 
 def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
-    """Whole lines with their numbers; a last line without its end is left out. Raises ResultsError for what cannot be read, and
-    for a line that is `crowded`."""
+    """Yield whole lines with their numbers, without a last line that has no end. Raises ResultsError for an unreadable file,
+    and for a line that is `crowded`."""
     try:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
@@ -148,7 +149,7 @@ def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
 
 
 def last_link(path: Path) -> str:
-    """The link of a file's last line; "" where it has none."""
+    """Return the link of a file's last line; "" if it has none. Raises ResultsError for a broken chain."""
     link = ""
     for number, line in lines_of(path):
         try:
@@ -159,7 +160,7 @@ def last_link(path: Path) -> str:
 
 
 def link_at_end(path: Path) -> str:
-    """The link that a file's last line says it has; whoever has read the lines before it knows that it is right."""
+    """Return the link that a file's last line states, unchecked."""
     line = read = b""
     with opened(path) as file:
         for part in iter(lambda: file.read(BLOCK), b""):
@@ -181,10 +182,10 @@ def _refuse_no_file(path: Path, file: int) -> None:
 
 
 def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, the last of them first: a page is written when all that it names is there.
+    """Write files into a folder in reverse order: a page is written when all that it names is there.
 
     Args:
-        to: The folder. It is made where there is none.
+        to: The folder. It is made if it does not exist.
         contents: The content of each file, by its path below `to`. A file of the same name is replaced.
 
     Returns:
@@ -201,7 +202,7 @@ def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all: under another name first."""
+    """Write a file whole or not at all: under another name first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

@@ -1,4 +1,4 @@
-"""From a config to the trials it means: their order, and an id for each that is a digest of all that determines it."""
+"""From a config to its trials: their order, and the id of each, a digest of all that determines it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _text_of = partial(json.dumps, sort_keys=True, default=str)
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """One trial to be run."""
+    """One trial to run."""
 
     id: str
     scenario: str
@@ -59,10 +59,10 @@ class TrialSpec:
 
 
 class TrialSpecs(Sequence[TrialSpec]):
-    """Trials in the order in which they run. Each is made when it is asked for, and none is kept: there may be millions.
+    """Trials in the order in which they run. Each is made on demand, and none is kept: there can be millions.
 
     make    makes them anew
-    count   how many there are; None where they are counted when that is asked for
+    count   how many there are; None if they are counted on demand
     """
 
     def __init__(self, make: Callable[[], Iterator[TrialSpec]], count: int | None = None):
@@ -86,11 +86,11 @@ class TrialSpecs(Sequence[TrialSpec]):
 
 @dataclass(frozen=True)
 class Matrix:
-    """An experiment, resolved: everything that its trials need, and the trials in the order in which they run.
+    """A resolved experiment: everything that its trials need, and the trials in the order in which they run.
 
     scenarios   by `Scenario.key`: each instance of each pack
-    plans       (`Scenario.key`, plan) -> the plan as it is for that instance
-    effects     (effect, point) -> the digest of its code, and `kinds`, model -> that of the code of its kind
+    plans       (`Scenario.key`, plan) -> the plan for that instance
+    effects     (effect, point) -> the digest of its code; `kinds`: model -> the digest of its kind's code
     server      where a system finds its endpoint
     portion     which trials of the experiment these are, in words (`bench.experiment.portion`); "" for all
     """
@@ -109,13 +109,13 @@ class Matrix:
     portion: str = ""
 
     def arm(self, spec: TrialSpec) -> ResolvedArm:
-        """What a trial's names stand for."""
+        """Return what a trial's names stand for."""
         architecture, settings = self.architectures[spec.architecture], self._settings[spec.architecture, spec.model]
         return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
 
     @cached_property
     def _settings(self) -> Mapping[tuple[str, str], Settings]:
-        """By architecture and model."""
+        """(architecture, model) -> the settings."""
         config, known = self.config, self.architectures.items()
         return {
             (name, model): replace(architecture.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
@@ -124,12 +124,13 @@ class Matrix:
         }
 
     def key(self, spec: TrialSpec) -> TrialKey:
-        """What a trial's draws depend on."""
+        """Return what a trial's draws depend on."""
         return key_of(self.config.seed, spec)
 
     def trial_of(self, spec: TrialSpec, code_digest: str) -> Callable[[int], TrialSpec]:
-        """Return what makes the trial of each repetition at this place, with its id: the digest of all that determines it. What
-        grades does not: grades can be made anew. What all repetitions share is put into words once."""
+        """Return the function that makes the trial of each repetition at this place, with its id: the digest of all that
+        determines it. The grader is not in it: grades can be made anew. Parts that all repetitions share are serialized
+        once."""
         arm = self.arm(spec)
         entry = arm.architecture
         determined_by: dict[str, object] = {
@@ -164,7 +165,7 @@ class Matrix:
         return trial
 
     def worked_by(self, work: Architecture) -> Matrix:
-        """The same trials, at which this function works in every architecture's place."""
+        """Return the same trials, with this function in the place of every architecture."""
         return replace(self, architectures={name: replace(entry, work=work) for name, entry in self.architectures.items()})
 
     @property
@@ -185,11 +186,11 @@ def build_matrix(
     scenarios: Mapping[str, Scenario] | None = None,
     codebase: Codebase | None = None,
 ) -> Matrix:
-    """Load what the config names and lay out its trials. `code_digest` is that of the code that every trial runs through;
-    `codebase` is where the code of parts lies, if not here.
+    """Load what the config names and make its trials. `code_digest` is the digest of the core's code; `codebase` is the code of
+    parts, if it lies elsewhere.
 
-    Trials are interleaved: all arms of a repetition run, in an order drawn anew for each, before the next repetition begins,
-    so that whatever drifts with time hits all arms alike. Raises PackError or ConfigError for what cannot be loaded.
+    Trials are interleaved: all arms of a repetition run, in an order drawn for each, before the next repetition begins, so that
+    changes over time affect all arms alike. Raises PackError or ConfigError for what cannot be loaded.
     """
     policies = config.policies()
     loaded = [
@@ -233,9 +234,9 @@ def build_matrix(
 def _instances(
     name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario], seen: frozenset[str]
 ) -> Sequence[Scenario]:
-    """The instances that the config asks for: the one that is named, as `pack/instance`; else a sample of as many as it says,
-    drawn by the seed and the pack's name alone, so that all arms, and all variants that name their instances alike, have the
-    same. Those that a policy has `seen` are run by no arm. Raises ConfigError where none is left."""
+    """Return the instances that the config asks for: the named one, as `pack/instance`, or a sample of the config's size. The
+    sample is drawn by the seed and the pack's name alone, so that all arms, and all variants that share instance names, have
+    the same. No arm runs instances that a policy has `seen`. Raises ConfigError if none is left."""
     pack, _, instance = name.partition("/")
     if name in scenarios:
         chosen: Sequence[Scenario] = [scenarios[name]]
@@ -268,5 +269,6 @@ def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
 
 
 def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
-    """Whether a pack's reference or its wrong answers determine a trial: they are what answers, or take an output's place."""
+    """Return whether the pack's reference or wrong answers determine a trial: the model answers with them, or a fault puts them
+    in."""
     return model.timing == "simulated" or any(EFFECTS[fault.effect, fault.point].from_reference for fault in plan.faults)

@@ -1,4 +1,4 @@
-"""The responses of a run: kept as they arrive, and found again when the run goes on."""
+"""The responses of a run: kept as they arrive, and looked up when the run continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.models.routed import answerers
 
 
 class ResponseKeeper:
-    """Writes what one model does on its requests, before anything else is made of it."""
+    """Writes one model's responses as soon as they come."""
 
     def __init__(self, model: Model, writer: RunWriter | RunLines):
         self._model, self._writer = model, writer
@@ -28,13 +28,13 @@ class ResponseKeeper:
         self._writer.respond(record, texts)
 
     def _settings_of(self, by: str) -> str:
-        """Return the parameters of the model that answered: another one, where this one had passed the request on."""
+        """Return the digest of the answering model's settings: another model's, if this one passed the request on."""
         named = {model.name: model for model in answerers(self._model)}
         return settings_digest(named.get(by, self._model).parameters)
 
 
 def answers_of(model: CachedModel, folder: Path) -> Iterator[Response]:
-    """What this model answered so far in the run in `folder`, and no other one of the same settings."""
+    """Yield this model's responses so far in the run in `folder`, and no other model's with the same settings."""
     settings = settings_digest(model.parameters)
 
     def wanted(record: ResponseRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Runs the trials that are still missing, so many at a time as their endpoints take, and appends each as it ends."""
+"""Run the missing trials, as many at a time as their endpoints take, and append each when it ends."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from bench.runtime.slots import Slots
 
 LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
 ENDPOINT_LOST_AFTER = 3
-"""Trials in a row that an endpoint failed for good; then the run stops, since the rest would only fail as well."""
+"""So many trials in a row that an endpoint failed for good stop the run, since the rest would fail as well."""
 
 Conduct = Callable[
     [TrialSpec, Matrix, Slots, Graders, Callable[[Response], object], Callable[[Response], object]],
     Coroutine[Any, Any, TrialResult | None],
 ]
-"""Runs a trial, as `run_trial` does. None where it did not come to its end, and the session was ended for that."""
+"""Runs a trial, as `run_trial` does. Returns None if it did not end, and the session was ended for that."""
 
 
 def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
-    """The trials whose ids are not among those that have `ended`."""
+    """Return the trials whose ids are not in `ended`."""
     return TrialSpecs(lambda: (spec for spec in specs if spec.id not in ended)) if ended else specs
 
 
@@ -47,12 +47,12 @@ async def run_matrix(
     session: Session | None = None,
     conduct: Conduct = run_trial,
 ) -> None:
-    """Run what is missing of a matrix; `watch` is shown each trial once it is stored. `session` may be ended before.
-    `conduct` runs a trial, here or elsewhere.
+    """Run the missing trials of a matrix; `watch` gets each trial once it is stored. `session` can be ended earlier. `conduct`
+    runs a trial, here or elsewhere.
 
-    As many live trials run at a time as their endpoint takes calls; where no time is real, one is as quick. Models that share
-    an endpoint take turns. Raises EndpointError where a model cannot be used at all, ResultsError where a record cannot be
-    written, Unguarded where code would be run that is not to be; whatever was recorded stays.
+    As many live trials run at a time as their endpoint takes calls; without real time, one at a time is as quick. Models that
+    share an endpoint take turns. Raises EndpointError if a model cannot be used, ResultsError if a record cannot be written,
+    Unguarded if code that may not run would have to. All that was recorded stays.
     """
     todo, session = missing(matrix.specs, writer.ended), session or Session()
     graders = (session.permitted or permission(matrix)).graders
@@ -74,7 +74,7 @@ async def run_matrix(
 
 
 def _remember(models: Iterable[Model], writer: RunWriter) -> None:
-    """A run that goes on knows what was answered before."""
+    """Give cached models the responses that a continued run already has."""
     for model in itertools.chain.from_iterable(map(answerers, models)):
         if isinstance(model, CachedModel):
             model.know(answers_of(model, writer.folder))
@@ -136,7 +136,7 @@ def _asking(models: Container[str], specs: Iterable[TrialSpec]) -> Iterator[Tria
 
 
 def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
-    """The gates that live models answer behind, each with one of these."""
+    """Return the gates of live endpoints, each with one of its models."""
     live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
     return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()
 
@@ -146,7 +146,7 @@ def _endpoints(model: Model) -> set[str]:
 
 
 def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
-    """The models' names, those in one set that share an endpoint, if only by way of a third."""
+    """Return sets of model names; models that share an endpoint, even through a third model, are in one set."""
     sets: list[set[str]] = []
     for name, model in models.items():
         met = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
@@ -155,8 +155,8 @@ def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
 
 
 def _at_a_time(models: Sequence[Model], gates: Mapping[str, Gate]) -> int:
-    """How many trials of models that share endpoints run together, so that none of them waits for another's calls: as many as
-    the endpoint takes that takes the fewest."""
+    """Return how many trials of models that share endpoints run together: the smallest limit of their endpoints, so that none
+    waits for another's calls."""
     if not any(model.timing == "live" for model in models):
         return 1
     return min(gates[endpoint].most for model in models for endpoint in _endpoints(model))

@@ -1,4 +1,4 @@
-"""One `bench run` at work: it begins calls until it is asked not to, and then lets those in flight come back."""
+"""A running `bench run`: it begins calls until it is told to end, and then awaits those in flight."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Result = TypeVar("Result")
 
 
 class Session:
-    """Until `end`, calls begin. From then on none does: those in flight are awaited and kept, a trial goes on to its own end or
-    to its next call, where it is given up; it is run again later, and what it was answered is not asked again.
+    """A session. Calls begin until `end`. After it none begins: calls in flight are awaited and kept, and a trial runs on to
+    its end or to its next call, where it is given up. That trial is run again later, and its replies are reused.
 
-    spending    what it has spent of its budget; None where it has none
-    permitted   how it is graded, if not as `permission` says of itself
-    say         is told in one line what a person has to know at once
-    why         why no call is begun any more; "" while they are
+    spending    what it has spent of its budget; None without a budget
+    permitted   how it grades; None leaves that to `permission`
+    say         gets, in one line, what the user must know at once
+    why         why no call begins any more; "" while calls begin
     has_begun   whether trials run
     """
 
@@ -51,11 +51,11 @@ class Session:
 
     @property
     def in_flight(self) -> int:
-        """Calls that are being awaited."""
+        """How many calls are in flight."""
         return sum(trial.in_flight for trial in self._trials)
 
     def begin(self, gates: Iterable[Gate]) -> None:
-        """The first calls are about to be made, through these gates."""
+        """Prepare for the first calls, which go through these gates."""
         self.has_begun = True
         self._gates += gates
         self.check_budget()
@@ -64,7 +64,7 @@ class Session:
             asyncio.get_running_loop().call_later(60.0 * minutes, self.end, why)
 
     def end(self, why: str, error: BenchError | None = None) -> None:
-        """Begin no further call. `error`: it is that of the whole run (`raise_error`). The first reason stands."""
+        """Begin no further call. `error` is the error of the whole run, if any (`raise_error`). The first reason stands."""
         if self.why:
             return
         self.why, self._error = why, error
@@ -74,19 +74,19 @@ class Session:
             trial.changed()
 
     def raise_error(self) -> None:
-        """Raise what ended the session, where it was an error."""
+        """Raise the error that ended the session, if one did."""
         if self._error:
             raise self._error
 
     def saw(self, response: Response) -> None:
-        """A response came, is kept, and its tokens are counted."""
+        """Count a response that was kept and whose tokens are counted."""
         if self.spending:
             self.spending.saw(response)
             self.check_budget()
 
     def watching(self, architecture: str) -> Callable[[Response], None]:
-        """Return what is told of each response of one trial. Of an architecture it also says, once, that the model makes the
-        same tool call again and again."""
+        """Return the function that gets each response of one trial. It also says, once for an architecture, that the model
+        makes the same tool call again and again."""
         repeated = RepeatedCalls()
 
         def saw(response: Response) -> None:
@@ -100,7 +100,7 @@ class Session:
         return saw
 
     async def until_held(self, trial: Coroutine[Any, Any, Result], slots: Slots) -> Result | None:
-        """Await a trial in the current task; None where it asked for a call that is not made any more."""
+        """Await a trial in the current task. Returns None if it asked for a call after the end."""
         task = asyncio.current_task()
         assert task
         held = False
@@ -123,6 +123,6 @@ class Session:
             self._trials.remove(slots)
 
     def check_budget(self) -> None:
-        """End the session where its budget is reached."""
+        """End the session if its budget is reached."""
         if self.spending and (why := self.spending.reached):
             self.end(why)

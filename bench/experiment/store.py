@@ -1,10 +1,10 @@
-"""A run on disk: append-only, written so that a kill at any moment loses nothing that was answered.
+"""A run on disk: append-only, written so that a kill at any moment loses no response.
 
-manifest.json    what the run is: config, code, packages, machine, models, packs; written once
-trials.jsonl     one line a session or a trial, each written whole in one call
-responses.jsonl  one line a response, written as it arrives: a trial that is killed need not ask again
+manifest.json    the run's config, code, packages, machine, models and packs; written once
+trials.jsonl     one line for each session and trial, each written whole in one call
+responses.jsonl  one line for each response, written as it arrives: a trial that is killed need not ask again
 texts.jsonl      {"digest": ..., "text": ...}: each prompt and reply once; texts are written before what names them
-grades.jsonl     grades made anew after the run, by `bench regrade`; most runs have none
+grades.jsonl     new grades from `bench regrade` after the run; most runs have none
 
 Each line of trials, responses and grades is chained to the one before (`bench.experiment.chain`); a digest names each text.
 """
@@ -43,12 +43,12 @@ from bench.experiment.record import (
 
 
 class RunLines:
-    """What is to be appended to a run: lines that are not chained yet, and the texts that they name, each once. They are made
-    where trials run, and the writer of the run appends them.
+    """Lines to be appended to a run, not yet chained, and the texts that they name, each once. They are made where trials run,
+    and the run's writer appends them.
 
     trials      trial -> its line
-    responses   in the order in which they came
-    texts       by their digests
+    responses   in the order of their arrival
+    texts       by digest
     """
 
     def __init__(self) -> None:
@@ -66,10 +66,10 @@ class RunLines:
 
 
 class RunWriter:
-    """Appends to a run's folder, which it creates where there is none. Raises ResultsError for whatever hinders that.
+    """Appends to a run's folder, which it creates if there is none. Raises ResultsError if it cannot.
 
-    `repaired` tells which files ended in a half-written line, which was cut off. `ended` holds the ids of the trials that had
-    ended when it was opened, but for those that had ended in an error. `trials` is how many are recorded now.
+    `repaired` names the files whose half-written last line was cut off. `ended` holds the ids of the trials that had ended at
+    the opening, but not in an error. `trials` is how many are recorded now.
     """
 
     def __init__(self, folder: Path, manifest: Manifest):
@@ -120,7 +120,7 @@ class RunWriter:
         self.append(lines)
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
-        """Append those of these texts, by digest, that are not there yet."""
+        """Append these texts, by digest, except those that are there already."""
         new = {digest: text for digest, text in texts.items() if digest not in self._known}
         if new:
             lines = [json.dumps({"digest": digest, "text": text}).encode() + b"\n" for digest, text in new.items()]
@@ -133,7 +133,7 @@ class RunWriter:
         self._responses.append_chained(_line(RESPONSE, response))
 
     def append(self, lines: RunLines) -> None:
-        """Append all that was made elsewhere: texts before what names them, responses before the trials."""
+        """Append lines that were made elsewhere: texts before what names them, responses before the trials."""
         self.add_texts(lines.texts)
         self._responses.append_chained(*lines.responses)
         self._trials.append_chained(*lines.trials.values())
@@ -144,14 +144,14 @@ class RunWriter:
 
     @property
     def mark(self) -> ClosingMark:
-        """What the run holds now."""
+        """The mark of what the run holds now."""
         return ClosingMark(self.trials, self._responses.link)
 
     def close(self) -> None:
         self._opened.close()
 
     def remove_if_empty(self) -> None:
-        """Remove the folder where no model replied and no trial was recorded, as where the key is missing."""
+        """Remove the folder if no model replied and no trial was recorded, as when the key is missing."""
         if not (self.trials or self._responses.size or self._texts.size):
             for name in (TRIALS, TEXTS, RESPONSES, MANIFEST):
                 (self.folder / name).unlink(missing_ok=True)
@@ -160,7 +160,7 @@ class RunWriter:
 
 
 class EndedTrials(Collection[str]):
-    """The ids of trials, sorted, in twenty bytes each: there may be millions."""
+    """The ids of trials, sorted, in twenty bytes each: there can be millions."""
 
     def __init__(self, ids: Iterable[str]):
         import numpy as np  # noqa: PLC0415  a run that begins anew needs none
@@ -182,7 +182,7 @@ class EndedTrials(Collection[str]):
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """While inside, nobody else writes to a run's folder. Raises ResultsError where somebody does."""
+    """Keep others from writing to a run's folder in the block. Raises ResultsError if somebody is writing."""
     with ExitStack() as opened:
         try:
             file = AppendOnly(folder / TRIALS, opened)
@@ -193,7 +193,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def is_written(folder: Path) -> bool:
-    """Whether somebody writes to a run at this moment."""
+    """Return whether somebody is writing to a run now."""
     if archive_of(folder):
         return False
     with (folder / TRIALS).open("rb") as file:
@@ -205,7 +205,7 @@ def is_written(folder: Path) -> bool:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write it whole or not at all. Raises ResultsError where it could not be read again."""
+    """Write the manifest whole or not at all. Raises ResultsError if it could not be read again."""
     text = manifest.text.encode(errors="surrogatepass")
     try:
         manifest_in(text)
@@ -215,7 +215,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
-    """Append grades made anew. Raises ResultsError where the folder cannot be written."""
+    """Append new grades. Raises ResultsError if the folder cannot be written."""
     try:
         with ExitStack() as opened:
             file = AppendOnly(folder / GRADES, opened)
@@ -228,7 +228,8 @@ def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
 
 
 def set_aside(folder: Path) -> Path:
-    """Rename a run's folder so that its name is free; the new name. Raises ResultsError where a run is being written there."""
+    """Rename a run's folder, so that its name is free. Returns the new path. Raises ResultsError if somebody is writing
+    there."""
     with writing(folder):
         number = 1
         while os.path.lexists(other := folder.with_name(f"{folder.name}.{number}")):
@@ -238,7 +239,7 @@ def set_aside(folder: Path) -> Path:
 
 
 def _lock(trials: AppendOnly) -> None:
-    """Locks are the kernel's, which lets go of them whatever ends the process: none is ever left behind."""
+    """Lock a run's folder. The kernel releases the lock however the process ends, so none is ever left behind."""
     folder = trials.path.parent
     try:
         fcntl.flock(trials.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -249,7 +250,7 @@ def _lock(trials: AppendOnly) -> None:
 
 
 def _trial_line(record: TrialRecord) -> bytes:
-    """One line. Each event is written as its own type: a member of a union takes pydantic twice as long."""
+    """Return a trial's line. Each event is written by its own type: as a member of a union it takes pydantic twice as long."""
     try:
         rest = _serializer(TrialRecord).to_json(record, exclude={"events"})
         kinds = map(type, record.events)
@@ -265,7 +266,7 @@ def _serializer(kind: type) -> SchemaSerializer:
 
 
 def _line(adapter: TypeAdapter[Any], record: object) -> bytes:
-    """One line. Text that came from outside may hold half a surrogate pair, in whatever field: no record is lost for that."""
+    """Return a record's line. Outside text can hold half a surrogate pair in any field: no record is lost for that."""
     try:
         return adapter.serializer.to_json(record)
     except PydanticSerializationError:
