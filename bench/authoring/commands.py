@@ -47,7 +47,7 @@ def scenario_(
     expected: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column that holds the answer; may be given more than once. Default: those that begin with 'expected'."
+            help="A column that holds the answer; may be given more than once. Default: columns that begin with 'expected'."
         ),
     ] = None,
 ) -> None:
@@ -71,7 +71,7 @@ def plugin_(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
     ],
-    into: Annotated[Path, typer.Option(help="The folder into which its own is put.")] = Path(),
+    into: Annotated[Path, typer.Option(help="The folder to make it in.")] = Path(),
 ) -> None:
     """Begin a package of your own parts: an architecture, a fault effect and a metric, with tests that run.
 

@@ -111,10 +111,10 @@ def run(
     plan: Annotated[list[str] | None, typer.Option(help="Run this fault plan alone; may be given more than once.")] = None,
     repetitions: Annotated[
         str | None,
-        typer.Option(metavar="N|N-M", help="How many repetitions; or from which to which, for `bench merge`."),
+        typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench merge`."),
     ] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="So many of each pack's instances, drawn by the config's seed.")
+        int | None, typer.Option(min=1, help="Run this many instances of each pack, drawn by the config's seed.")
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench merge` joins shards.")
@@ -122,18 +122,18 @@ def run(
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     cached: Annotated[
         list[str] | None,
-        typer.Option("--cache-from", help="Ask for nothing again that this run was answered; its seconds count."),
+        typer.Option("--cache-from", help="Reuse the replies of this run, with their seconds, and ask only for the rest."),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Let a replayed model take so many calls at a time; its label says so.")
+        int | None, typer.Option(min=1, help="Let a replayed model take this many calls at a time; its label says so.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="End this invocation between calls once so many tokens are read and written.")
+        int | None, typer.Option(min=0, help="Stop between calls once this many tokens are read and written.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="End it once so many dollars are spent, by the prices in the config.")
+        float | None, typer.Option(min=0, help="Stop once this many dollars are spent, by the prices in the config.")
     ] = None,
-    max_minutes: Annotated[float | None, typer.Option(min=0, help="End it after so many minutes.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this many minutes.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the matrix, tokens and cost ahead; run nothing.")] = False,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     engine: Annotated[
@@ -144,7 +144,9 @@ def run(
         bool, typer.Option("--stop-early", help="Stop once 20 trials of an arm end alike without being solved.")
     ] = False,
     then_report: Annotated[bool, typer.Option("--report", help="Write the report afterwards.")] = False,
-    on_page: Annotated[bool, typer.Option("--watch", help="Show a page of the run meanwhile, as `bench watch` does.")] = False,
+    on_page: Annotated[
+        bool, typer.Option("--watch", help="Show a page of the run while it goes on, as `bench watch` does.")
+    ] = False,
     verbose: Verbose = False,
     unguarded: UnguardedOption = False,
     scenarios: PacksOption = PACKS,

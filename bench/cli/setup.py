@@ -27,7 +27,7 @@ PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder o
 UnguardedOption = Annotated[
     bool,
     typer.Option(
-        "--unguarded", help="Run models' code though a guard of the sandbox is missing (bench doctor); it is recorded."
+        "--unguarded", help="Run models' code even if a guard of the sandbox is missing (see bench doctor); the run records it."
     ),
 ]
 Entries = dict[str, dict[str, Any]]

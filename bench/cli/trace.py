@@ -21,7 +21,7 @@ def trace(
     claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
     trial: Annotated[
         str | None,
-        typer.Option(help="A trial: the beginning of its id, or names it goes by, such as static/paper/#3 for repetition 3."),
+        typer.Option(help="A trial: the beginning of its id, or its names, such as static/paper/#3 for repetition 3."),
     ] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:

@@ -23,7 +23,7 @@ def verify(
         typer.Argument(metavar="[RUN ...]", help="Names under results/, or folders; all of results/, if none."),
     ] = None,
     digest: Annotated[
-        str | None, typer.Option(metavar="DIGEST", help="Is it the run whose digest was published? For one run alone.")
+        str | None, typer.Option(metavar="DIGEST", help="Check that a single run has this published digest.")
     ] = None,
 ) -> None:
     """Check that the records of runs are as they were written.

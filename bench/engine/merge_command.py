@@ -16,7 +16,7 @@ out = Terminal()
 
 def merge(
     parts: Annotated[list[str], typer.Argument(help="The parts' names under results/, their folders, or their archives.")],
-    name: Annotated[str, typer.Option(help="The folder under results/ of the run that is made of them.")],
+    name: Annotated[str, typer.Option(help="The folder under results/ of the merged run.")],
 ) -> None:
     """Join parts of a run that were recorded apart.
 

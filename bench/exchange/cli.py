@@ -54,7 +54,7 @@ def import_(
     step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
     reads: Annotated[
         list[str] | None,
-        typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given again."),
+        typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
     ] = None,
     trace: Annotated[str | None, typer.Option(metavar="ID", help="The trace, where the file holds several.")] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],

@@ -87,7 +87,7 @@ class _Answer(BaseHTTPRequestHandler):
 def watch(
     run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
-    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End with the standard input.")] = False,
+    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End when the standard input ends.")] = False,
 ) -> None:
     """Show a page of a run while it goes on, until Ctrl-C.
 

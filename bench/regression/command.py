@@ -37,7 +37,10 @@ def compare(
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare architecture A of RUN_A with B of RUN_B.")
     ] = None,
     margin: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="How much worse is no worse: a share of A's mean; of solved, points.")
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="How much worse still counts as no worse: a share of A's mean, or points for solved."
+        ),
     ] = 0.05,
     measure: Annotated[
         list[str] | None,
@@ -45,10 +48,10 @@ def compare(
             help="solved, price, first_round, cost, tokens or seconds alone; may be given more than once; all, if not given."
         ),
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Refuse runs of which one has what the other lacks.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Refuse runs that do not hold the same.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     by_scorecard: Annotated[
-        bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; of two JSON files that is understood.")
+        bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; the default for two JSON files.")
     ] = False,
 ) -> None:
     """Ask whether run B is worse than run A.

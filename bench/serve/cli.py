@@ -38,15 +38,17 @@ def command(
     ] = None,
     architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8090,
-    repetitions: Annotated[int | None, typer.Option(min=1, help="Serve each task so many times.")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Serve each task this many times.")] = None,
     patience: Annotated[
-        float, typer.Option(min=0, help="Give a trial up that no request came for in so many seconds; 0: never.")
+        float, typer.Option(min=0, help="Give up a trial after this many seconds without a request; 0 means never.")
     ] = 3600.0,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
     asks_token: Annotated[
         bool,
-        typer.Option("--token/--no-token", help="Ask each client for a token as its API key; without, any program may ask."),
+        typer.Option(
+            "--token/--no-token", help="Ask each client for a token as its API key; with --no-token any program may ask."
+        ),
     ] = True,
     unguarded: UnguardedOption = False,
     scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,

@@ -20,12 +20,12 @@ def learn(
     run: Annotated[str, typer.Argument(help="The run to learn from: its name under results/, its folder, or its archive.")],
     to: Annotated[Path, typer.Option(help="The file to write, which a config's variant names as its policy.")],
     architecture: Annotated[
-        str, typer.Option(help="Whose rejections to learn from: one that asks for each subtask alone.")
+        str, typer.Option(help="The architecture to learn from; it must ask for each subtask alone.")
     ] = "runtime_structured",
-    plan: Annotated[str, typer.Option(help="Under which fault plan.")] = FAULT_FREE,
-    model: Annotated[str | None, typer.Option(help="Of which model; the run's first, if not given.")] = None,
+    plan: Annotated[str, typer.Option(help="The fault plan to learn under.")] = FAULT_FREE,
+    model: Annotated[str | None, typer.Option(help="The model to learn from; the run's first, if not given.")] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Learn on so many of each pack's instances, drawn by the run's seed.")
+        int | None, typer.Option(min=1, help="Learn on this many instances of each pack, drawn by the run's seed.")
     ] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:

@@ -65,9 +65,11 @@ def search(
     plan: Annotated[str, typer.Option(help="The fault plan.")],
     architecture: Annotated[str, typer.Option(help="The architecture.")],
     scenario: Annotated[str, typer.Option(help="The scenario, as PACK/INSTANCE where it has instances.")],
-    trials: Annotated[int, typer.Option(min=2, help="How many trials are run.")] = 200,
+    trials: Annotated[int, typer.Option(min=2, help="Run this many trials.")] = 200,
     seed: Annotated[int, typer.Option(help="The seed of the search's draws.")] = 1,
-    beside: Annotated[bool, typer.Option("--random", help="Run as many trials by random search beside it.")] = False,
+    beside: Annotated[
+        bool, typer.Option("--random", help="Run a random search of as many trials as well, to compare.")
+    ] = False,
     to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:

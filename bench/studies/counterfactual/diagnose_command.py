@@ -27,9 +27,9 @@ out, err = Terminal(), Terminal(stderr=True)
 def diagnose(
     run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
-    most: Annotated[int, typer.Option(min=1, help="How many failed trials are looked into at most, evenly picked.")] = 20,
-    whole: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all of it, as JSON, to a file.")] = None,
+    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
+    whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything to a file, as JSON.")] = None,
     scenarios: PacksOption = PACKS,
 ) -> None:
     """Find which part of an agent is to blame for its failed trials.

@@ -114,9 +114,9 @@ def diverge(
     other: Annotated[
         str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
     ] = None,
-    of: Annotated[DivergenceOf, typer.Option(help="In what the sides differ: model, architecture or prompt.")] = "model",
+    of: Annotated[DivergenceOf, typer.Option(help="What the sides differ in: model, architecture or prompt.")] = "model",
     between: Annotated[
-        list[str] | None, typer.Option(help="One of the two sides of A, where it has more; given twice.")
+        list[str] | None, typer.Option(help="A side of A to compare, if A has more than two; given twice.")
     ] = None,
     limit: Annotated[float, typer.Option(min=0.0, max=1.0, help="The largest divergence that is accepted.")] = 0.05,
     whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

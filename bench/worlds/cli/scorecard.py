@@ -28,11 +28,11 @@ def scorecard(
         list[str], typer.Argument(metavar="RUN", help="Runs' names under results/, or folders; or a scorecard's JSON.")
     ],
     form: Annotated[Format, typer.Option("--format", help="terminal, markdown, html or json.")] = "terminal",
-    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there, and not to the terminal.")] = None,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the terminal.")] = None,
     badge: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the JSON of a badge, for shields.io; of one system.")
     ] = None,
-    system: Annotated[list[str] | None, typer.Option(help="Only this system; may be given more than once.")] = None,
+    system: Annotated[list[str] | None, typer.Option(help="Show only this system; may be given more than once.")] = None,
 ) -> None:
     """Show how surely systems recover, and what they break.
 
