@@ -16,7 +16,7 @@ from bench.render.cells import Cell, Estimate, Number, Rate, RateGap, Spent
 from bench.render.labels import arm_columns, condition_columns, each_arm, model_label
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
-from bench.tables.noise import SPLITS, Halves, halves_of
+from bench.tables.noise import SPLITS, halves_of
 
 ArmPair = tuple[Arm, Arm]
 
@@ -128,28 +128,25 @@ def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
 
 
 def noise_floor(run: Run, arms: Arms) -> Table:
-    by_units = cache(halves_of)
-
-    def halves(arm: Arm) -> Halves:
-        return by_units(len(arm.units("tokens")))
-
-    @cache
-    def floor(arm: Arm, measure: str) -> float | None:
-        return halves(arm).floor(arm.units(measure))
+    halves = {arm: halves_of(len(arm.units("tokens"))) for arm in each_arm(arms)}
+    floor: dict[tuple[Arm, str], float | None] = {}
+    for n in dict.fromkeys(each.n for each in halves.values()):
+        alike = [(arm, measure.name) for arm, each in halves.items() if each.n == n for measure in COMPARED]
+        floor |= zip(alike, halves_of(n).floors([arm.units(measure) for arm, measure in alike]), strict=True)
 
     def of_mean(arm: Arm, measure: str) -> float | None:
-        apart, mean = floor(arm, measure), arm.mean(measure).mean
+        apart, mean = floor[arm, measure], arm.mean(measure).mean
         return apart / abs(mean) if apart is not None and mean else None
 
     def floors(measure: Metric) -> Iterator[TableColumn[Arm]]:
-        yield TableColumn(measure.title, lambda arm: Number(floor(arm, measure.name), measure.digits))
+        yield TableColumn(measure.title, lambda arm: Number(floor[arm, measure.name], measure.digits))
         yield TableColumn(f"{measure.title}, of the mean", lambda arm: Number(of_mean(arm, measure.name), 1, percent=True))
 
     columns = (
         *arm_columns(run),
-        TableColumn[Arm]("N", lambda arm: halves(arm).n),
-        TableColumn[Arm]("In a half", lambda arm: halves(arm).half),
-        TableColumn[Arm]("Splits", lambda arm: halves(arm).splits),
+        TableColumn[Arm]("N", lambda arm: halves[arm].n),
+        TableColumn[Arm]("In a half", lambda arm: halves[arm].half),
+        TableColumn[Arm]("Splits", lambda arm: halves[arm].splits),
         *chain.from_iterable(map(floors, COMPARED)),
     )
     notes = (

@@ -18,6 +18,8 @@ import numpy as np
 
 from bench.analysis.statistics import CONFIDENCE, generator
 
+AT_ONCE = 1 << 20
+"""The most places of values in memory."""
 SPLITS = 1_999
 """With this many random splits, between 94% and 96% of all splits lie below the 95% point, in 19 of 20 cases."""
 
@@ -26,42 +28,58 @@ SPLITS = 1_999
 class Halves:
     """The ways to deal n values into two halves of `half` values. If n is odd, each split leaves out one value.
 
-    dealt    a row for each split: the places of the first half's values, then of the second's. All splits, or SPLITS random
-             ones if there are more; no row if n is below 2
+    splits   how many: all splits, or SPLITS random ones if there are more; none if n is below 2
+    random   whether they are random
     """
 
     n: int
     half: int
-    dealt: np.ndarray
+    splits: int
+    random: bool
 
-    @property
-    def splits(self) -> int:
-        return len(self.dealt)
+    def dealt(self) -> Iterator[np.ndarray]:
+        """Yield the splits, AT_ONCE values at a time, a row for each: the places of the first half's values, then of the
+        second's."""
+        if not self.random:
+            yield np.array(list(_every_split(self.n)), dtype=int)
+            return
+        rng, rows = generator(), max(1, AT_ONCE // self.n)
+        for begun in range(0, self.splits, rows):
+            places = np.tile(np.arange(self.n), (min(rows, self.splits - begun), 1))
+            yield rng.permuted(places, axis=1)[:, : 2 * self.half]
 
     def floor(self, values: Sequence[float]) -> float | None:
         """Return the distance between the halves' means that 95% of the splits do not exceed, in the values' unit.
 
         None if n is below 2. Raises ValueError if a value is not finite or if there are not n values.
         """
-        if len(values) != self.n:
-            raise ValueError(f"{len(values)} values, but the halves are of {self.n}")
-        if not all(math.isfinite(value) for value in values):
-            raise ValueError("a value is no finite number")
+        return self.floors([values])[0]
+
+    def floors(self, samples: Sequence[Sequence[float]]) -> list[float | None]:
+        """Return the floor of each of several samples. Dealing takes longer than comparing, so all share one deal."""
+        for values in samples:
+            if len(values) != self.n:
+                raise ValueError(f"{len(values)} values, but the halves are of {self.n}")
+            if not all(math.isfinite(value) for value in values):
+                raise ValueError("a value is no finite number")
         if not self.half:
-            return None
-        sample = np.asarray(values, dtype=float)
-        apart = np.abs(sample[self.dealt[:, : self.half]].mean(axis=1) - sample[self.dealt[:, self.half :]].mean(axis=1))
-        return float(np.quantile(apart, CONFIDENCE, method="higher"))
+            return [None] * len(samples)
+        arrays = [np.asarray(values, dtype=float) for values in samples]
+        apart: list[list[np.ndarray]] = [[] for _ in samples]
+        for dealt in self.dealt():
+            first, second = dealt[:, : self.half], dealt[:, self.half :]
+            for sample, distances in zip(arrays, apart, strict=True):
+                distances.append(np.abs(sample[first].mean(axis=1) - sample[second].mean(axis=1)))
+        return [float(np.quantile(np.concatenate(distances), CONFIDENCE, method="higher")) for distances in apart]
 
 
-def halves_of(n: int, rng: np.random.Generator | None = None) -> Halves:
-    """Deal the halves once for all measures of the same n trials: for many trials dealing takes longer than comparing."""
+def halves_of(n: int) -> Halves:
+    """Return the halves of n trials."""
     half = n // 2
     if not half:
-        return Halves(n, half, np.empty((0, 0), dtype=int))
+        return Halves(n, half, 0, random=False)
     every = math.comb(n, half) * math.comb(n - half, half) // 2
-    dealt = np.array(list(_every_split(n))) if every <= SPLITS else _random_splits(n, rng or generator())
-    return Halves(n, half, dealt)
+    return Halves(n, half, min(every, SPLITS), random=every > SPLITS)
 
 
 def _every_split(n: int) -> Iterator[tuple[int, ...]]:
@@ -71,8 +89,3 @@ def _every_split(n: int) -> Iterator[tuple[int, ...]]:
         first, *others = (place for place in range(n) if place != left_out)
         for chosen in combinations(others, half - 1):
             yield (first, *chosen, *(place for place in others if place not in chosen))
-
-
-def _random_splits(n: int, rng: np.random.Generator) -> np.ndarray:
-    places = np.tile(np.arange(n), (SPLITS, 1))
-    return rng.permuted(places, axis=1)[:, : n // 2 * 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.tables import noise
 from bench.tables.noise import halves_of
 
 
@@ -53,6 +54,15 @@ def test_the_halves_of_one_number_of_trials_are_not_those_of_another() -> None:
 
 @pytest.mark.parametrize("n", [4, 5, 30, 31])
 def test_no_value_stands_in_both_halves_of_a_split(n: int) -> None:
-    dealt = halves_of(n).dealt
+    [dealt] = halves_of(n).dealt()
     assert dealt.shape[1] == n // 2 * 2
     assert all(len(set(row)) == len(row) for row in dealt.tolist())
+
+
+def test_splits_that_are_dealt_some_at_a_time_are_those_that_are_dealt_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).normal(1000, 100, (2, 101)).tolist()
+    [dealt], at_once = halves_of(101).dealt(), halves_of(101).floors(values)
+    monkeypatch.setattr(noise, "AT_ONCE", 250)
+    pieces = list(halves_of(101).dealt())
+    assert len(pieces) == 1000 and np.array_equal(np.concatenate(pieces), dealt)
+    assert halves_of(101).floors(values) == at_once == [halves_of(101).floor(each) for each in values]
