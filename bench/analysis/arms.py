@@ -135,7 +135,8 @@ def arms_of(run: Run) -> Arms:
     for key, trials in grouped:
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
-        arm = Arm(condition, architecture, trials, trials[~trials["outcome"].isin(UNUSABLE)])
+        unusable = trials["outcome"].isin(UNUSABLE)
+        arm = Arm(condition, architecture, trials, trials[~unusable] if unusable.any() else trials)
         by_condition.setdefault(condition, {})[architecture] = arm
     return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in by_condition.items()}
 

@@ -19,6 +19,8 @@ from bench.experiment.config import FAULT_FREE, StoredConfig
 
 BLOCK = 2_000
 """Trials whose rows become columns together."""
+JOINED = 16
+"""Blocks that are joined: small ones would leave gaps in memory when they go."""
 ORDER = ("scenario", "model", "plan", "instance", "repetition", "architecture")
 """The columns that sort rows."""
 NAMED = ("scenario", "model", "plan", "architecture")
@@ -39,7 +41,7 @@ class TrialBlocks:
         self.undetermined: set[str] = set()
         self._last: dict[str, int] = {}
         """Trial -> the number of its valid rows."""
-        self._added = 0
+        self._added = self._closed = 0
         self._open: list[TrialRows] = []
         self._trials: ColumnBlocks = {}
         self._frames: dict[str, ColumnBlocks] = {part.name: {} for part in FRAMES}
@@ -86,16 +88,18 @@ class TrialBlocks:
         trials, self._open = self._open, []
         if not trials:
             return
+        self._closed += 1
+        join = self._closed % JOINED == 0
         place = zip(*(trial.place for trial in trials), strict=True)
         metrics = zip(*(trial.trial for trial in trials), strict=True)
-        _append(self._trials, arrays(PLACE, place) | arrays([*METRICS], metrics))
+        _append(self._trials, arrays(PLACE, place) | arrays([*METRICS], metrics), join)
         for part in FRAMES:
             rows = [trial.frames[part.name] for trial in trials]
             self._lengths[part.name].append(np.array([len(cells) for cells in rows], dtype=np.int64))
             values = zip(*itertools.chain.from_iterable(rows), strict=True) if any(rows) else ((),) * len(part.rows.names)
             read = dict(zip(part.rows.names, values, strict=True))
             columns = arrays(part.rows.columns, (read[column.name] for column in part.rows.columns))
-            _append(self._frames[part.name], columns)
+            _append(self._frames[part.name], columns, join)
 
     def _order(self, config: StoredConfig) -> NDArray[np.int64]:
         """Return the numbers of the trials that count, sorted."""
@@ -141,15 +145,23 @@ def _places(values: Sequence[Any], rank: Mapping[str, int]) -> NDArray[np.int64]
     return np.array([place[value] for value in values], dtype=np.int64)
 
 
-def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray]) -> None:
+def _append(pieces: ColumnBlocks, columns: Mapping[str, ExtensionArray], join: bool) -> None:
+    """Append a block to each column; `join` the last JOINED blocks into one."""
     for name, values in columns.items():
-        pieces.setdefault(name, []).append(values)
+        blocks = pieces.setdefault(name, [])
+        blocks.append(values)
+        if join:
+            blocks[-JOINED:] = [_joined(blocks[-JOINED:])]
+
+
+def _joined(blocks: Sequence[ExtensionArray]) -> ExtensionArray:
+    joined: ExtensionArray = pd.concat([pd.Series(block, copy=False) for block in blocks], ignore_index=True).array
+    return joined
 
 
 def _taken(pieces: ColumnBlocks, name: str, rows: NDArray[np.int64]) -> ExtensionArray:
-    """Return these rows of a column, and drop its pieces."""
-    joined = pd.concat([pd.Series(piece, copy=False) for piece in pieces.pop(name)], ignore_index=True)
-    taken: ExtensionArray = joined.array.take(rows)
+    """Take these rows of a column. Its blocks are not kept."""
+    taken: ExtensionArray = _joined(pieces.pop(name)).take(rows)
     return taken
 
 

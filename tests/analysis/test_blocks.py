@@ -39,6 +39,7 @@ def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int,
     folder = write_run(tmp_path / "run", records())
     at_once = bench.load_run(folder)
     monkeypatch.setattr(blocks, "BLOCK", size)
+    monkeypatch.setattr(blocks, "JOINED", 3)
     monkeypatch.setattr(controls, "AT_ONCE", size)
     in_blocks = bench.load_run(folder)
     assert_equal(at_once, in_blocks)
