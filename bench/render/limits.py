@@ -27,7 +27,9 @@ def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
         for limit in limits_of(number):
             if limit.code != "coverage":
                 kinds.setdefault((limit.code, limit.about), {})[n] = limit
-    return tuple(limits[min(limits)].text + ("; at larger N less so" if len(limits) > 1 else "") for limits in kinds.values())
+    return tuple(
+        limits[min(limits)].text + ("; the limit is weaker at larger N" if len(limits) > 1 else "") for limits in kinds.values()
+    )
 
 
 def coverage_said(numbers: Iterable[Limited]) -> str:
@@ -38,7 +40,7 @@ def coverage_said(numbers: Iterable[Limited]) -> str:
         return ""
     return (
         "That every interval is wide enough: with so few trials some are too narrow. In simulated experiments the worst of "
-        f"these held the truth in {min(known):.0%} of cases, and not in 95%."
+        f"them held the truth in {min(known):.0%} of cases instead of 95%."
     )
 
 

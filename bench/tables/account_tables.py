@@ -32,10 +32,10 @@ def spent_by_solved(run: Run, arms: Arms) -> Table:
         *map(spent, SPENT),
     )
     notes = (
-        "all that the arm's trials spent, errors and failures among them, by those solved, with the 95% interval of "
-        "that ratio over the trials, which is too narrow where all were solved, since then it knows of no other share",
-        "cost: the provider's token counts, ours where it told none, at the config's prices; unknown where it has none; "
-        "a reply that several arms were given is charged to each of them",
+        "everything that the arm's trials spent, including errors and failures, divided by the number of solved trials, with "
+        "its 95% interval over the trials; if every trial was solved, the interval is too narrow",
+        "cost: the provider's token counts (ours if it sent none) at the config's prices; unknown if the config has no "
+        "prices; a reply that several arms used is charged to each of them",
     )
     return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
 
@@ -60,7 +60,7 @@ def ledger(run: Run, arms: Arms) -> Table:
         TableColumn("Tokens", lambda arm: _sum(arm, "tokens")),
         *(column for account in ACCOUNTS for column in _account(account)),
     )
-    notes = ("sums over all trials of the arm, those that ended in an error among them",)
+    notes = ("sums over all trials of the arm, including those that ended in an error",)
     return table_of("ledger", "Ledger: every token in one account", columns, each_arm(arms), notes)
 
 
@@ -111,11 +111,11 @@ def fault_receipts(run: Run, arms: Arms) -> Table:
         TableColumn("Delivered per task", lambda arm: _ratio(delivered(arm), len(arm.trials))),
     )
     notes = (
-        "every planned fault was delivered, or was not applicable because nothing was there that could carry it",
-        "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway; "
-        "undetermined: neither the trial nor its control tells",
-        "recovered: the trial's answer is right (in a world: what has to hold at the end holds); restarted: an agent went on "
-        "after a kill, and its answer is not right; undetected: nobody noticed, and the answer stands on what was struck",
+        "every planned fault was either delivered or not applicable: there was nothing that it could strike",
+        "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway; "
+        "undetermined: neither the trial nor its control shows which",
+        "recovered: the trial's answer is right (in a world: its conditions hold at the end); restarted: an agent continued "
+        "after a kill, and its answer is not right; undetected: nobody noticed the fault, and the answer uses what it struck",
         "a call that does several subtasks' work is exposed to the faults of each",
     )
     struck = (arm for arm in each_arm(arms) if not faults(arm).empty)
@@ -141,8 +141,8 @@ def usage(run: Run) -> Table:
     )
     ratios = ((model, ratio) for model in run.names("model") for ratio in usage_ratios(run.calls[run.calls["model"] == model]))
     notes = (
-        f"outliers lie more than {OUTLIER_SHARE:.0%} and {OUTLIER_TOKENS} tokens off what the median ratio expects",
-        "tokens of ours are cl100k_base over the texts alone, so a chat format's own tokens are not in them",
+        f"outliers differ by more than {OUTLIER_SHARE:.0%} and {OUTLIER_TOKENS} tokens from what the median ratio predicts",
+        "we count with cl100k_base over the texts alone, without the tokens that a chat format adds",
     )
     return table_of("usage", "Our count of tokens against the provider's", columns, ratios, notes)
 

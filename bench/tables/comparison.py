@@ -49,7 +49,7 @@ def _notes(run: Run, arms: Arms, condition: Condition) -> Iterator[str]:
         solved = f"{baseline.solved} of {baseline.of}"
         yield f"the floor: keyword rules without any model score {baseline.score:.3f} and solve {solved}"
     if any(control_of(arms, arm) for arm in arms[condition].values()):
-        yield "paired excess tokens: of a trial less those of its control, by instance and repetition, where both answered"
+        yield "paired excess tokens: a trial's tokens less its control's (same instance and repetition), if both answered"
 
 
 PARTS = (TablePart("comparison", lambda of: (comparison(of.run, of.arms, condition) for condition in of.arms), "comparison"),)

@@ -41,7 +41,7 @@ def differences(run: Run, arms: Arms) -> Table:
     notes = (
         "paired by instance and repetition, all else being equal; mean ± sd of the differences [95% interval of their mean]",
         "unpaired: trials whose counterpart ended in an error or is not recorded",
-        "each interval is at 95% by itself: among twenty of them one misses by chance",
+        "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
     )
     pairs = chain.from_iterable(combinations(named.values(), 2) for named in arms.values())
     return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
@@ -82,7 +82,7 @@ def models(run: Run, arms: Arms) -> list[Table]:
         "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
         "B solved (gained) or only A (lost)",
         "unpaired: trials whose counterpart ended in an error or is not recorded",
-        "each interval is at 95% by itself: among twenty of them one misses by chance",
+        "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
         *_taken_over(run),
     )
     measures = (measure for pair in _pairs(arms) for measure in _compared(*pair))
@@ -150,10 +150,10 @@ def noise_floor(run: Run, arms: Arms) -> Table:
         *chain.from_iterable(map(floors, COMPARED)),
     )
     notes = (
-        "A/A by split halves: one arm's repetitions, each with its own seeds, dealt into two halves in every way there is "
-        f"({SPLITS:,} random ones where there are more); 95% of the splits lie no farther apart than this",
-        "chance alone does as much between groups of that size; two arms of N unpaired trials would lie about 1.4 times "
-        "closer, and pairs may lie closer still: read it beside the paired differences",
+        "A/A by split halves: one arm's repetitions, each with other seeds, are dealt into two halves in every possible way "
+        f"({SPLITS:,} random ways if there are more); in 95% of the splits the halves differ by no more than this",
+        "chance alone makes groups of that size differ by this much; two arms of N unpaired trials would differ about 1.4 "
+        "times less, and paired arms can differ even less: compare it with the paired differences",
     )
     return table_of("noise_floor", "Noise floor: each architecture against itself", columns, each_arm(arms), notes)
 

@@ -61,8 +61,8 @@ def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) ->
     notes = (
         "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, whatever comes of "
         "it; mean ± sd [95% interval] of the N trials with such a round; seconds: at least one of its calls in flight",
-        "effective: what was struck would have been accepted undamaged; masked: it would have been rejected anyway, so "
-        "that the round would have come without the fault as well; undetermined: neither the trial nor its control tells",
+        "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway, "
+        "so the round would have happened without the fault too; undetermined: neither the trial nor its control shows which",
         *([_of_paper(published)] if has_paper else []),
     )
     return table_of("first_round", "What one failure costs: the first round after it", columns, struck, notes)
@@ -149,8 +149,8 @@ def first_pass(run: Run, arms: Arms) -> Table:
     fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
     columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
     notes = (
-        "the calls that no rejection and no loss caused, of trials in which every subtask was asked for: those that gave "
-        "up before are left out; mean ± sd [95% interval], N",
+        "first pass: the calls that no rejection and no loss caused; trials that gave up before every subtask was asked for "
+        "are left out; mean ± sd [95% interval], N",
     )
     title = "The first pass: what the structure costs when nothing fails"
     return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
@@ -185,8 +185,8 @@ def differences(run: Run, arms: Arms) -> Table:
         if measure in FIRST_PASS or condition.plan != FAULT_FREE
     ]
     notes = (
-        "over the N pairs of which both have the measure; mean ± sd of the differences [95% interval of their mean]",
-        f"a price is compared from {LEAST_PRICED} pairs on",
+        "over the N pairs in which both trials have the measure; mean ± sd of the differences [95% interval of their mean]",
+        f"a price is compared if it has at least {LEAST_PRICED} pairs",
     )
     return table_of("failure_differences", "Paired differences in what a failure costs", columns, rows, notes)
 
@@ -220,7 +220,7 @@ def by_subtask(run: Run, arms: Arms) -> Table:
         TableColumn[SpentOnSubtask]("Of the arm's tokens", lambda row: f"{row.share:.1%}"),
         TableColumn[SpentOnSubtask]("Retry tokens", lambda row: row.retry),
     )
-    notes = ("sums over all trials of the arm, those that ended in an error among them; all: one call does all subtasks",)
+    notes = ("sums over all trials of the arm, including those that ended in an error; all: one call does all subtasks",)
     spent = (row for arm in each_arm(arms) for row in _spent_by(run, arm))
     return table_of("subtasks", "Tokens by subtask", columns, spent, notes)
 

@@ -124,8 +124,8 @@ def _by_instance(run: Run, place: Condition, arms: Arms, instances: list[str]) -
         ),
         items=instances,
         notes=(
-            "solved k of n trials, and their tokens in all; by architecture and fault plan; trials that ended in an error are "
-            "left out",
+            "k solved of n trials, and the sum of the n trials' tokens; by architecture and fault plan; without trials that "
+            "ended in an error",
         ),
     )
 

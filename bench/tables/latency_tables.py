@@ -42,9 +42,9 @@ def framework_time(run: Run, published: PublishedFigures) -> Table:
         TableColumn[ModelAndArm]("Share, paper", lambda row: _papers_share(published, row[1].scenario, row[1].architecture)),
     )
     notes = (
-        "measured while the trials were lived through, and sums over them, errors left out; by trial: the least and the most",
-        "of a replay these are its recording's; its own framework time is in the tables of every measure, and no part of "
-        "the recorded latency",
+        "sums over the live trials, without those that ended in an error; by trial: the lowest and the highest share",
+        "for a replay, these are the times of its recording; the replay's framework time is in the tables of every measure "
+        "and is not part of the recorded latency",
         f"paper: framework time by latency, {published.paper.source}, Tables 1 and 2",
     )
     return table_of("framework_time", "Framework time of the live run", columns, live_seconds_of(run), notes)
@@ -64,9 +64,9 @@ def client_time(run: Run) -> Table:
         TableColumn[pd.DataFrame]("95th percentile", lambda calls: Number(float(calls["client_seconds"].quantile(0.95)), 4)),
     )
     notes = (
-        "in flight: from the request's last byte to the reply's last; the client's: its own work, a connection, and what it "
-        "was busy with while bytes lay ready; in no call's seconds",
-        "a large share says that the process, and not the endpoint, bounded the calls at a time",
+        "in flight: from the request's last byte to the reply's last; the client's time: its work, connecting, and being busy "
+        "while received bytes waited; it is in no call's seconds",
+        "a large share means that this process, not the endpoint, limited the concurrent calls",
         *_at_a_time(run),
     )
     told_apart = run.calls[run.calls["client_seconds"].gt(0)]
@@ -106,11 +106,11 @@ def prompt_cache(run: Run) -> Table:
         TableColumn[ReadingOfModel]("ms an output token", lambda row: _milliseconds(row.reading.by_output)),
     )
     notes = (
-        "calls that were answered anew; a reply that was given once more, or none, is no reading",
-        "ms a token: the calls' seconds laid out on their input and output tokens by non-negative least squares, with the "
-        "jackknife's 95% interval by repetition, or by instance where there are several",
-        "first attempts mostly bring a prompt that the server has not just read, later ones one that it has; where the "
-        "server tells how many of its tokens were cached, these are told apart, by its own count",
+        "only calls that the server answered; failed calls and calls with a reused reply are left out",
+        "ms a token: the calls' seconds are fitted to their input and output tokens by non-negative least squares; 95% "
+        "interval of the jackknife by instance, or by repetition if there is only one instance",
+        "most first attempts have a prompt that the server has not just read, and later attempts one that it has; if the "
+        "server reports its cached tokens, they have a row of their own, by its count",
     )
     caches = (cache for cache in prompt_caches(run) if not run.is_simulated(cache.model))
     readings = (reading for cache in caches for reading in _readings(cache))

@@ -45,11 +45,11 @@ def outcomes(run: Run, arms: Arms) -> Table:
     )
     ungraded = any(arm.count("ungraded") for arm in each_arm(arms))
     notes = (
-        "errors are ours or the infrastructure's; shares are k/N with Wilson's 95% interval",
-        "wrong though every check passed: all that the answer stands on was judged and accepted; without faults that is an "
-        "undetected failure, and what an undetected fault made of a right answer is told as silent corruption",
+        "errors come from the benchmark or the infrastructure; shares are k/N with Wilson's 95% interval",
+        "wrong though every check passed: every output that the answer uses was checked and accepted; without faults this is "
+        "an undetected failure; an undetected fault that made a right answer wrong is silent corruption",
         *ranking_warnings(run, arms),
-        *([] if run.rerun else ["no trial was run again after an error, so none can differ from the rest"]),
+        *([] if run.rerun else ["no trial was run again after an error, so reruns cannot differ from the rest"]),
         *(["trials whose calls were only counted are ungraded, and none of these"] if ungraded else []),
     )
     return table_of("outcomes", "Outcomes", columns, each_arm(arms), notes)

@@ -76,7 +76,7 @@ def test_without_a_trial_run_again_that_is_said_and_no_empty_table_shown(tmp_pat
 def test_each_kind_of_limit_is_said_once_with_the_smallest_n() -> None:
     notes = noted([mean_of([1.0, 2.0, 3.0]), share_of(1, 3), mean_of([4.0]), mean_of([2.0] * 4), mean_of([2.0] * 6)])
     assert [note.partition(":")[0] for note in notes] == ["N=1", "N=4"]
-    assert notes[1].endswith("; at larger N less so")
+    assert notes[1].endswith("; the limit is weaker at larger N")
 
 
 def test_how_often_intervals_hold_the_truth_is_said_once_for_all_tables(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def _no_spread(n: int) -> Limit:
     and Lippman-Hand, JAMA 249, 1983)."""
     unseen = 1 - (1 - CONFIDENCE) ** (1 / n)
     text = (
-        f"N={n}: equal values show no spread, and an interval without width proves nothing; another value may still come up "
-        f"in as many as {unseen:.0%} of trials"
+        f"N={n}: all values are equal, so the interval proves nothing; another value can still occur in up to {unseen:.0%} of "
+        "trials"
     )
     return Limit("no_spread", text)
 

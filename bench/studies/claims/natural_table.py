@@ -42,15 +42,15 @@ def natural_table(run: Run, published: PublishedFigures) -> Table:
         TableColumn[Rejections]("Paper", lambda each: _paper(each, published)),
     )
     notes = (
-        "a reply is counted once, however many subtasks it held and architectures and plans were given it; replies that "
-        "carried a fault, and what was made from those, are left out",
-        "a rejected reply is of one kind, the first in this order: " + ", ".join(WORDS[kind,] for kind in KINDS),
-        "closed vocabulary: its form is right, but a field holds a word outside the list that it may take; content: a "
-        "check or a later validation refused it; insufficient: right so far as it goes; of a schema's violations a record "
-        "keeps the first three",
-        "counts as: so many independent replies, which is their number by the design effect; replies of one repetition, or "
-        "of one instance where there are several, are a cluster, and where none or all were rejected a cluster counts "
-        "once; the interval is Wilson's of that number, and wider by t's quantiles where the clusters are few",
+        "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
+        "fault, and replies made from them, are left out",
+        "a rejected reply has one kind, the first that applies: " + ", ".join(WORDS[kind,] for kind in KINDS),
+        "closed vocabulary: the form is right, but a field holds a word that is not in its list; content: a check or a later "
+        "validation refused the reply; insufficient: the reply is right but not enough; a record keeps the first three "
+        "violations of a schema",
+        "counts as: the effective number of independent replies, which is their number divided by the design effect; a "
+        "cluster is one instance, or one repetition if there is only one instance; if none or all were rejected, each cluster "
+        "counts once; the interval is Wilson's for that number, widened by Student's t if there are few clusters",
         *_survivors(rejections),
         *_sources(run, published),
     )
