@@ -15,8 +15,10 @@ Signal = Literal["typed", "untyped", "as_success"]
 """What the proposer hears of a rejection: the reason; only the rejection; or that all went well."""
 Approval = Literal["never", "risky", "always"]
 """Which effects a person must approve: none; those that the policy names; all. A denial by the policy always holds."""
-LATER = ("approval", "deadline", "catches_up", "children", "pins")
+LATER = ("approval", "deadline", "catches_up", "children", "pins", "undo_order")
 """Settings that are younger than some recorded trials."""
+UndoOrder = Literal["reverse", "as_done"]
+"""The order in which the effects of a saga are taken back: the last first, or the first first."""
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 
@@ -27,7 +29,7 @@ class Form:
     them: `deadline`, the minutes of world time after which a read is given up and made again, and `catches_up`, by which the
     agent asks for events that it missed. `children` is how many children make each judgment. `pins`, one of the author's
     remedies, can be set alone: a state's decision stands, with the model version that made it, and no other version is asked
-    about the same state."""
+    about the same state. `undo_order` is `reverse` unless it is set."""
 
     remedies: bool = False
     strength: Strength | None = None
@@ -38,6 +40,7 @@ class Form:
     catches_up: bool = False
     children: int | None = None
     pins: bool = False
+    undo_order: UndoOrder | None = None
 
     def holds(self, strength: Strength) -> bool:
         """Return whether the boundary is at least this strong."""

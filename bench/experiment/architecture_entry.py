@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from bench.architectures.form import BARE, Approval, Commit, Form, Signal, Strength
+from bench.architectures.form import BARE, Approval, Commit, Form, Signal, Strength, UndoOrder
 from bench.bounds import Lookup, Many
 from bench.experiment.entry import MOST, ConfigEntry
 from bench.runtime.prompt import Repair
@@ -83,6 +83,10 @@ class ArchitectureEntry(ConfigEntry):
     again in the same state, whichever continues after a crash. With remedies it keeps the decisions of the steps that it has
     begun."""
 
+    undo_order: UndoOrder | None = Field(None, exclude_if=lambda order: order is None)
+    """In a world: in which order a pattern takes back the effects of a saga that failed: `reverse`, or `as_done`, the order in
+    which they were made. If not given, `reverse`."""
+
     @model_validator(mode="after")
     def _base_or_command(self) -> ArchitectureEntry:
         given = {name for name in self.model_fields_set if getattr(self, name)}
@@ -99,5 +103,14 @@ class ArchitectureEntry(ConfigEntry):
     def form(self) -> Form | None:
         """The form that the variant asks for; None if it asks for none."""
         boundary = (self.strength, self.commit, self.signal)
-        form = Form(self.remedies, *boundary, self.approval, self.deadline_minutes, self.catches_up, self.children, self.pins)
+        form = Form(
+            self.remedies,
+            *boundary,
+            approval=self.approval,
+            deadline=self.deadline_minutes,
+            catches_up=self.catches_up,
+            children=self.children,
+            pins=self.pins,
+            undo_order=self.undo_order,
+        )
         return None if form == BARE else form

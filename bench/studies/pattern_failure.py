@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
+from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
@@ -22,7 +23,7 @@ from bench.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
-from bench.studies.contrasts import MeanContrast, contrast_of
+from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
 from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
@@ -31,6 +32,7 @@ MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
     *("shown with remedies alone", "withstood", "not provoked"),
 )
 RETRIED = "tool_retries"
+PAIRS = ["instance", "repetition", "architecture"]
 DARK = 0.6
 """Share above which a cell is too dark for black digits."""
 
@@ -109,12 +111,50 @@ def _mean_retries(pairs: pd.DataFrame, failure: str, architecture: str) -> MeanC
     return contrast_of({str(instance): float(value) for instance, value in means.items()})
 
 
+@dataclass(frozen=True)
+class UndoneAsDone:
+    """A form that takes its effects back in the order in which they were made, less the same form that does so in reverse.
+
+    uncompensated, lost   effects of a trial, paired by instance
+    """
+
+    scenario: str
+    model: str
+    failure: str
+    form: str
+    uncompensated: MeanContrast
+    lost: MeanContrast
+
+
+def undone_as_done(run: Run) -> list[UndoneAsDone]:
+    """By scenario, model, failure and form, of the forms that the run has in both orders."""
+    entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
+    twins = {
+        name: other
+        for name, entry in entries.items()
+        for other, reverse in entries.items()
+        if entry.undo_order == "as_done" and reverse == entry.model_copy(update={"undo_order": None})
+    }
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & (run.trials["plan"] != FAULT_FREE)]
+    return [
+        UndoneAsDone(
+            str(scenario),
+            str(model),
+            str(failure),
+            name,
+            *(main_effect(group, f"damage_{kind}", "architecture", name, twin, PAIRS) for kind in ("uncompensated", "lost")),
+        )
+        for (scenario, model, failure), group in usable.groupby(["scenario", "model", "plan"], sort=False, observed=True)
+        for name, twin in twins.items()
+    ]
+
+
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
     """Return form (`bare`, `with remedies`) -> groups of patterns with the same damage in every pair of the run."""
     forms, pairs = _forms(run), _pairs(run)
     places = ["scenario", "model", "plan", "instance", "repetition"]
     groups: dict[str, list[list[str]]] = {}
-    for form, names in (("bare", list(forms)), ("with remedies", list(forms.values()))):
+    for form, names in (("bare", list(forms)), ("with remedies", list(dict.fromkeys(forms.values())))):
         alike: dict[str, list[str]] = {}
         for name in names:
             of_pattern = pairs[pairs["architecture"] == name].sort_values(places)
@@ -155,6 +195,7 @@ NOTES = (
 )
 
 
+ORDER_NOTES = ("effects of a trial under the same failure, paired by instance; 95% intervals are of resampled instances",)
 RETRY_NOTES = (
     "calls of a trial that were made because the one before of the same effect had failed, less those of the same trial "
     "without the failure; 95% intervals are of resampled instances, and there is none where all instances are the same",
@@ -196,6 +237,18 @@ def tables(run: Run) -> Iterator[Table]:
         )
         title = "How often a pattern tries again a call that is never answered"
         yield table_of(_file_name(run, "retries"), title, columns, tried, RETRY_NOTES)
+    if undone := undone_as_done(run):
+        orders = (
+            TableColumn[UndoneAsDone]("Scenario", lambda row: row.scenario),
+            TableColumn[UndoneAsDone]("Model", lambda row: model_label(run, row.model)),
+            TableColumn[UndoneAsDone]("Failure", lambda row: row.failure.replace("_", " ")),
+            TableColumn[UndoneAsDone]("Form", lambda row: row.form.replace("_", " ")),
+            TableColumn[UndoneAsDone]("Uncompensated more", lambda row: _amount(row.uncompensated, 2)),
+            TableColumn[UndoneAsDone]("Lost more", lambda row: _amount(row.lost, 2)),
+            TableColumn[UndoneAsDone]("Instances", lambda row: row.lost.instances),
+        )
+        title = "Undone in the order of doing, less the same form undone in reverse"
+        yield table_of(_file_name(run, "order"), title, orders, undone, ORDER_NOTES)
 
 
 def _file_name(run: Run, *more: str) -> str:
@@ -203,8 +256,8 @@ def _file_name(run: Run, *more: str) -> str:
     return slug("study", *run.config.name.split("_"), *more)
 
 
-def _amount(contrast: MeanContrast) -> BoundedNumber:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, 1)
+def _amount(contrast: MeanContrast, digits: int = 1) -> BoundedNumber:
+    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
 
 
 def _cell(weakness: Weakness) -> str:

@@ -19,6 +19,7 @@ from bench.studies.pattern_failure import (
     Weakness,
     not_told_apart,
     retries,
+    undone_as_done,
     weaknesses,
 )
 
@@ -68,3 +69,15 @@ def test_patterns_with_the_same_damage_in_every_pair_are_not_told_apart(run: Run
 )
 def test_a_verdict_follows_from_both_forms(bare: tuple[int, int], remedied: tuple[int, int], verdict: str) -> None:
     assert Weakness("s", "m", "f", "p", exact_share(*bare), exact_share(*remedied)).verdict == verdict
+
+
+def test_a_saga_that_undoes_in_the_order_of_doing_leaves_a_migration_behind(tmp_path_factory: pytest.TempPathFactory) -> None:
+    config = load_config(
+        CONFIG.with_stem("pattern_failure_undo"), {"scenarios": ["service_upgrade/case_04", "service_upgrade/case_02"]}
+    )
+    run = run_of_matrix(tmp_path_factory.mktemp("undo"), build_matrix(config, ROOTS[:1], "code"))
+    [order] = undone_as_done(run)
+    assert order.form == "scatter_gather_saga_as_done"
+    assert (order.uncompensated.value, order.lost.value) == (0.5, -0.5), (
+        "it stays where it ought to go, and where it ought to stay"
+    )

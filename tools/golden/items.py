@@ -27,6 +27,7 @@ LARGE = (
     "pattern_failure",
     "pattern_failure_children",
     "pattern_failure_further",
+    "pattern_failure_undo",
     "reliability_surface",
 )
 """Configs of thousands of trials."""

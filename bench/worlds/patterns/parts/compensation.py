@@ -11,10 +11,12 @@ from bench.worlds.runtime.actions import WorldActions
 FOR_A_PERSON = "for a person"
 
 
-async def take_back(steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions) -> None:
+async def take_back(
+    steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions, *, in_reverse: bool = True
+) -> None:
     """Take back the effects of these steps. An effect that is only known to be intended can have happened, so it is taken back
     too."""
-    for effect in reversed(memory.effects()):
+    for effect in memory.effects()[:: -1 if in_reverse else 1]:
         if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
             continue
         if not await calling.undo(effect):

@@ -127,7 +127,8 @@ class ProcedureRunner:
         """Note that a step is done. If it failed, take back its saga's effects and do the pack's `otherwise` calls."""
         if why and self._compensates:
             self.memory.keep(step.name, why=why)
-            await take_back(self._peers(step), self._calling, self.memory, self._world)
+            in_reverse = self._form.undo_order != "as_done"
+            await take_back(self._peers(step), self._calling, self.memory, self._world, in_reverse=in_reverse)
         if why and self._form.remedies:
             with suppress(NotKnown):
                 await self._done_otherwise(step, why)
