@@ -68,4 +68,4 @@ class ModelPart(Part):
 
     def __post_init__(self) -> None:
         if not issubclass(self.settings, BaseModelEntry):
-            raise TypeError(f"the settings of '{self.name}' are no {__name__}.Asked")
+            raise TypeError(f"the settings of '{self.name}' are no {__name__}.BaseModelEntry")

@@ -107,8 +107,8 @@ class WorldActions:
 
         Args:
             days: Days of world time.
-            minutes: Minutes beside them.
-            until: A moment in place of both.
+            minutes: Minutes of world time, added to `days`.
+            until: The moment to wait until, instead of `days` and `minutes`.
 
         Returns:
             The notices that came meanwhile.
