@@ -207,7 +207,7 @@ def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
 async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Result:
     """What a task returned. Raises ResultsError where it did not come to its end."""
     try:
-        return await running
+        return await asyncio.shield(running)  # Ray stumbles over a cancelled future
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, ResultsError):
             raise error.cause from None
