@@ -10,12 +10,10 @@ from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
 UNPAID = ("rate_limit", "server_error")
 """Effects that refuse a call before any of it is paid."""
 NO_ANSWER = (
-    "a fault strikes every attempt, so that no trial can be solved: what is lost is what the control solves, whatever the "
-    "architecture does"
+    "a fault strikes every attempt, so no trial can be solved, whatever the architecture does: the loss is what the control "
+    "solves"
 )
-AS_CONTROL = (
-    "the call that failed is made again, and the response cache gives its request the same reply: each trial is its control"
-)
+AS_CONTROL = "the failed call is made again, and the response cache gives it the same reply, so each trial equals its control"
 
 
 def decided_ahead(run: Run, model: str, plan: str) -> str:

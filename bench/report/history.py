@@ -45,7 +45,7 @@ def _recording(models: Sequence[History]) -> str:
     parts_said = [
         f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
         f"{errors} records of errors were superseded on resume",
-        f"{reused} of {calls} calls were given a reply that another trial had had",
+        f"{reused} of {calls} calls reused another trial's reply",
         f"machine: {listed(first.machine.shown)}",
         *([f"itself a replay of {first.before.name}"] if first.before else []),
     ]

@@ -148,11 +148,9 @@ def _graded_anew(run: Run) -> list[tuple[str, str]]:
 
 def _reused(run: Run) -> list[tuple[str, str]]:
     reused = int(run.calls["reused"].sum())
-    text = (
-        f"{reused} of {len(run.calls)} calls made a request that another trial had made, and were given its reply and seconds"
-    )
+    text = f"{reused} of {len(run.calls)} calls repeated a request of another trial and reused its reply and seconds"
     earlier = dict.fromkeys(run_taken.name for model in run.manifest.models.values() for run_taken in model.cache_from)
-    took_over = f"; some of these trials are those of {', '.join(earlier)}" if earlier else ""
+    took_over = f"; some of these trials belong to {', '.join(earlier)}" if earlier else ""
     return [("Response cache", f"{text}{took_over}")] if reused else []
 
 

@@ -283,14 +283,12 @@ def _of_which_tasks(run: Run) -> str:
     instances = instances_by_scenario(run)
     sole, several = ([name for name, names_of in instances.items() if (len(names_of) > 1) is many] for many in (False, True))
     if not sole:
-        return "Tasks of other kinds: intervals cluster by instance and speak of tasks like these, with these models."
+        return "Tasks of other kinds: intervals cluster by instance and hold for tasks like these, with these models."
     if not several:
-        return (
-            "Other tasks: of each pack there is one, so intervals speak of repetitions of that task alone, with these models."
-        )
+        return "Other tasks: each pack has one task, so intervals hold for repetitions of that task alone, with these models."
     return (
-        f"Other tasks: of {listed(sole)} there is one, so intervals speak of repetitions of that task alone; those of "
-        f"{listed(several)} cluster by instance and speak of tasks like these; with these models."
+        f"Other tasks: with one task ({listed(sole)}), intervals hold for repetitions of that task alone; with several "
+        f"({listed(several)}), they cluster by instance and hold for tasks like these; with these models."
     )
 
 

@@ -59,8 +59,8 @@ def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) ->
         _mean(FIRST_ROUND.calls),
     )
     notes = (
-        "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, whatever comes of "
-        "it; mean ± sd [95% interval] of the N trials with such a round; seconds: at least one of its calls in flight",
+        "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, good or bad; mean ± sd "
+        "[95% interval] of the N trials with a first round; seconds: while one of its calls was in flight",
         "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway, "
         "so the round would have happened without the fault too; undetermined: neither the trial nor its control shows which",
         *([_of_paper(published)] if has_paper else []),
@@ -108,18 +108,18 @@ def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
         TableColumn("Retry share of tokens", _retry_share),
     )
     notes = (
-        "first round: that of trials in which a fault was effective, alone",
-        "price: all calls from a noticed effective fault on, until what it struck and all that was invalidated with it "
-        "stood accepted again, or the trial ended; of several such faults in a trial the total divided by their number; not "
-        f"measured under {LEAST_PRICED} trials; mean ± sd [95% interval], N",
-        "accepted again: all that the faults struck; where it was not, the trial gave up, and what it took prices failing",
+        "first round: over the trials with an effective fault alone",
+        "price: all calls after a noticed effective fault, until all that it struck or invalidated is accepted again, or the "
+        "trial ends; for several such faults in a trial, the total divided by their number; not measured under "
+        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        "accepted again: everything that the faults struck; if not, the trial gave up, and this is the price of giving up",
         *([EXCESS] if has_controls else []),
-        "retry share: retry tokens by all tokens, of all trials that did not end in an error, with its 95% interval",
+        "retry share: retry tokens / all tokens, over all trials that did not end in an error, with its 95% interval",
     )
     return table_of("price", "The price of a failure that mattered", columns, struck, notes)
 
 
-EXCESS = "paired excess: a trial's tokens less its control's, where both answered; it holds what failed anyway as well"
+EXCESS = "paired excess: a trial's tokens less its control's, if both answered; it includes other failures"
 
 
 def _retry_share(arm: Arm) -> BoundedNumber:

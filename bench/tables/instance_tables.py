@@ -53,14 +53,14 @@ def solved_differences(run: Run, arms: Arms) -> list[Table]:
         TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required),
     )
     notes = (
-        "paired by instance and repetition; pairs in which one ended in an error are left out; B − A: the difference of the "
-        "rates, with Bonett and Price's 95% interval, of several repetitions by the effective number of pairs",
-        "p: McNemar's exact test, of the pairs that one alone solved; where an instance has several repetitions, which are "
-        "alike, by flipping the signs of the instances' mean differences instead; Holm: corrected over all rows of this table; "
-        "(floor): the least that so many pairs can give",
-        f"instances that decide: so many, with as many repetitions each, find a true difference of {TEN_POINTS * 100:.0f} "
-        f"points with {POWER:.0%} power at {1 - CONFIDENCE:.0%}, where as large a share is solved by one alone as here (Connor "
-        "1987) [of that share's 95% interval]; the correction over several comparisons asks for more",
+        "paired by instance and repetition; pairs with an error are left out; B − A: the difference of the rates, with Bonett "
+        "and Price's 95% interval (for several repetitions, by the effective number of pairs)",
+        "p: McNemar's exact test on the pairs that only one solved; if an instance has several repetitions, which are alike, "
+        "the sign-flip test on the instances' mean differences; Holm: corrected over all rows of this table; (floor): the "
+        "smallest p that this many pairs can give",
+        f"instances that decide: the number that finds a true difference of {TEN_POINTS * 100:.0f} points with {POWER:.0%} "
+        f"power at {1 - CONFIDENCE:.0%}, if repetitions and the share that only one solves stay as here (Connor 1987) [over "
+        "that share's 95% interval]; a correction for several comparisons needs more",
     )
     title = "Solved, architecture against architecture, by instance"
     return [table_of("solved_differences", title, columns, rows, notes)] if rows else []

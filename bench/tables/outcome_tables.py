@@ -139,10 +139,10 @@ def two_looks(run: Run, arms: Arms) -> list[Table]:
         TableColumn[ArmLooks]("p of the two looks", lambda row: Number(row.looks.p, 3)),
     )
     notes = (
-        "a run that takes over an earlier one's replies is two samples: what was looked at first, and what was added after; of "
+        "a run that takes over an earlier run's replies has two samples: the instances seen first and those added later; of "
         "trials without a fault, k/N with its 95% interval",
-        "p: of a permutation of the instances by how many trials of each were solved, all architectures together; where it is "
-        "small, the two are not one population, and a share of both together is of that mixture alone",
+        "p: a permutation test over the instances, by each one's number of solved trials, all architectures together; if p is "
+        "small, the two are not one population, and a share of both describes that mixture alone",
     )
     title = "Two looks: instances that were taken over, and those asked for later"
     rows = [ArmLooks(look, name) for look in looks(run, arms) for name in look.first]

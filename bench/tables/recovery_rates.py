@@ -47,15 +47,15 @@ def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
 
 
 _NOTES = (
-    "pairs: of a trial under faults and its control, by instance and repetition; those in which one ended in an error are left "
-    "out; net change: solved under faults less solved by the control, by all pairs, with Bonett and Price's 95% interval",
-    "recovered: solved under faults, of the pairs that the controls of all architectures solve, so that each has the same "
-    "denominator; k/N with Wilson's 95% interval; struck: those of them in which a fault was delivered to this architecture",
-    "silent corruption: the answer is wrong, and an effective fault in the content passed every verification; of the pairs "
-    "that the control solves and in which such a fault was effective",
-    "silently wrong after repair: an effective fault was noticed, the answer is wrong, and every check passed; of the pairs "
-    "that the control solves and in which an effective fault was noticed",
-    "what it took stands with the first round and the price; what was wrong without a fault, with the outcomes",
+    "pairs: a trial under faults and its control, by instance and repetition; pairs with an error are left out; net change: "
+    "(solved under faults − solved by the control) / all pairs, with Bonett and Price's 95% interval",
+    "recovered: solved under faults, out of the pairs that the controls of all architectures solve, so all have the same "
+    "denominator; k/N with Wilson's 95% interval; struck: how many of these pairs had a fault delivered to this architecture",
+    "silent corruption: the answer is wrong, and an effective fault in the content passed every verification; out of the "
+    "pairs that the control solves and that had an effective fault in the content",
+    "silently wrong after repair: an effective fault was noticed, the answer is wrong, and every check passed; out of the "
+    "pairs that the control solves and in which an effective fault was noticed",
+    "the first round and the price show what recovery cost; the outcomes show what was wrong without a fault",
 )
 
 
@@ -71,8 +71,8 @@ def _second_draw(run: Run) -> Iterator[str]:
         faults = run.config.faults_of(name)
         if faults and all((fault.effect, fault.point) == ("empty", "output") for fault in faults):
             yield (
-                f"{name} throws a good reply away and tells nothing to repair: its rate is that of a second draw, and what "
-                "another lies above it is repair"
+                f"{name} discards a good reply and reports nothing to repair: its rate is the rate of a second draw; a plan's "
+                "rate above it is due to repair"
             )
 
 

@@ -38,8 +38,8 @@ def systems(run: Run, arms: Arms) -> list[Table]:
     notes = (
         "means over trials without errors: mean ± sd [95% interval]; solved: k/N with Wilson's 95% interval",
         "the accounts of the ledger add up to the tokens, trial by trial",
-        "framework time is that of the machine that made this run: of our own architectures the steps of the trial, "
-        "of the others all real time in which no call is in flight, their HTTP clients' and threads' too",
+        "framework time was measured on this run's machine: for our architectures the steps of the trial, for the others all "
+        "real time with no call in flight, including their HTTP clients and threads",
         *(f"{part.name}: {limit}" for part in parts for limit in part.limits),
     )
     return [table_of("systems", "All systems", columns, each_arm(arms), notes)]

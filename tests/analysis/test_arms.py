@@ -94,5 +94,5 @@ def test_the_page_says_of_what_its_intervals_speak(tmp_path: Path) -> None:
     sole = run_with(tmp_path / "sole", {"static": {"": [1000, 1100]}})
     pages = [page_of(Results(run), [], []) for run in (several, sole)]
     assert any("intervals cluster by instance" in limit for limit in pages[0].summary.limits)
-    assert any("intervals speak of repetitions of that task alone" in limit for limit in pages[1].summary.limits)
+    assert any("intervals hold for repetitions of that task alone" in limit for limit in pages[1].summary.limits)
     assert dict(pages[0].facts)["Trials"].startswith("4; N = 4")

@@ -73,7 +73,7 @@ def test_a_replay_says_what_its_recording_went_through(tmp_path: Path) -> None:
     facts = dict(history_facts(replay(tmp_path, recording())))
     assert facts["Recording"] == (
         "live, digest d1: 3 sessions: t1 to t2 (stopped), t3, no end recorded, t4 to t5 (complete); "
-        "3 records of errors were superseded on resume; 319 of 679 calls were given a reply that another trial had had; "
+        "3 records of errors were superseded on resume; 319 of 679 calls reused another trial's reply; "
         "machine: system Linux, processors 2"
     )
     assert facts["Framework time, live"].startswith("m (recorded:live) 0.0500% to 0.0500% of latency")

@@ -152,7 +152,7 @@ def test_the_report_begins_with_a_summary_and_ends_with_what_it_is_of(plain: Map
         "by-hand",
         "m (SIMULATED)",
         "What this does not show:",
-        "intervals speak of repetitions of that task alone",
+        "intervals hold for repetitions of that task alone",
     ):
         assert text in opening
     for text in (
@@ -257,7 +257,7 @@ def test_natural_failures_leave_the_planned_ones_out(tmp_path: Path) -> None:
 def test_natural_failures_name_the_calls_that_survivors_made(tmp_path: Path) -> None:
     early: list[Event] = [called(1, "a"), rejected(1, "a")]
     records = [trial("static", "none", 1), trial("static", "none", 2, "gave_up", early)]
-    assert "rates are those of survivors: b\n" in table_of(run_of(tmp_path / "run", records), "natural_failures")
+    assert "rates are rates of survivors: b\n" in table_of(run_of(tmp_path / "run", records), "natural_failures")
     assert "survivors" not in table_of(run_of(tmp_path / "all", records[:1]), "natural_failures")
 
 
@@ -302,7 +302,7 @@ def test_replies_taken_over_from_an_earlier_run_are_said_to_be_its(tmp_path: Pat
     folder = write_run(tmp_path / "run", [record])
     edit_manifest(folder, models={"m": {"cache_from": [{"name": "before", "digest": "d"}]}})
     page = texts_of(bench.load_run(folder))["report.md"]
-    assert "were given its reply and seconds; some of these trials are those of before\n" in page
+    assert "reused its reply and seconds; some of these trials belong to before\n" in page
 
 
 @pytest.mark.usefixtures("undrawn")

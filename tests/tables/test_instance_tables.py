@@ -103,6 +103,6 @@ def test_of_packs_with_one_task_and_with_several_it_is_said_of_which_tasks_the_i
     ]
     run = run_of(tmp_path / "run", [*records(), *sole])
     assert (
-        "Other tasks: of alone there is one, so intervals speak of repetitions of that task alone; those of demo cluster by "
-        "instance and speak of tasks like these; with these models."
+        "Other tasks: with one task (alone), intervals hold for repetitions of that task alone; with several (demo), they "
+        "cluster by instance and hold for tasks like these; with these models."
     ) in summary_of(run, arms_of(run)).limits

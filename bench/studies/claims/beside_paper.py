@@ -193,16 +193,15 @@ class _Table:
         where = f"{paper.source}, Table {table.number}: {table.failure}"
         yield f"paper: {where}; {paper.asked}, {paper.runs} runs, mean ± sd; our prompts and inputs are not the paper's"
         yield (
-            "ours: mean ± sd [95% interval of the mean]; tokens, seconds and calls: of the first pass, in trials without a "
-            "fault in which every subtask was asked for; correct: of the trials without a fault, k/N with Wilson's interval; "
-            "retry tokens: of one round, the first after the fault, whether what it struck was good or would have been "
-            "rejected anyway; of monolithic's: over the pairs that have both rounds"
+            "ours: mean ± sd [95% interval of the mean]; tokens, seconds and calls are those of the first pass, in trials "
+            "without a fault that asked for every subtask; correct: k/N of the trials without a fault, with Wilson's "
+            "interval; retry tokens: the first round after the fault, effective or masked; of monolithic's: over the pairs "
+            "that have both rounds"
         )
         shares = " and ".join(_shares(self._published))
         yield (
-            f"framework: the paper's is {shares} of latency in each cell that has it, as an apportioned part would be; ours is "
-            "measured over whole trials without a fault; its share is of the trials that were lived through, in all and by "
-            "trial"
+            f"framework: in the paper it is {shares} of latency in each cell that has it, as if it were apportioned; ours is "
+            "measured over whole trials without a fault; its share is taken over the live trials, in all and by trial"
         )
         yield from [table.note] if table.note else []
 

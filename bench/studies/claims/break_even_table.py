@@ -56,16 +56,16 @@ def break_even_tables(of: Results) -> list[Table]:
 
 
 _NOTES = (
-    "tokens: of a first pass without faults and of the first round after a fault that was detected, mean [95% interval] over "
-    "the pairs in which both have one (of several instances: over these); a trial that gave up before it had asked for every "
-    "subtask has no first pass",
-    "cheaper from (first pass − other's) / (other's first round − its own) failures a trial on, if both fail as often; "
-    f"{ANY}: its first pass is no dearer and its round is cheaper; {NEVER}: from no rate on, for its round is no cheaper",
-    "low, high: 95% interval by paired bootstrap, expanded for few pairs; no upper bound: what its round saves cannot be told "
-    "from nothing",
-    "by the paper's figures: its tokens without a failure as first pass, its retry tokens as round",
-    "rejections a trial: by verification, without faults, mean ± sd [95% interval]; one may fail more often than the other; "
-    "the last rejection of a trial that gives up costs no round",
+    "tokens: the mean [95% interval] of a first pass without faults, and of the first round after a detected fault, over the "
+    "pairs in which both have one (over instances if there are several); a trial that gave up before every subtask was asked "
+    "for has no first pass",
+    "cheaper from: (its first pass − the other's) / (the other's first round − its own) failures a trial, if both fail "
+    f"equally often; {ANY}: its first pass is no dearer and its round is cheaper; {NEVER}: its round is no cheaper",
+    "low, high: 95% interval by paired bootstrap, expanded for few pairs; no upper bound: what its round saves is not "
+    "distinguishable from 0",
+    "by the paper's figures: its tokens without a failure are the first pass, its retry tokens the round",
+    "rejections a trial: by verification, without faults, mean ± sd [95% interval]; one side can fail more often; the last "
+    "rejection of a trial that gives up costs no round",
 )
 
 
@@ -76,8 +76,8 @@ def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
     ]
     if numbers and (n := min(numbers)) < FEWEST:
         yield (
-            f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments, and with them "
-            "the whole interval of a bootstrap, which so holds the truth less often than in 95%"
+            f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments; the "
+            "bootstrap's interval then misses it, so it holds the truth in less than 95%"
         )
 
 

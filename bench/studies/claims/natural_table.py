@@ -67,7 +67,7 @@ def _survivors(rejections: list[Rejections]) -> list[str]:
     late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
     if not late:
         return []
-    note = "not every trial came so far as these calls, so their rates are those of survivors"
+    note = "not every trial reached these calls, so their rates are rates of survivors"
     return [f"{note}: {', '.join(late)}"]
 
 

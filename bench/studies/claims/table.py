@@ -32,50 +32,50 @@ from bench.studies.claims.verdicts import (
     structural,
 )
 
-NO_WIDTH = "nothing is concluded from an interval without width, as equal values have"
-MODEL_NOTE = f"{NO_WIDTH}, nor from a simulated model"
+NO_WIDTH = "an interval without width (all values are equal) decides nothing"
+MODEL_NOTE = f"{NO_WIDTH}, nor does a simulated model"
 RUNTIME_NOTE = (
-    f"{NO_WIDTH}; a claim about a model is not judged on a simulated one, a claim about what the runtime alone decides is, and "
-    "its reason says so"
+    f"{NO_WIDTH}; a simulated model decides no claim about models; if it decides a claim about the runtime alone, the reason "
+    "says so"
 )
 COUNTEREXAMPLE_NOTE = (
-    "a share that is said to be none or all falls by one counterexample; it holds where there is none and our interval ends "
-    "within the tolerance"
+    "one counterexample refutes a claimed share of none or all; the claim holds if there is none and our interval ends within "
+    "the tolerance"
 )
 DIRECTION_NOTES = (
-    "ours with its 95% interval; N: the values, pairs or outputs it is of; to decide: the N that would, with a power of 80%, "
-    "were the truth what was found (of means: with a spread exceeded only one time in five)",
-    "a direction holds where the interval of the paired difference lies on the claimed side and p, of the sign-flip test with "
-    "Holm's correction, is at most 0.05; it is contradicted where both hold on the other side",
-    "errs in: how often that test at 5% came out different between simulated arms of equal means and unlike shapes, in the "
-    "worst world at so many pairs (reports/calibration), before any correction",
+    "ours with its 95% interval; N: the number of values, pairs or outputs; to decide: the N that decides with 80% power if "
+    "the truth is what we measured (for means: with a spread exceeded only one time in five)",
+    "a direction holds if the interval of the paired difference lies on the claimed side and p (sign-flip test, Holm's "
+    "correction) is at most 0.05; it is contradicted if both are true on the other side",
+    "errs in: how often this test at 5% found a difference between simulated arms with equal means and unlike shapes, in the "
+    "worst world with that many pairs (reports/calibration), before any correction",
 )
 POPULATION_NOTES = (
-    "two architectures that differ in several things are no evidence for one of them; an arm between them differs from "
-    "either in less",
-    "trials that could not have come out otherwise stand in no population: those under a fault that strikes every "
-    "attempt, and those whose failed call a response cache answers as it answered the control's",
+    "if two architectures differ in several things, they are no evidence about one of these; an arm between them differs in "
+    "fewer",
+    "trials that could have no other result are in no population: trials with a fault at every attempt, and trials whose "
+    "failed call gets its control's reply from the response cache",
 )
 VERDICT_NOTES = (
     *DIRECTION_NOTES,
-    "a ratio holds where its direction does and the published ratio lies in our interval; where that does not: holds, size "
+    "a ratio holds if its direction holds and the published ratio lies in our interval; if it lies outside: holds, size "
     "differs",
     COUNTEREXAMPLE_NOTE,
     MODEL_NOTE,
     "a retry is one round of recovery after a delivered and detected fault, effective or masked; what a structure costs "
     "without a failure is its first pass",
-    "wrong outputs: first attempts of runtime_structured without a fault, so that no output counts twice; those known to be "
-    "wrong, by form or by a check",
+    "wrong outputs: first attempts of runtime_structured without a fault (so no output counts twice) that are wrong by form "
+    "or by a check",
 )
 DEGRADATION_NOTES = (
     *DIRECTION_NOTES,
-    "ours: what one side loses less what the other does; of one side alone, what it loses. A loss is solved without a fault "
-    "less solved under it, by instance and repetition, the mean over the plans that the claim names; a pair of which a fault "
-    "was not delivered is left out",
+    "ours: one side's loss less the other's; for a single side, its loss. A loss is the share solved without a fault less the "
+    "share solved with it, by instance and repetition, averaged over the claim's plans; a pair is left out if a fault was not "
+    "delivered",
 )
 LEVEL_NOTES = (
-    "levels are judged only where the model and the prompts are the paper's; else they are not comparable, and stand outside "
-    "the tally of verdicts: ours by the published value, with our 95% interval",
+    "levels are judged only with the paper's model and prompts; otherwise they are not comparable and not in the tally of "
+    "verdicts; ours / published has our 95% interval",
     "natural failures: first attempts of runtime_structured without a fault, so that no output counts twice",
 )
 
@@ -214,9 +214,9 @@ def _floor(published: Published) -> Iterator[str]:
     """Yield the meaning of the least p, if architectures are compared."""
     if family := len(family_of(published)):
         yield (
-            "(floor): p is the least that so many pairs can give. Of N the sign-flip test gives none below 2/2^N, however far "
-            f"apart the two lie, and Holm's correction over {family} comparisons multiplies the first by {family}, each "
-            f"further one by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
+            "(floor): p is the smallest that this many pairs can give. With N pairs the sign-flip test gives no p below "
+            f"2/2^N, whatever the difference. Holm's correction over {family} comparisons multiplies the smallest p by "
+            f"{family}, each further p by one less: {family * 2 / 2**5:.3f} at N=5, {family * 2 / 2**10:.3f} at N=10"
         )
 
 
@@ -225,7 +225,7 @@ def _floor(published: Published) -> Iterator[str]:
 
 def none_judged(published: Published) -> str:
     scenarios = dict.fromkeys(claim.scenario for claim in published.claims)
-    return f"none of the paper's is judged: they are about {' and '.join(scenarios)}, which this run does not have"
+    return f"no claim of the paper is judged: all are about {' and '.join(scenarios)}, which this run does not have"
 
 
 def tallies(run: Run, judgements: Sequence[Judgement]) -> Iterator[str]:
