@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
+
+LONG, KEPT = 2**14, 8
+"""Characters of a text up to which its digest is kept, and the number of kept digests. A call names its reply three times."""
 
 
 def digest_of(text: str) -> str:
     """Return twenty hex digits that name a text."""
+    return (_digest if len(text) > LONG else _digest_once)(text)
+
+
+def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+_digest_once = lru_cache(maxsize=KEPT)(_digest)
 
 
 class Texts(dict[str, str]):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import tiktoken
 
+from bench.digests import digest_of
 from bench.errors import BenchError
 
 TOKENIZER = "cl100k_base"
@@ -61,15 +62,15 @@ class Counts:
     """Counts by the text's digest, so that a long text's count takes no more memory than a word's."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, int] = {}
+        self._known: dict[str, int] = {}
         self._keeping, self._counting = threading.Lock(), threading.Lock()
 
     def knows(self, text: str) -> bool:
-        return _digest(text) in self._known
+        return digest_of(text) in self._known
 
     def of(self, text: str) -> int:
         """Return the number of tokens in a text."""
-        digest = _digest(text)
+        digest = digest_of(text)
         if (known := self._known.get(digest)) is not None:
             return known
         count = self._of_long(text) if len(text) > LONG else len(_encoding().encode_ordinary(text))
@@ -148,7 +149,3 @@ def _whole(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
