@@ -105,12 +105,12 @@ def _share(once: pd.DataFrame, kind: str) -> Share:
 # Tables and figures
 
 NOTES = (
-    "k of N trials in which the agent died once, and in which this damage happened more often than without the crash; exact "
-    "95% interval, clustered by instance (Korn and Graubard); in brackets behind it the effects for 100 crashes",
+    "k of N trials in which the agent died once had this damage more often than without the crash; exact 95% interval, "
+    "clustered by instance (Korn and Graubard); in brackets: the effects for 100 crashes",
     "the agent died at the first try of the effect that the plan names; trials in which it died more than once, or never, are "
     "left out and counted",
-    "repetitions that came to the same count once; a simulated model gives the same decisions each time, so that it says "
-    "nothing of a model's errors",
+    "repetitions with the same result count once; a simulated model decides the same each time, so it shows nothing about a "
+    "model's errors",
 )
 
 

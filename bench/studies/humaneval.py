@@ -143,13 +143,12 @@ def category_of(outcome: str, note: str, subtask: str, rejected: str) -> str:
 NOTES = (
     "solved: k/N of the trials that did not end in an error, with Wilson's 95% interval, clustered by problem where there are "
     "several repetitions; a trial that gave up solved nothing",
-    "cut off: the reply breaks off in its code; no code: no code block that can be told, or none that defines the function; "
-    "refused: every attempt failed the prompt's own examples; syntax, exception, time limit, wrong value: what ended the "
-    f"hidden tests; {ELSEWHERE}: it gave up on an output of words, whatever its code was worth; {UNTOLD}: the log does not "
-    "tell",
-    "published: shown for a real model in one call without a fault; its makers ran the unquantized model with a harness and a "
-    "prompt of their own. These are the same fixed problems, so an interval for problems drawn at random compares nothing: at "
-    "least so many were solved by one and not by the other. Which, its makers do not publish, and no more can be said",
+    "cut off: the reply breaks off in its code; no code: no code block was recognised, or none defines the function; refused: "
+    "every attempt failed the prompt's own examples; syntax, exception, time limit, wrong value: what ended the hidden tests; "
+    f"{ELSEWHERE}: the trial gave up on a text output, right code or not; {UNTOLD}: the log does not say",
+    "published: shown for a real model in one call without a fault; its makers ran the unquantized model with their harness "
+    "and prompt. The problems are the same, so an interval for random problems compares nothing: this is the least number "
+    "that one solved and the other did not. The makers do not publish which, so no more can be said",
     *(f"{model}: {rate.rate:.1%} by {rate.source}" for model, rate in PUBLISHED.items()),
 )
 

@@ -124,10 +124,10 @@ RATES = (
     TableColumn[Judgment]("Beyond all right", lambda judgment: judgment.beyond),
 )
 NOTES = (
-    "A reply is right where all of it is but what it only notes. 95% intervals (Wilson) take the number of replies that "
-    "the instances count for: replies on one instance are alike.",
-    "Caught: wrong, and a business rule of the pack turns it away. Passed: wrong, and no rule does. Beyond all right: a "
-    "number above all that is right anywhere in that field, such as an absurd discount.",
+    "A reply is right if all of it is right, except what it only notes. 95% intervals (Wilson) use the effective number of "
+    "replies, because replies on one instance are alike.",
+    "Caught: wrong, and a business rule of the pack refuses it. Passed: wrong, and no rule refuses it. Beyond all right: a "
+    "number above every right value of that field, for example an absurd discount.",
 )
 
 

@@ -107,9 +107,9 @@ def _order(run: Run, plans: Sequence[tuple[str, float]], point: SurfacePoint) ->
 # Tables and figures
 
 NOTES = (
-    "pass^k: the chance that k repetitions of one instance all come right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
-    "over instances with its 95% interval, which clusters by instance. Where all instances are alike the interval is the exact "
-    "one of the rate of all trials, to the power of k",
+    "pass^k: the chance that k repetitions of one instance are all right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
+    "over instances with its 95% interval, clustered by instance. If all instances are alike, it is the exact interval of the "
+    "rate of all trials, to the power of k",
     "ε: 0 the task as it is, 1 other names and another order, 2 other words as well; the same instances, truths and faults",
     "λ: the chance with which a fault strikes each try of a call; in the mixed plan the kinds share it",
 )

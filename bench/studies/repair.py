@@ -141,11 +141,11 @@ def _accepted(repairs: Mapping[Pair, tuple[bool, int]]) -> dict[Pair, bool]:
 # Tables and figures
 
 NOTES = (
-    "first repair: of each trial the first call after the first rejection that asks for the same output again; k/N of the "
-    "trials that came to one, with Wilson's 95% interval",
+    "first repair: the first call after a trial's first rejection that asks for the same output again; k/N of the trials with "
+    "a first repair, with Wilson's 95% interval",
     "against none: paired by repetition with the variant whose repair prompt says nothing; rates over the repetitions in which "
     "both came to a repair, tokens with Student's 95% interval",
-    "a simulated model reads no reason: on it the setting shows its price and nothing else",
+    "a simulated model reads no reason, so with it the setting shows only its price",
 )
 
 

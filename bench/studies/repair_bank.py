@@ -66,8 +66,8 @@ def _heard(place: tuple[str, str, str], signal: RepairSignal, repairs: list[Erri
 
 NOTES = (
     "k of N replies to a judgment whose first reply was rejected; 95% intervals cluster by instance",
-    "typed: the reason of the rejection; untyped: that it was not accepted; completed: that all went well",
-    "right: all of it but what it only notes; an accepted reply may be wrong",
+    "typed: the model is told why its reply was rejected; untyped: only that it was; completed: that all went well",
+    "right: all of it, except what it only notes; an accepted reply can be wrong",
 )
 
 
