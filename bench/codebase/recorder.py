@@ -163,7 +163,7 @@ class Recorder:
     def _count_calls(self) -> None:
         """Give the current context what ran in it."""
         for function, _ in self._profiles[-1].counts():
-            _count(self._stack[-1], function)
+            self._count(self._stack[-1], function)
         self._profiles[-1].clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
@@ -184,7 +184,7 @@ class Recorder:
                 for function, count in profile.counts() if profile is not None else ():
                     if seen.get(function) != count:
                         seen[function] = count
-                        _count(context, function)
+                        self._count(context, function)
                 frame = frames.get(thread.ident or 0) if context is not self.session or context is starter else None
                 while frame is not None:  # the profiler counts a call when it returns, and a server's loop never does
                     context.codes.add(key_of(frame.f_code))
@@ -193,6 +193,14 @@ class Recorder:
             if collecting:
                 gc.enable()
         self._threads = [thread for thread in self._threads if thread[0].is_alive()]
+
+    def _count(self, context: ExecutionContext, function: FunctionKey | str) -> None:
+        """Add a function that ran, unless it is installed; of those in C, which have a name alone, what they read outside."""
+        if not isinstance(function, str):
+            if self._names.of(function[0]) is not None:
+                context.codes.add(function)
+        elif function in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[function]) for reason in context.volatile):
+            context.volatile.add(UNSTABLE_CALLS[function])
 
     # What running code reads (see Listener)
 
@@ -326,11 +334,3 @@ class Recorder:
             if path is not None:
                 early.note("file", path, self.present.value("file", path))
                 self.records.by_name[name] = self.records.by_path[path] = early
-
-
-def _count(context: ExecutionContext, function: FunctionKey | str) -> None:
-    """Add a function that ran; of those in C, which have a name alone, what they read of the world outside."""
-    if not isinstance(function, str):
-        context.codes.add(function)
-    elif function in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[function]) for reason in context.volatile):
-        context.volatile.add(UNSTABLE_CALLS[function])

@@ -196,7 +196,7 @@ def by_name(name): return getattr(n, name, "none")
 def by_word(): return getattr(KEPT, "FAC" + "TOR"), getattr(n, "extra_" + "name", None) is None
 def by_module(): return sorted(name for name in vars(KEPT) if not name.startswith("__"))
 def by_text(): return vars(importlib.import_module("named"))["FACTOR"]
-def by_system(): return sys.modules["named"].__dict__["OTHER"]
+def by_system(): return sys.modules["na" + "med"].__dict__["OTH" + "ER"]
 def called(): return f(2)
 """,
     "starred.py": """
@@ -207,9 +207,11 @@ def direct(): return first(3)
 """,
     "computed.py": """
 import named
+import register
 COUNTED = named.first({counted})
+register.add(named.FACTOR)
 def counted(): return COUNTED
-def unrelated(): return {unrelated}
+def unrelated(): return {unrelated}, register.ALL
 """,
     "test_three.py": """
 import named, aliased
@@ -253,10 +255,21 @@ def test_direct(): return starred.direct()
 def test_here(): return starred.FACTOR_HERE
 def test_through(): return hasattr(starred, "FACTOR")
 """,
+    "register.py": "ALL = []\ndef add(value): ALL.append(value)\n",
+    "needing.py": """
+from named import first
+{needs}
+def alone(): return {alone}
+""",
     "test_five.py": """
 import computed
 def test_counted(): return computed.counted()
 def test_unrelated(): return computed.unrelated()
+""",
+    "test_six.py": """
+import needing
+def test_alone(): return needing.alone()
+def test_taken(): return hasattr(needing, "extra_name")
 """,
 }
 """A module whose names change, come and go, and modules that take its names in all ways."""
@@ -265,6 +278,7 @@ CHOSEN = {
     "override": ("pass", "sides = {}"),
     "all": ("", "__all__ = ['FACTOR', 'first', 'extra_name'][:{} % 3]"),
     "extra_name": ("", "def extra_name(x): return x + {}"),
+    "needs": ("", "from named import extra_name"),
     "method": ("pass", "def method(self): return self.x + {}"),
     "child": ("pass", "level = {}"),
     "by_name": ("", "def __getattr__(name): return name * {} if name == 'missing' else int(name)"),
@@ -294,9 +308,10 @@ def _names(text: str) -> Iterator[str]:
 
 
 def edited(slots: Slots, draw: random.Random) -> tuple[Slots, str]:
-    """The slots with one or two of them changed, and what was changed."""
+    """The slots with one or two of them changed, half the time of those of names, and what was changed."""
     changed = dict(slots)
-    names = draw.sample(sorted(slots), draw.choice((1, 1, 2)))
+    of_names = sorted({name for text in NAMES.values() for name in _names(text)})
+    names = draw.sample(draw.choice((sorted(slots), of_names)), draw.choice((1, 1, 2)))
     for name in names:
         changed[name] = slots[name] + 1
     return changed, ", ".join(names)

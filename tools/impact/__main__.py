@@ -11,8 +11,9 @@ from pathlib import Path
 from impact.hunks import hunks
 from impact.mutants import Mutant, mutants
 from impact.packages import PACKAGES, RELEASES, Package, fetch
+from impact.reasons import why_run
 from impact.tables import write, write_report
-from impact.trial import FULL, SELECTORS, Suite
+from impact.trial import FULL, Suite
 from impact.unfollowed import unfollowed
 
 SHORT, LONG = (10, 3, 2), (24, 12, 8)
@@ -32,15 +33,19 @@ def main() -> None:
     parser.add_argument(
         "--hunks", type=int, help="instead of mutants, so many real hunks between each of six releases and the next"
     )
+    parser.add_argument("--decide", action="store_true", help="let our selector decide alone, and run nothing of it")
     asked = parser.parse_args()
-    work = asked.work.resolve()
+    work, packages = asked.work.resolve(), asked.packages.split(",")
     asked.to.mkdir(parents=True, exist_ok=True)
     if asked.hunks:
-        judge(asked.to, "hunks", [_of_release(package, later, work, asked.hunks) for package, later in RELEASES])
+        releases = [_of_release(package, later, work, asked.hunks) for package, later in RELEASES if package.name in packages]
+        judge(asked.to, "hunks", releases, asked.decide)
     else:
         write(asked.to / "unfollowed.csv", unfollowed(work))
         form = LONG if asked.full else SHORT
-        costs = judge(asked.to, "mutants", [_of_package(name, work, *form) for name in asked.packages.split(",")])
+        samples = [_of_package(name, work, *form) for name in packages]
+        judge(asked.to, "mutants", samples, asked.decide)
+        costs = [suite.costs() | {"deciding": f"{suite.deciding(sample[0][1]):.2f}"} for suite, sample in samples if sample]
         write(asked.to / "recording.csv", costs)
     write_report(asked.to)
 
@@ -78,28 +83,36 @@ def chosen(suite: Suite, candidates: Sequence[Mutant], drawn: int, widest: int) 
     return [("drawn", mutant) for mutant in first] + [("widest", mutant) for mutant in most]
 
 
-def judge(to: Path, edits: str, samples: Sequence[tuple[Suite, Sample]]) -> list[dict[str, str]]:
-    """Run each edit by each selector, write a row of both for each edit, and return what it cost to record each suite.
+def judge(to: Path, edits: str, samples: Sequence[tuple[Suite, Sample]], decide: bool = False) -> None:
+    """Judge each edit by each selector, and write a row of both for each edit, and why tests ran.
 
     Each session is kept in the folder of the work, so that a second call goes on where a first was ended.
+
+    Args:
+        to: The folder of the rows.
+        edits: What the edits are: "mutants" or "hunks".
+        samples: Each suite with its edits.
+        decide: Whether our selector decides alone, and nothing of what it decides is run.
     """
-    for selector in reversed(SELECTORS):
-        for suite, sample in samples:
-            for number, (_, edit) in enumerate(sample, 1):
-                suite.session(selector, edit)
-                print(f"{selector}: {suite.package.release}, {number} of {len(sample)}", flush=True)
-    rows = []
+    rows, reasons = [], []
     for suite, sample in samples:
-        for choice, edit in sample:
-            whole, sessions = suite.session(FULL, edit), {name: suite.session(name, edit) for name in SELECTORS}
-            if whole is None or None in sessions.values():
+        judged = []
+        for number, (choice, edit) in enumerate(sample, 1):
+            whole, theirs = suite.session(FULL, edit), suite.session("testmon", edit)
+            ours = suite.decided(edit) if decide else suite.session("bench", edit)
+            print(f"{suite.package.release}, {number} of {len(sample)}", flush=True)
+            if whole is None or theirs is None or ours is None:
                 print(f"left out, since it does not end: {edit.path}:{edit.line} {edit.what}", flush=True)
                 continue
-            for name, session in sessions.items():
-                if session is not None:
-                    rows.append({"choice": choice} | dataclasses.asdict(suite.row(name, edit, whole, session)))
-    write(to / f"{edits}.csv", [{key: str(value) for key, value in row.items()} for row in rows])
-    return [suite.costs() | {"deciding": f"{suite.deciding(sample[0][1]):.2f}"} for suite, sample in samples if sample]
+            for name, session in (("bench", ours), ("testmon", theirs)):
+                row = {"choice": choice} | dataclasses.asdict(suite.row(name, edit, whole, session))
+                rows.append({key: str(value) for key, value in row.items()})
+            if decide:
+                rows[-2] |= dict.fromkeys(("distorted", "seconds"), "")
+            judged.append(edit)
+        reasons.append(why_run(suite, judged))
+    write(to / f"{edits}_reasons.csv", reasons)
+    write(to / f"{edits}.csv", rows)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import argparse
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench import codebase
 from impact.packages import git
-from impact.tables import Rows, line, write
+from impact.tables import COMMITS, write
 from impact.trial import OURS, PLAIN, TOOLS, Outcomes, Session, session
 
 TESTS = ("tests/render",)
@@ -24,16 +24,6 @@ COUNT = 10
 QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 """Hypothesis's plug-in reads all modules of the tree when tests are collected, and each test would depend on them all."""
 LIMIT = 600
-COLUMNS = {
-    "commit": "Commit",
-    "step": "Step",
-    "tests": "Tests",
-    "changed": "New or changed",
-    "run": "Run",
-    "missed": "Missed",
-    "seconds": "Seconds",
-    "whole": "Seconds of all",
-}
 
 
 def main() -> None:
@@ -103,22 +93,7 @@ def _row(commit: str, step: str, before: Outcomes, kept: Outcomes, selected: Ses
     missed = {test for test, result in whole.outcomes.items() if test not in selected.outcomes and kept.get(test) != result}
     counts = (len(whole.outcomes), len(changed), len(selected.outcomes), len(missed))
     seconds = (f"{selected.seconds:.1f}", f"{whole.seconds:.1f}")
-    return dict(zip(COLUMNS, (commit, step, *map(str, counts), *seconds), strict=True))
-
-
-def sentence(rows: Rows) -> str:
-    """What came out of all steps, in words."""
-    tests, changed, run, missed = (sum(int(row[key]) for row in rows) for key in ("tests", "changed", "run", "missed"))
-    seconds, whole = (sum(float(row[key]) for row in rows) for key in ("seconds", "whole"))
-    return (
-        f"In {len(rows)} steps {changed} results were new or changed, and `bench code` missed {missed} of them. It ran "
-        f"{run:,} tests of {tests:,}, in {seconds:.0f} seconds of the processor; all tests took {whole:.0f}."
-    )
-
-
-def table(rows: Rows) -> Sequence[str]:
-    """A row for each step."""
-    return [line([*COLUMNS.values()]), line(["---"] * len(COLUMNS)), *(line([*row.values()]) for row in rows)]
+    return dict(zip(COMMITS, (commit, step, *map(str, counts), *seconds), strict=True))
 
 
 if __name__ == "__main__":

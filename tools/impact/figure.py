@@ -25,9 +25,9 @@ def draw(shares: Mapping[str, Mapping[str, float]], missed: Mapping[str, Mapping
     axes = figure.subplots()
     packages: Sequence[str] = list(next(iter(shares.values())))
     for number, (selector, of_package) in enumerate(shares.items()):
-        places = [place + (number - 0.5) * 0.38 for place in range(len(packages))]
+        places = [packages.index(name) + (number - 0.5) * 0.38 for name in of_package]
         bars = axes.barh(places, list(of_package.values()), height=0.36, color=COLOURS[selector], label=selector)
-        words = [f"{of_package[name]:.0f}% run, {missed[selector][name]} missed" for name in packages]
+        words = [f"{of_package[name]:.0f}% run, {missed[selector][name]} missed" for name in of_package]
         axes.bar_label(bars, words, padding=3, fontsize=8)
     axes.set_yticks(range(len(packages)), packages)
     axes.invert_yaxis()

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 from scipy.stats import binomtest
 
+from impact.decision import REASONS
 from impact.figure import draw
 
 Rows = Sequence[dict[str, str]]
 SELECTORS = ("bench", "testmon")
-PARTS = ("mutants", "hunks", "recording", "unfollowed")
+PARTS = ("mutants", "hunks", "recording", "unfollowed", "commits", "mutants_reasons", "hunks_reasons")
 """Files of rows that a report is made of, in the order in which `report` is given them."""
 HUNK = "hunk"
+COMMITS = {
+    "commit": "Commit",
+    "step": "Step",
+    "tests": "Tests",
+    "changed": "New or changed",
+    "run": "Run",
+    "missed": "Missed",
+    "seconds": "Seconds",
+    "whole": "Seconds of all",
+}
+COMMIT_NOTES = (
+    "Ten commits that change both code and a test were taken in two steps each, as somebody works who writes tests first: all",
+    "of the commit but its code, and then its code. After each step what it invalidates ran, and then all tests, to compare.",
+)
 CHANGED, RECORDING, DECIDING = 5_000, 2.2, 0.5
 """The aims: so many changed results, so many times a plain run, so many seconds."""
 
@@ -28,15 +44,16 @@ def limit(count: int, of: int) -> str:
 
 def write_report(folder: Path) -> None:
     """Make `report.md` and its figure of the rows in a folder."""
-    rows, hunks, costs, unfollowed = (read(folder / f"{name}.csv") for name in PARTS)
-    (folder / "report.md").write_text(report(rows, hunks, costs, unfollowed), encoding="utf-8")
+    rows, *others = (read(folder / f"{name}.csv") for name in PARTS)
+    (folder / "report.md").write_text(report(rows, *others), encoding="utf-8")
     packages = dict.fromkeys(row["package"] for row in rows)
-    shares = {selector: {name: share(rows, selector, name) for name in packages} for selector in SELECTORS}
-    missed = {selector: {name: total(rows, "missed", selector, name) for name in packages} for selector in SELECTORS}
+    judged = {selector: [name for name in packages if _of(rows, selector, name)] for selector in SELECTORS}
+    shares = {selector: {name: share(rows, selector, name) for name in names} for selector, names in judged.items()}
+    missed = {selector: {name: total(rows, "missed", selector, name) for name in names} for selector, names in judged.items()}
     draw(shares, missed, folder / "selection.png")
 
 
-def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> str:
+def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows, *reasons: Rows) -> str:
     """The report's text. Where no hunks were measured it says nothing of them."""
     head = (
         "# What selective re-execution misses",
@@ -54,9 +71,13 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> str:
     )
     kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
     recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
+    ours = ("## Commits of this repository", "", *COMMIT_NOTES, "", *commits_table(commits), "") if commits else ()
     aimed = ("## Aims", "", *aims(rows, hunks, costs, unfollowed), "")
     real = ("## By release", "", *table(hunks, HUNK), "") if hunks else ()
-    return "\n".join((*head, *figure, *aimed, "## By package", "", *notes, *table(rows), "", *real, *kinds, *recorded))
+    why = ("## Why tests ran", "", "Numbers of tests that `bench code` ran, over all edits.", "", *reasons_table(*reasons), "")
+    return "\n".join(
+        (*head, *figure, *aimed, "## By package", "", *notes, *table(rows), "", *real, *why, *kinds, *recorded, *ours)
+    )
 
 
 def share(rows: Rows, selector: str, package: str | None = None) -> float:
@@ -82,7 +103,11 @@ def write(path: Path, rows: Rows) -> None:
 
 def total(rows: Rows, key: str, selector: str, package: str | None = None) -> int:
     """The sum of a column over a selector's rows."""
-    return sum(int(row[key]) for row in rows if row["selector"] == selector and (package is None or row["package"] == package))
+    return sum(int(row[key] or 0) for row in _of(rows, selector, package))
+
+
+def _of(rows: Rows, selector: str, package: str | None = None) -> Rows:
+    return [row for row in rows if row["selector"] == selector and (package is None or row["package"] == package)]
 
 
 def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
@@ -99,13 +124,50 @@ def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
         )
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
         missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
-        struck = sum(int(row["missed"]) > 0 for row in rows if row["selector"] == selector)
-        most = f"at most {limit(struck, edits)} of {edit}s, at 95%"
+        judged = _of(rows, selector)
+        struck = sum(int(row["missed"]) > 0 for row in judged)
+        most = f"at most {limit(struck, len(judged))} of {edit}s, at 95%"
         ran = f"ran {share(rows, selector):.1f}% of the tests"
         said.append(
-            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {edits} {edit}s ({most}), and {ran}."
+            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {len(judged)} {edit}s ({most}), and {ran}."
         )
     return said
+
+
+def results(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows) -> list[str]:
+    """What came out of all measurements, in five sentences."""
+    every = [*rows, *hunks]
+    (ours, changed), (theirs, beside) = [[total(every, key, name) for key in ("missed", "changed")] for name in SELECTORS]
+    edits = len(_of(every, "bench"))
+    struck = sum(int(row["missed"]) > 0 for row in _of(every, "bench"))
+    fair = where_testmon_missed_nothing(every)
+    least = 100 * changed / max(1, total(every, "tests", "bench"))
+    return [
+        f"{edits} edits of open packages changed {changed:,} results of tests: `bench code` missed {ours} of them, in {struck} "
+        f"of the edits (at most {limit(struck, edits)} of edits, at 95%), and pytest-testmon missed {theirs:,} of {beside:,}.",
+        f"`bench code` ran {share(every, 'bench'):.1f}% of the tests, and the results of {least:.1f}% changed; over the "
+        f"{len(fair) // 2} edits of which pytest-testmon missed nothing, `bench code` ran {share(fair, 'bench'):.1f}% and "
+        f"pytest-testmon {share(fair, 'testmon'):.1f}%.",
+        beyond(unfollowed),
+        slower(costs),
+        of_commits(commits),
+    ]
+
+
+def of_commits(commits: Rows) -> str:
+    """What came out of the commits of this repository, in words."""
+    tests, changed, run, missed = (sum(int(row[key]) for row in commits) for key in ("tests", "changed", "run", "missed"))
+    seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
+    return (
+        f"In {len(commits)} steps of commits of this repository {changed} results were new or changed, and `bench code` missed "
+        f"{missed} of them: it ran {run:,} tests of {tests:,}, in {seconds:.0f} seconds of the processor, and all tests took "
+        f"{whole:.0f}."
+    )
+
+
+def commits_table(commits: Rows) -> list[str]:
+    """A row for each step of each commit of this repository."""
+    return [line([*COMMITS.values()]), line(["---"] * len(COMMITS)), *(line([*row.values()]) for row in commits)]
 
 
 def beyond(unfollowed: Rows) -> str:
@@ -121,19 +183,43 @@ def beyond(unfollowed: Rows) -> str:
 def aims(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> list[str]:
     """Each aim of the measurement beside what was measured."""
     missed, changed = (total([*rows, *hunks], key, "bench") for key in ("missed", "changed"))
-    ours, theirs = (share([*rows, *hunks], selector) for selector in SELECTORS)
+    ours, theirs = (share(where_testmon_missed_nothing([*rows, *hunks]), selector) for selector in SELECTORS)
     ratios = [float(row["bench"]) / float(row["plain"]) for row in costs]
     longest = max(float(row["deciding"]) for row in costs)
     beyond = [total(unfollowed, key, "bench") for key in ("missed", "changed")]
     measured = (
         ("no result missed of 5,000 that changed", f"{missed} of {changed:,}", not missed and changed >= CHANGED),
         ("no result missed of 200 generated tests", f"{beyond[0]} of {beyond[1]}", not beyond[0]),
-        ("no more tests run than by pytest-testmon", f"{ours:.1f}% and {theirs:.1f}% of the tests", ours <= theirs),
+        (
+            "no more tests run than by pytest-testmon, where that missed none",
+            f"{ours:.1f}% and {theirs:.1f}% of the tests",
+            ours <= theirs,
+        ),
         ("recording at most 2.2 times a plain run", f"{min(ratios):.2f} to {max(ratios):.2f} times", max(ratios) <= RECORDING),
         ("deciding in at most 0.5 s", f"at most {longest:.2f} s", longest <= DECIDING),
     )
     cells = [(aim, found, "met" if met else "not met") for aim, found, met in measured]
     return [line(("Aim", "Measured", "")), line(["---"] * 3), *map(line, cells)]
+
+
+def reasons_table(*parts: Rows) -> list[str]:
+    """A row for each package, of mutants and of hunks: why its tests ran, and the share of changed results in all tests."""
+    title = ("Package", "Tests", "Run", *REASONS.values(), "Share changed")
+    cells = [
+        [
+            row["package"],
+            *(f"{int(row[key]):,}" for key in ("tests", "run", *REASONS)),
+            f"{_percent(row['changed'], row['tests'])}",
+        ]
+        for row in itertools.chain(*parts)
+    ]
+    return [line(title), line(["---"] * len(title)), *map(line, cells)]
+
+
+def where_testmon_missed_nothing(rows: Rows) -> Rows:
+    """The rows of both selectors for the edits of which pytest-testmon missed nothing."""
+    pairs = [pair for pair in itertools.pairwise(rows) if tuple(row["selector"] for row in pair) == SELECTORS]
+    return [row for ours, theirs in pairs if int(theirs["missed"]) == 0 for row in (ours, theirs)]
 
 
 def unfollowed_table(unfollowed: Rows) -> list[str]:
@@ -169,18 +255,21 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
     lines = [line(title), line(["---"] * len(title))]
     for package in dict.fromkeys(row["package"] for row in rows):
         for selector in SELECTORS:
-            own = [row for row in rows if row["selector"] == selector and row["package"] == package]
-            counts = [total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")]
-            spent = 100 * sum(float(row["seconds"]) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
+            own = _of(rows, selector, package)
+            if not own:
+                continue
+            counts = {key: total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")}
+            spent = 100 * sum(float(row["seconds"] or 0) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
+            ran = all(row["seconds"] for row in own)  # else it was decided what runs, and none of it was run
             lines.append(
                 line(
                     [
                         package,
                         selector,
                         len(own),
-                        *(f"{count:,}" for count in counts),
+                        *(f"{count:,}" if ran or key != "distorted" else "-" for key, count in counts.items()),
                         f"{share(own, selector):.1f}%",
-                        f"{spent:.0f}%",
+                        f"{spent:.0f}%" if ran else "-",
                     ]
                 )
             )
@@ -197,6 +286,10 @@ def recording(costs: Rows) -> list[str]:
         numbers = [f"{number:.2f}" for number in (plain, ours, theirs, ours / plain, theirs / plain)]
         lines.append(line([row["package"], row["tests"], row["unstable"], *numbers, row["deciding"]]))
     return lines
+
+
+def _percent(count: str, of: str) -> str:
+    return f"{100 * int(count) / max(1, int(of)):.1f}%"
 
 
 def line(cells: Sequence[object]) -> str:

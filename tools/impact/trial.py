@@ -29,6 +29,8 @@ SLOWER = 2
 PLAIN = ("-p", "no:testmon")
 OURS = ("-p", "no:testmon", "-p", "bench.codebase.plugin")
 FULL = "full"
+GONE = ("gone", "")
+"""The outcome of a test that is there no more, or whose file cannot be collected."""
 SELECTORS = {"bench": (*OURS, "--bench-impact"), "testmon": ("--testmon",)}
 RECORDINGS = {
     FULL: (PLAIN, PLAIN, PLAIN),
@@ -108,17 +110,21 @@ class Suite:
         return {test: outcome for test, outcome in first.items() if all(other.get(test) == outcome for other in others)}
 
     def costs(self) -> dict[str, str]:
-        """What it cost to record the unchanged suite: the least processor seconds of three sessions each."""
-        least = {name: min(session.seconds for session in self.recorded(name)[:3]) for name in RECORDINGS}
+        """What it costs to record the unchanged suite: the least processor seconds of three sessions each, taken in turns."""
+        spent: dict[str, list[float]] = {name: [] for name in RECORDINGS}
+        for _ in range(3):
+            for name, sessions in RECORDINGS.items():
+                self._drop(name)
+                spent[name].append(self._ended(self.run(*sessions[0])).seconds)
         every = len(self.recorded(FULL)[0].outcomes)
         counts = {"tests": str(every), "unstable": str(every - len(self.tests()))}
-        seconds = {name: f"{least[key]:.2f}" for name, key in (("plain", FULL), ("bench", "bench"), ("testmon", "testmon"))}
-        return {"package": self.package.release} | counts | seconds
+        columns = (("plain", FULL), ("bench", "bench"), ("testmon", "testmon"))
+        return {"package": self.package.release} | counts | {column: f"{min(spent[name]):.2f}" for column, name in columns}
 
     def deciding(self, edit: Mutant) -> float:
         """The processor seconds, of git's processes too, from an edit to the list of what must run again."""
         self.recorded("bench")
-        with self._edited(edit, "bench"):
+        with self.edited(edit, "bench"):
             began = sum(os.times()[:4])
             state = codebase.ExecutionState.open(self.root)
             state.step("run")
@@ -128,7 +134,7 @@ class Suite:
     # Edits
 
     @contextmanager
-    def _edited(self, edit: Mutant, selector: str) -> Iterator[None]:
+    def edited(self, edit: Mutant, selector: str) -> Iterator[None]:
         """The tree has this edit within the block, and the selector's state is as the unchanged suite left it."""
         self.restore(selector)
         file = self.root / edit.path
@@ -143,17 +149,45 @@ class Suite:
         """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
         options = SELECTORS.get(selector, PLAIN)
         name = _key(selector, *options, self.package.release, self.package.tests, edit.path, edit.content)
-        kept = self.root.parent / "sessions" / f"{name}.json"
+        kept = self._file_of(name)
         if not kept.exists():
             base = self.recorded(selector)
             limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
-            with self._edited(edit, selector):
+            with self.edited(edit, selector):
                 session = self.run(*options, limit=limit)
-            kept.parent.mkdir(exist_ok=True)
             kept.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
             kept.with_suffix(".part").rename(kept)
         found = json.loads(kept.read_text(encoding="utf-8"))
         return found and _session(found)
+
+    def decision(self, edit: Mutant) -> dict[str, str]:
+        """The tests that our selector runs of an edited tree, each with its reason, by `impact.decision`. None is run."""
+        self.recorded("bench")
+        kept = self._file_of(_key("bench", "decision", self.package.release, self.package.tests, edit.path, edit.content))
+        if not kept.exists():
+            words = (sys.executable, "-m", "impact.decision")
+            with self.edited(edit, "bench"):
+                variables = environment(self._path())
+                told = subprocess.run(words, cwd=self.root, env=variables, check=True, capture_output=True)
+            kept.write_bytes(told.stdout)
+        told_before: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+        return dict.fromkeys(self.base.keys() - self._known, "others") | told_before
+
+    @cached_property
+    def _known(self) -> set[str]:
+        """The tests that our selector has recorded."""
+        self.recorded("bench")
+        self.restore("bench")
+        rows = codebase.ExecutionState.open(self.root).store.rows("SELECT DISTINCT name FROM executions")
+        return {name for (name,) in rows}
+
+    def decided(self, edit: Mutant) -> Session | None:
+        """What our selector would run of an edited tree, with the results of the full suite: nothing is run, or timed."""
+        whole = self.session(FULL, edit)
+        if whole is None:
+            return None
+        run = self.decision(edit).keys() | (whole.outcomes.keys() - self._known)
+        return Session({test: whole.outcomes.get(test, GONE) for test in run}, 0.0)
 
     def ends(self, edit: Mutant) -> bool:
         """Whether the full suite comes to an end with this edit."""
@@ -171,19 +205,28 @@ class Suite:
         ran = tests & set(selected.outcomes)
         # A test that has gone, say with a file that cannot be collected any more, was not kept where its file was collected.
         gone = _files(selected.outcomes, "collection")
-        missed = {test for test in changed - ran if test.partition("::")[0] not in gone}
-        distorted = {test for test in ran if selected.outcomes[test] != whole.outcomes.get(test)}
+        kept = changed - ran if selected.outcomes else set()  # a session that cannot begin keeps nothing
+        missed = {test for test in kept if test.partition("::")[0] not in gone}
+        distorted = {test for test in ran if selected.outcomes[test] != whole.outcomes.get(test, GONE)}
         where = f"{edit.path}:{edit.line} {edit.what}"
         counts = (len(tests), len(changed), len(ran), len(missed), len(distorted), len(ran - changed))
         return Row(self.package.release, where, selector, *counts, round(selected.seconds, 3), round(whole.seconds, 3))
 
     # Sessions
 
+    def _path(self) -> tuple[Path, ...]:
+        return self.root / self.package.source, TOOLS, TOOLS.parent
+
+    def _file_of(self, name: str) -> Path:
+        """The file that keeps one session, or decision."""
+        folder = self.root.parent / "sessions"
+        folder.mkdir(exist_ok=True)
+        return folder / f"{name}.json"
+
     def run(self, *options: str, limit: int = LIMIT) -> Session | None:
         """The suite under these options; None where it does not end within so many seconds of the processor."""
-        path = (self.root / self.package.source, TOOLS, TOOLS.parent)
         words = ("--continue-on-collection-errors", *options, self.package.tests)
-        return session(self.root, path, words, self.root.parent / f"{self.package.release}.json", limit)
+        return session(self.root, self._path(), words, self.root.parent / f"{self.package.release}.json", limit)
 
     def _drop(self, selector: str) -> None:
         state = self._state.get(selector)
@@ -204,6 +247,12 @@ class Suite:
             shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
 
 
+def environment(path: Sequence[Path]) -> dict[str, str]:
+    """The variables under which sessions and decisions are made, with the folders from which modules are imported."""
+    fixed = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    return dict(os.environ) | fixed
+
+
 def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, limit: int = LIMIT) -> Session | None:
     """One run of pytest in a tree.
 
@@ -218,12 +267,11 @@ def session(root: Path, path: Sequence[Path], words: Sequence[str], to: Path, li
         What ran; None where it does not end within the limit.
     """
     to.unlink(missing_ok=True)
-    fixed = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     began = os.times()
     with subprocess.Popen(
         (sys.executable, "-m", "pytest", "-q", "-p", "impact.outcomes", *words),
         cwd=root,
-        env=os.environ | fixed | {"IMPACT_OUTCOMES": str(to)},
+        env=environment(path) | {"IMPACT_OUTCOMES": str(to)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
