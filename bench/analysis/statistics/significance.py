@@ -81,7 +81,7 @@ def _by_declared_flips(differences: bytes, resamples: int) -> float:
     return _by_flips(values, (np.unpackbits(flips, axis=1, count=len(values)) for flips in packed))
 
 
-@lru_cache(4)  # drawing takes several times as long as testing
+@lru_cache(2)  # drawing takes several times as long as testing
 def _declared_flips(pairs: int, resamples: int) -> Sequence[np.ndarray]:
     return [np.packbits(flips, axis=1) for flips in _flips(pairs, resamples, generator())]
 
