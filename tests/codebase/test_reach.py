@@ -56,3 +56,23 @@ def test_a_changed_outside_of_a_module_that_pytest_collects_reaches_all_its_test
     impact(root)
     write(root, {"test_prices.py": f"ANY = 2\n{TEST}"})
     assert len(ExecutionState.open(root).invalid()) == 4
+
+
+@pytest.mark.parametrize(
+    ("shop", "change"),
+    [
+        ("import prices\nKEPT = []\nKEPT.append(prices.LIMIT)\n", ("LIMIT = 3", "LIMIT = 4")),
+        ("import prices\nif prices.LIMIT:\n    KEPT = [1]\n", ("LIMIT = 3", "LIMIT = 4")),
+        ("from prices import LIMIT\nKEPT = [1]\n", ("LIMIT = 3\n", "")),
+        ("from prices import *\nKEPT = [1]\n", ("LIMIT = 3", "LIMIT = 3\n__all__ = ['RATE']")),
+        ("from prices import *\nKEPT = [1]\n", ("LIMIT = 3", "LIMIT = 3\nlen = 4")),
+    ],
+)
+def test_a_change_reaches_all_that_uses_a_module_whose_import_may_come_to_do_another_thing(
+    tmp_path: Path, shop: str, change: tuple[str, str]
+) -> None:
+    test = "import shop\ndef test_kept(): assert shop.KEPT\ndef test_apart(): pass\n"
+    root = repository(tmp_path, {"prices.py": PRICES, "shop.py": shop, "test_shop.py": test})
+    impact(root)
+    write(root, {"prices.py": PRICES.replace(*change)})
+    assert len(ExecutionState.open(root).invalid()) == 2
