@@ -10,6 +10,7 @@ import json
 import sqlite3
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class ExecutionStore:
 
     def _open(self, path: Path) -> None:
         self.db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
+        weakref.finalize(self, self.db.close)
         self._write_ahead()
         self.db.execute("PRAGMA synchronous=NORMAL")
         with self.writing():

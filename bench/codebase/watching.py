@@ -48,7 +48,8 @@ PROBES = ("stat", "lstat", "access", "readlink")
 STATS = ("stat", "lstat")
 RESOLVING = ("realpath", "_joinrealpath", "resolve")
 QUESTIONS = frozenset({"exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", *RESOLVING})
-PATHS = frozenset({os.path.exists.__code__.co_filename, os.path.islink.__code__.co_filename, pathlib.__file__})
+PATHLIB = frozenset({getattr(pathlib.Path, name).__code__.co_filename for name in ("is_file", "exists", "is_symlink", "stat")})
+PATHS = PATHLIB | {os.path.exists.__code__.co_filename, os.path.islink.__code__.co_filename}
 """Modules of the standard library whose functions of these names ask the system and learn no more of a path."""
 CONTENT: tuple[str, Callable[[str], str]] = ("file", file_value)
 STATUS: tuple[str, Callable[[str], str]] = ("status", status_value)
@@ -208,7 +209,7 @@ def _probe(original: Callable[..., Any], is_stat: bool, listener: Listener) -> C
 
 def _asks_whether(frame: FrameType | None) -> bool:
     """Whether code asks if there is a file, a folder or a link, and learns no more; `inspect` asks this of all modules."""
-    if frame is not None and frame.f_code.co_filename == pathlib.__file__ and frame.f_code.co_name in STATS:
+    if frame is not None and frame.f_code.co_filename in PATHLIB and frame.f_code.co_name in STATS:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name in QUESTIONS and frame.f_code.co_filename in PATHS
 
