@@ -216,6 +216,16 @@ def reasons_table(*parts: Rows) -> list[str]:
     return [line(title), line(["---"] * len(title)), *map(line, cells)]
 
 
+def needless(*parts: Rows) -> str:
+    """Why tests ran that came out the same, in words."""
+    counts = {key: sum(int(row[key]) for row in itertools.chain(*parts)) for key in REASONS if key != "changed"}
+    of = {key: f"{100 * count / max(1, sum(counts.values())):.0f}%" for key, count in counts.items()}
+    return (
+        f"Of the {sum(counts.values()):,} tests that ran and came out the same, {of['skeletons']} relied on a skeleton that "
+        f"changed, {of['bodies']} ran a body that changed, and {of['volatile']} are never kept."
+    )
+
+
 def where_testmon_missed_nothing(rows: Rows) -> Rows:
     """The rows of both selectors for the edits of which pytest-testmon missed nothing."""
     pairs = [pair for pair in itertools.pairwise(rows) if tuple(row["selector"] for row in pair) == SELECTORS]
