@@ -94,7 +94,7 @@ def bends(rows: pd.DataFrame) -> Table:
     few, many = alone.iloc[0], alone.iloc[-1]
     call, again = (_slope(alone, what) for what in ("processor", "again"))
     writer = _slope(wide, "processor")
-    bytes_a_trial = (many.peak - few.peak) * 2**20 / (many.trials - few.trials)
+    bytes_a_trial = max(0.0, (many.peak - few.peak) * 2**20 / (many.trials - few.trials))  # two peaks differ by some KiB
     trials, size = HUGE * many.trials / many.calls, many["size"] / many.calls
     cells = (
         ("one process works on a call", f"{1000 * call:.2f} ms", f"{HUGE * call / 86_400:,.1f} days on one processor"),
