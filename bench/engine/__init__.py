@@ -1,5 +1,4 @@
-"""The wing of engines: who runs the trials where it is not this process, what a worker does, and how parts of
-a run become one."""
+"""The wing of engines: they run trials outside of this process. It also holds the workers, and `bench merge`."""
 
 ENTRIES = {"commands": ("bench.engine.entries:COMMANDS",), "engines": ("bench.engine.entries:ENGINES",)}
-"""What it brings, by kind (`bench.registry.WINGS`)."""
+"""What the wing brings, by kind (`bench.registry.WINGS`)."""

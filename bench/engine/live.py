@@ -1,4 +1,4 @@
-"""A trial of a live model on a worker, as the process that began the run conducts it.
+"""The side of a live trial that stays in the process that began the run, while a worker runs the trial.
 
 Every call is made here: through the run's gates, out of its budget, and from what it was answered before. A response is kept
 before the worker is given it. So a worker that dies has lost nothing that was paid, and Ctrl-C, a 429 and a budget hold for all
@@ -39,8 +39,10 @@ class Conducted:
         self._working: dict[int, asyncio.Task[None]] = {}
 
     async def until(self, ended: asyncio.Future[Any]) -> None:
-        """Serve the trial until it has ended, in whatever way. Calls in flight come back and are kept, also where nobody asks
-        any more; where this is cancelled, they are given up."""
+        """Serve the trial until it ends. Calls in flight are awaited and kept, even if the trial no longer needs them.
+
+        If this is cancelled, they are given up.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 listening = group.create_task(self._listen(group))

@@ -1,4 +1,4 @@
-"""Put parts of one run together that were recorded apart: its shards, or parts by instance, plan or repetition.
+"""Join parts of one run that were recorded apart: its shards, or parts by instance, plan or repetition.
 
     merged = merge_parts([Path("results/mine-shard-1-of-2"), Path("results/mine-shard-2-of-2")], Path("results/mine"))
 
@@ -32,7 +32,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class RunPart:
-    """A part of a run that was checked. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
+    """A checked part of a run. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
 
     folder: Path
     manifest: Manifest
@@ -90,7 +90,7 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
 
 
 def _checked(folder: Path) -> RunPart:
-    """Raises ResultsError for a part that is damaged, was graded anew, or is without an end."""
+    """Check a part. Raises ResultsError if the part is damaged, was graded anew, or has no end."""
     manifest, check = read_manifest(folder), RunCheck(folder)
     outcomes: dict[str, str] = {}
     tasks: set[tuple[str, str, str, int]] = set()
@@ -111,7 +111,7 @@ def _checked(folder: Path) -> RunPart:
 
 
 def _refuse(part: RunPart, other: RunPart) -> None:
-    """Raise ResultsError where two parts are not of a single run, or share what only one of them can hold."""
+    """Raise ResultsError if two parts are not of a single run, or both hold what only one of them can hold."""
     refuse_unlike(part.manifest, other.manifest)
     if twice := len(part.trials.keys() & other.trials.keys()):
         problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
@@ -125,7 +125,7 @@ def _refuse(part: RunPart, other: RunPart) -> None:
 
 
 def _copy(folder: Path, writer: RunWriter) -> None:
-    """Append all that a part holds. What its sessions say of its end is not so of the whole."""
+    """Append all that a part holds, except its sessions' marks of an end: the merged run has its own end."""
     for line in text_lines(folder):
         writer.add_texts({line["digest"]: line["text"]})
     for response in read_responses(folder):
@@ -138,14 +138,14 @@ def _copy(folder: Path, writer: RunWriter) -> None:
 
 
 def _whole(manifest: Manifest) -> int:
-    """The number of trials of a whole run."""
+    """Return the number of trials of the whole run."""
     config = manifest.config
     tasks = sum(len(pack.instances) for pack in manifest.scenarios.values())
     return tasks * math.prod(map(len, (config.architectures, config.models, config.plans))) * config.repetitions
 
 
 def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
-    """The manifest of a whole: what all parts agree on, and what each of them names."""
+    """Return the manifest of the whole run: what all parts agree on, and what each of them names."""
     manifests = [part.manifest for part in parts]
     configs = [manifest.config for manifest in manifests]
     config: dict[str, Any] = {
@@ -178,12 +178,12 @@ def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
 
 
 def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Each guard as it was where it was missing, if it was missing anywhere."""
+    """Return each guard's state: missing if it was missing for any part."""
     return _united([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
 
 
 def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
-    """A pack with the instances of all parts."""
+    """Return the pack with the instances of all parts."""
     apart = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
     if len(apart) == 1:
         return apart[0]

@@ -41,19 +41,19 @@ RunsMatrix = Callable[..., Coroutine[Any, Any, None]]
 
 LOCAL = "ray"
 SECONDS = 0.5
-"""That the trials of one task take, about. They come back together."""
+"""How long the trials of one task take, about. They come back together."""
 FIRST_TRIALS, MOST_TRIALS = 4, 2000
-"""Of the tasks before it is known how long a trial takes, and of any task."""
+"""Trials of a task while the time of a trial is unknown, and the most trials of any task."""
 WAITING = 2
-"""Tasks for each worker, so that none of them waits for the writer."""
+"""Tasks given out for each worker at a time, so that no worker waits for the writer."""
 MOST_MESSAGES = 10_000
-"""Of live trials, that wait for an answer at a time."""
+"""The most messages of live trials that wait for an answer at a time."""
 SECONDS_TO_END = 10.0
-"""That a trial on a worker has to end in, once it is given up."""
+"""How long a trial on a worker can take to end after the run gives it up."""
 
 
 def refuse_mixture(matrix: Matrix) -> None:
-    """Raise ConfigError where some models are live and others are not: these are asked here, and those on a worker."""
+    """Raise ConfigError if some models are live and others are not: live models are asked here, and the others on a worker."""
     live = {name: model.timing == "live" for name, model in matrix.models.items()}
     if any(live.values()) and not all(live.values()):
         [first, *_], [other, *_] = ([name for name, is_live in live.items() if is_live is wanted] for wanted in (True, False))
@@ -62,7 +62,7 @@ def refuse_mixture(matrix: Matrix) -> None:
 
 
 def engine_of(matrix: Matrix, packs: Sequence[Path], engine: str, workers: int | None) -> RunsMatrix:
-    """Return what runs a matrix on Ray. Raises ConfigError as `refuse_mixture` does."""
+    """Return the function that runs a matrix on Ray. Raises ConfigError as `refuse_mixture` does."""
     refuse_mixture(matrix)
     return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
 
@@ -157,26 +157,26 @@ async def run_on_ray(
 
 
 class Batches:
-    """The trials of a run, shared out among so many tasks at a time: fewer at the end, so that no worker is left alone."""
+    """The trials of a run, dealt out to a number of tasks. Batches shrink at the end, so that all workers end together."""
 
     def __init__(self, todo: Sequence[TrialSpec], at_a_time: int):
         self._queue, self.left, self._at_a_time = iter(todo), len(todo), at_a_time
         self._size = FIRST_TRIALS
 
     def next(self) -> list[TrialSpec]:
-        """Return the trials of the next task; none where there are no more."""
+        """Return the trials of the next task; an empty batch if none are left."""
         share = self.left // (2 * self._at_a_time)
         batch = list(islice(self._queue, max(1, min(self._size, share))))
         self.left -= len(batch)
         return batch
 
     def took(self, seconds: float) -> None:
-        """Take note that a trial took so long on a worker."""
+        """Record how long a trial took on a worker."""
         self._size = min(MOST_TRIALS, int(SECONDS / seconds))
 
 
 def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
-    """What runs a trial of a live model on a worker."""
+    """Return the function that runs a trial of a live model on a worker."""
     task, given = ray.remote(run_live).options(max_retries=0), ray.put(travelled)
     relay = ray.remote(Relay).options(num_cpus=0, max_concurrency=MOST_MESSAGES).remote()
 
@@ -205,7 +205,7 @@ def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
 
 
 async def _ended(ray: Any, running: asyncio.Future[Result], trials: int) -> Result:
-    """What a task returned. Raises ResultsError where it did not come to its end."""
+    """Return what a task returned. Raises ResultsError if the task did not end normally."""
     try:
         return await asyncio.shield(running)  # Ray stumbles over a cancelled future
     except ray.exceptions.RayTaskError as error:

@@ -1,4 +1,4 @@
-"""What stands between a live model and a trial on a worker: an actor of Ray that carries messages, and the worker's side of it.
+"""The relay between a live model and a trial on a worker: a Ray actor that carries messages, and the worker's side of it.
 
 The worker's side looks like a model and like slots at a gate, and holds neither: the process that began the run makes each call
 and keeps its response before the worker is given the reply (`bench.engine.live`). So keys stay with that process, too.
@@ -21,7 +21,7 @@ from bench.models.base import Model, Reply, Request, Sleep
 from bench.runtime.slots import Slot, Slots
 
 GOES_ON = "what came back is kept, and the same command goes on"
-"""What a run says that lost a worker or the relay."""
+"""The error of a run that lost a worker or the relay."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class SendRequest:
 
 @dataclass(frozen=True)
 class LeaveSlot:
-    """A call gives its slot up. Nobody waits for its reply any more."""
+    """A call gives up its slot. Nobody waits for its reply."""
 
     call: int
 
 
 @dataclass(frozen=True)
 class CountWaiting:
-    """So many calls more, or fewer, wait for a slot or a back-off."""
+    """A change in the number of calls that wait for a slot or a back-off."""
 
     calls: int
 
@@ -59,14 +59,14 @@ WorkerMessage = TakeSlot | SendRequest | LeaveSlot | CountWaiting
 
 @dataclass(frozen=True)
 class FlownOutcome:
-    """What the model did, and for how many nanoseconds the call was in flight."""
+    """The model's outcome, and how many nanoseconds the call was in flight."""
 
     outcome: Reply | CallFailed
     flight: int
 
 
 class Relay:
-    """The actor. It carries messages of trials, by trial, and the answers to them; it keeps and decides nothing."""
+    """The actor. It carries the messages of each trial and their answers. It stores nothing and decides nothing."""
 
     def __init__(self) -> None:
         self._messages: defaultdict[str, asyncio.Queue[tuple[int, WorkerMessage] | None]] = defaultdict(asyncio.Queue)
@@ -85,7 +85,7 @@ class Relay:
         self._messages[trial].put_nowait((-1, message))
 
     async def heard(self, trial: str) -> list[tuple[int, WorkerMessage]]:
-        """Return the next messages of a trial, each with its number; none where the trial is forgotten meanwhile."""
+        """Return the next messages of a trial, each with its number; none if the trial was forgotten meanwhile."""
         queue = self._messages[trial]
         heard = [await queue.get()]
         while not queue.empty():
@@ -97,12 +97,12 @@ class Relay:
         self._answers.pop(number).set_result(answer)
 
     async def forget(self, trial: str) -> None:
-        """A trial has ended, and nobody listens to it any more."""
+        """Forget a trial that has ended."""
         self._messages.pop(trial, asyncio.Queue()).put_nowait(None)
 
 
 async def carried(message: Awaitable[Any]) -> Any:
-    """Await what the relay returns. Raises ResultsError where the relay is lost, with its process or its node."""
+    """Await what the relay returns. Raises ResultsError if the relay is lost, with its process or its node."""
     try:
         return await message
     except Exception as error:  # Ray's: the relay itself raises nothing
@@ -110,7 +110,7 @@ async def carried(message: Awaitable[Any]) -> Any:
 
 
 class Line:
-    """A worker's line to the relay, for one trial. It lets go of no message before the relay has it."""
+    """A worker's connection to the relay, for one trial. It keeps each message until the relay has it."""
 
     def __init__(self, relay: Any, trial: str):
         self._relay, self._trial = relay, trial
@@ -162,7 +162,7 @@ class RemoteModel:
 
 
 class RemoteSlots(Slots):
-    """The slots of one trial on a worker. Who began the run counts them at its gates, and hears of each wait."""
+    """The slots of one trial on a worker. The process that began the run counts them and is told of each wait."""
 
     def __init__(self, line: Line):
         super().__init__()
@@ -202,7 +202,7 @@ class RemoteSlot(Slot):
         self._line.tell(LeaveSlot(self._enter.call))
 
     def saw(self, outcome: Reply | CallFailed) -> None:
-        """Its gate has seen it."""
+        """Do nothing: the gate in the run's process has counted the call."""
 
 
 async def _whole(asking: Coroutine[Any, Any, object]) -> None:

@@ -56,7 +56,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class FinishedTrials:
-    """Trials that came to their end.
+    """Trials that have ended.
 
     lines     what the run's writer appends
     so_far    what they come to
@@ -84,7 +84,7 @@ def digests_of(matrix: Matrix) -> dict[str, str]:
 
 
 def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | None = None) -> FinishedTrials:
-    """Run these trials, whose models are not live, as one process does.
+    """Run trials whose models are not live, as one process does.
 
     Args:
         travelled: The experiment, pickled.
@@ -106,7 +106,7 @@ def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | No
 
 
 def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
-    """Run a trial whose model is live, and is asked where the run was begun.
+    """Run a trial of a live model. The process that began the run asks the model.
 
     Args:
         travelled: The experiment, pickled.
