@@ -12,14 +12,14 @@ LONG, KEPT = 2**14, 8
 
 def digest_of(text: str) -> str:
     """Return twenty hex digits that name a text."""
-    return (_digest if len(text) > LONG else _digest_once)(text)
+    return (_digest if len(text) > LONG else _kept_digest)(text)
 
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-_digest_once = lru_cache(maxsize=KEPT)(_digest)
+_kept_digest = lru_cache(maxsize=KEPT)(_digest)
 
 
 class Texts(dict[str, str]):

@@ -57,7 +57,7 @@ class SoFar:
             self._first_error = self._first_error or record.reason
 
     def join(self, other: SoFar) -> None:
-        """Add what trials came to that ran elsewhere."""
+        """Add the sums over trials that ran elsewhere."""
         self._cost = None if self._cost is None or other._cost is None else self._cost + other._cost
         self.calls += other.calls
         self.tokens += other.tokens
@@ -139,7 +139,7 @@ class RunProgress:
         return self._so_far.endings.alike
 
     def saw(self, ended: TrialResult | SoFar) -> None:
-        """Show a trial that ended, or what several came to that ran elsewhere."""
+        """Show a trial that ended, or the sums over trials that ran elsewhere."""
         before = self._so_far.trials
         if isinstance(ended, SoFar):
             self._so_far.join(ended)

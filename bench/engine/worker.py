@@ -59,10 +59,11 @@ class FinishedTrials:
     """Trials that have ended.
 
     lines     what the run's writer appends
-    so_far    what they come to
-    tokens    that were spent, where the run has a budget, and dollars, `cost`, where that bounds them
-    notices      lines for whoever watches the run
-    seconds   that they took
+    so_far    the sums over these trials
+    tokens    the tokens that they spent; 0 if the run has no budget
+    cost      the dollars that they spent; 0 if the run's budget has no dollars
+    notices   lines to print where the run was begun
+    seconds   how long they took
     """
 
     lines: RunLines
@@ -74,7 +75,7 @@ class FinishedTrials:
 
 
 def digests_of(matrix: Matrix) -> dict[str, str]:
-    """What an experiment's trials are determined by where this process runs."""
+    """Return the digests of all that determines the trials, as this process has it."""
     digests = {"the code of bench": our_codebase().digest}
     digests |= {f"the pack '{key}'": f"{scenario.asked} {scenario.graded_by}" for key, scenario in matrix.scenarios.items()}
     digests |= {f"the architecture '{name}'": architecture.digest for name, architecture in matrix.architectures.items()}
@@ -89,10 +90,10 @@ def run_trials(travelled: bytes, specs: Sequence[TrialSpec], budget: Budget | No
     Args:
         travelled: The experiment, pickled.
         specs: The trials.
-        budget: That of the run, by which whoever began it goes. None where nothing bounds it, and nobody counts.
+        budget: The run's budget. The worker counts what it names, and the run's process enforces it. None: nothing is counted.
 
     Raises:
-        ResultsError: Packs, code or packages are not here, or are others than where the run was begun.
+        ResultsError: This worker lacks packs, code or packages of the run, or has other versions.
     """
     (matrix, permitted), began = _resolved(travelled), perf_counter()
     lines, so_far, notices = RunLines(), SoFar(matrix), list[str]()
@@ -123,7 +124,7 @@ def run_live(travelled: bytes, spec: TrialSpec, relay: Any) -> TrialResult:
 
 @lru_cache(maxsize=1)
 def _resolved(travelled: bytes) -> tuple[Matrix, Permission]:
-    """The experiment as it is here, once for each worker. What is loaded by then stays (`bench.runtime.loop.run_whole`)."""
+    """Return the experiment as this worker makes it, once. The collector passes over all that is loaded by then."""
     experiment: Experiment = pickle.loads(travelled)
     try:
         matrix = build_matrix(experiment.config, experiment.packs, our_codebase().digest)

@@ -145,7 +145,10 @@ def replayed(folder: Path) -> Mapping[str, tuple[int, int]]:
 
 
 def replayed_in(events: Sequence[Event]) -> tuple[int, int]:
-    """Count both in one trial. Only the first two processes count: later ones ask the newer model again."""
+    """Count the judgments that were asked again and the effects that drifted in one trial.
+
+    Only the first two processes count: later processes ask the newer model again.
+    """
     decided: list[set[tuple[str, str]]] = [set()]
     called: list[dict[tuple[str, str, str], str]] = [{}]
     step = ""

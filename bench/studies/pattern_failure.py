@@ -91,7 +91,10 @@ class Retries:
 
 
 def retries(run: Run) -> list[Retries]:
-    """By scenario, model, failure and pattern, of failures that never wear off. Raises ResultsError as `weaknesses` does."""
+    """Return the retries by scenario, model, failure and pattern, for failures that never wear off.
+
+    Raises ResultsError as `weaknesses` does.
+    """
     lasting = [plan for plan in run.names("plan") if any(fault.attempts == "every" for fault in run.config.faults_of(plan))]
     pairs = beyond_control(run, [RETRIED])
     struck = pairs[pairs["faults_delivered"] > 0]
@@ -127,7 +130,7 @@ class UndoneAsDone:
 
 
 def undone_as_done(run: Run) -> list[UndoneAsDone]:
-    """By scenario, model, failure and form, of the forms that the run has in both orders."""
+    """Return the differences by scenario, model, failure and form, for forms that the run has in both orders."""
     entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
     twins = {
         name: other
