@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import PurePath
 
+from bench.codebase.mentions import ANY, BARE, STAR
 from bench.codebase.record import ABSENT, Fact, Record
-from bench.codebase.surface import ANY, BARE, STAR, Surface, TopStatement
+from bench.codebase.surface import Surface, TopStatement
 
 Modules = frozenset[tuple[str, str]]
 """Modules, each by its path and its skeleton's digest."""

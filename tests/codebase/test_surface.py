@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.codebase.surface import ANY, BARE, STAR, mentions, surface_of
+from bench.codebase.mentions import ANY, BARE, STAR, mentions
+from bench.codebase.surface import surface_of
 
 
 def kinds(source: str) -> list[str]:
