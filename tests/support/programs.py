@@ -451,17 +451,18 @@ def mismatches(root: Path, seed: int) -> tuple[list[str], int, int]:
     return wrong, len(kept), len(full)
 
 
-def main(count: int = 10_000) -> int:
-    """Try so many programs, and print each mismatch and what was kept; exits with 1 where there is a mismatch."""
+def main(count: int = 10_000, first: int = 0) -> int:
+    """Try so many programs from a first seed on, and print each mismatch and what was kept; exits with 1 where one is."""
     result, kept, results = 0, 0, 0
-    for seed in range(count):
+    for seed in range(first, first + count):
         with tempfile.TemporaryDirectory() as folder:
             wrong, of_kept, of_all = mismatches(Path(folder), seed)
         for mismatch in wrong:
             print(f"seed {seed}: {mismatch}", flush=True)
         result, kept, results = result + len(wrong), kept + of_kept, results + of_all
-        if (seed + 1) % 500 == 0 or seed + 1 == count:
-            print(f"{seed + 1} programs: {result} mismatches, {kept} of {results} results kept", flush=True)
+        done = seed + 1 - first
+        if done % 500 == 0 or done == count:
+            print(f"{done} programs: {result} mismatches, {kept} of {results} results kept", flush=True)
     return 1 if result else 0
 
 
