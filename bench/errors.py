@@ -198,19 +198,22 @@ class UndeclaredCalls(Exception):
     """Calls were in flight together, and virtual time could not tell when each began: their seconds would be a guess."""
 
 
-MOST_NAMED = 40
-"""The most known names in an error line."""
+MOST_NAMED, LONGEST_LIST = 40, 800
+"""The most known names in an error line, and the most characters of them."""
 LONGEST_NAME = 200
 """Only this many characters of a name are compared with known names: the time grows faster than the length."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error line for an unknown name: the nearest known name, or else the known names, at most
-    MOST_NAMED."""
+    MOST_NAMED and of at most LONGEST_LIST characters."""
     names = sorted(known)
+    shown = names[:MOST_NAMED]
+    while len(", ".join(shown)) > LONGEST_LIST:
+        shown.pop()
     close = difflib.get_close_matches(name[:LONGEST_NAME], names, n=1, cutoff=0.5)
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(names[:MOST_NAMED]) or 'none'}{more}"
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(shown) or 'none'}{more}"
 
 
 def one_line(text: str, longest: int) -> str:

@@ -7,7 +7,7 @@ from hostile import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.errors import MOST_NAMED, nearest, one_line, whole_text
+from bench.errors import LONGEST_LIST, MOST_NAMED, nearest, one_line, whole_text
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
@@ -42,3 +42,8 @@ def test_an_unknown_name_is_told_the_nearest_or_the_first_of_many() -> None:
     assert nearest("tabel7", names) == "did you mean 'table7'?"
     assert nearest("x", ["b", "a"]) == "known: a, b"
     assert nearest("x", names).endswith(" and 60 more") and nearest("x", names).count(",") == MOST_NAMED - 1
+
+
+def test_a_list_of_long_names_ends_before_the_line_is_too_long_to_read() -> None:
+    line = nearest("x", [f"{number:0100}" for number in range(50)])
+    assert line.endswith(" and 43 more") and len(line) < LONGEST_LIST + 50

@@ -6,10 +6,12 @@ import gc
 import sys
 from contextlib import nullcontext
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.filesize import decimal
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command import Commands, SuggestingCommand
@@ -267,7 +269,7 @@ def archive(
         folder = folder_of(run)
         require_sound(folder)
         path = write_archive(folder)
-        out.print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB; remove {folder} to read the run from it")
+        out.print(f"{path} has {decimal(path.stat().st_size)}; the folder {folder} is kept, and you may remove it")
 
 
 groups = [app]
@@ -291,12 +293,16 @@ def _tell(mistake: Any) -> None:
     if "\n" in words:
         out.print(words)
         return
-    err.print(f"bench: {words[0].lower()}{words[1:].rstrip('.')}; see: {mistake.ctx.command_path} --help")
+    words = words.replace(". Did you mean", "; did you mean").rstrip(".?")
+    err.print(f"bench: {words[0].lower()}{words[1:]}; see: {mistake.ctx.command_path} --help")
 
 
 def main() -> None:
     """Run the command. A user's mistake is one line on standard error and exit code 2."""
     spare_loopback()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what a locale cannot encode is shown as its escape
     try:
         code = app(prog_name="bench", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -307,5 +313,5 @@ def main() -> None:
         err.print(f"bench: {' '.join(str(error).split())}")
         sys.exit(2)
     except OSError as error:
-        err.print(f"bench: {error.filename or 'a file'}: {error.strerror or error}")
+        err.print(f"bench: {error.filename or 'a file cannot be written'}: {error.strerror or error}")
         sys.exit(2)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench.errors import PackError
+from bench.experiment.files import write_files
 from bench.paths import PACKS
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -67,14 +67,15 @@ def environment_of(folder: Path) -> Environment:
 
 
 def copy_template(template: Path, folder: Path) -> None:
-    """Copy a template's files into a folder."""
-    shutil.copytree(template, folder, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    """Copy a template's files into a folder. Raises ResultsError if a file cannot be written."""
+    files = [path for path in sorted(template.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    write_files(folder, {str(path.relative_to(template)): path.read_bytes() for path in files})
 
 
 def made_pack(name: str, into: Path, write: Callable[[Path], None]) -> Path:
     """Make a pack's folder by `write`, whole or not at all."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise PackError(f"'{name}' is no name here; use lower-case letters, digits and underscores, a letter first")
+        raise PackError(f"'{name}' cannot be the name; use lower-case letters, digits and underscores, a letter first")
     folder = into / name
     if folder.exists():
         raise PackError(f"{folder} exists already; choose another name, or remove it")

@@ -34,7 +34,7 @@ def trace(
     For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
     """
     if (claim is None) == (trial is None):
-        raise ConfigError("trace what? Give a claim's id, or --trial and a trial's")
+        raise ConfigError("trace what? Give the id of a claim, or --trial and the id of a trial")
     if trial is not None:
         _trace_trial(run, trial, scenarios)
     elif claim is not None:
@@ -53,8 +53,9 @@ def _trace_claim(run: str, claim: str) -> None:
     from bench.report.claims_part import CLAIMS  # noqa: PLC0415
     from bench.report.results import claims_of  # noqa: PLC0415
 
+    loaded = load_run(folder_of(run))
     sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
     if claim not in sources:
-        raise ResultsError(f"no claim is called '{claim}': {nearest(claim, sources)}")
-    for line in sources[claim].trace(load_run(folder_of(run)), claim):
+        raise ResultsError(f"no claim has the id '{claim}'; {nearest(claim, sources)}")
+    for line in sources[claim].trace(loaded, claim):
         out.print(line)

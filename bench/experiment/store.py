@@ -221,8 +221,12 @@ def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
             file = AppendOnly(folder / GRADES, opened)
             file.repair()
             file.link = last_link(folder / GRADES)
-            for record in records:
-                file.append_chained(_line(GRADE, record))
+            try:
+                for record in records:
+                    file.append_chained(_line(GRADE, record))
+            finally:
+                if not file.size:  # without a grade, the run was not graded anew
+                    (folder / GRADES).unlink()
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
 

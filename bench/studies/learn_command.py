@@ -10,6 +10,7 @@ import typer
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.experiment.config import FAULT_FREE
+from bench.experiment.files import write_files
 from bench.experiment.verify import require_sound
 from bench.paths import PACKS, folder_of
 
@@ -40,8 +41,7 @@ def learn(
     from bench.studies.learning import learn as learned  # noqa: PLC0415  noqa: PLC0415  it imports pandas
 
     policy = learned(folder, scenarios, architecture, plan, model, instances)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_text(policy.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})
     for name, pack in policy.packs.items():
         calls = "; ".join(" + ".join(call) for call in pack.calls)
         rejected, of = (sum(getattr(replies, what) for replies in pack.first_replies.values()) for what in ("rejected", "of"))

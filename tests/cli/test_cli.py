@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from commands import UNDRAWN, bench, bench_anew, start_anew, workplace
+from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplace
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
@@ -226,6 +228,7 @@ def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) ->
         ["scorecard"],
         ["regrade"],
         ["trace", "--trial", "t"],
+        ["trace", "no.such.claim"],
         ["shrink", "--trial", "t"],
     )
     for command, *options in commands:
@@ -319,3 +322,23 @@ def test_a_pack_that_is_not_sound_makes_check_exit_with_one(tmp_path: Path) -> N
     (tmp_path / "scenarios" / "demo" / "reference" / "truth" / "truth.json").write_text('{"volume": "root", "days_left": 1}')
     code, out, _ = bench_anew(tmp_path, "check", "demo")
     assert code == 1 and "FAILED" in out
+
+
+def test_what_the_locale_cannot_encode_is_printed_as_its_escape(tmp_path: Path) -> None:
+    code, out, err = bench_anew(tmp_path, "new", "scenario", "demo", "--into", "Проверка", PYTHONIOENCODING="latin-1")
+    assert (code, err) == (0, "") and out.startswith("\\u041f\\u0440")
+
+
+def test_a_template_that_the_disk_does_not_hold_is_one_line_that_names_a_file(tmp_path: Path) -> None:
+    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (300, 300))
+    line = refused(sabotaged(tmp_path, full, "new", "scenario", "demo"))
+    assert line.endswith("cannot be written: File too large\n") and "/demo/" in line
+    assert list((tmp_path / "scenarios").iterdir()) == []
+
+
+def test_an_archive_is_told_with_its_size_in_a_unit_that_fits(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    code, out, _ = bench(tmp_path, "archive", "small-simulated")
+    kept = "the folder results/small-simulated is kept, and you may remove it"
+    assert code == 0 and re.fullmatch(rf"results/small-simulated\.zip has \d+\.\d kB; {kept}\n", out)

@@ -76,3 +76,13 @@ def test_each_command_that_is_shown_exists_with_its_options_even_where_it_is_not
             if program == "bench":
                 command, *rest = words
                 assert {word for word in rest if word.startswith("--")} <= options[command], line
+
+
+def test_a_reader_who_follows_all_pages_in_one_folder_is_told_to_write_no_file_twice_with_another_text() -> None:
+    texts: dict[str, set[str]] = {}
+    for path in DOCUMENTS:
+        for block in blocks_of(path.read_text(encoding="utf-8")):
+            name = re.search(r'^name = "\w+"$', block.text, re.MULTILINE)
+            for key in filter(None, (block.file, name and block.language == "toml" and name[0])):
+                texts.setdefault(str(key), set()).add(block.text)
+    assert {key for key, different in texts.items() if len(different) > 1} == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -136,3 +137,15 @@ def test_a_run_whose_trials_depend_on_the_reference_never_holds_trials_of_two_of
     reference.write_text(reference.read_text(encoding="utf-8").replace('"days_left": 6', '"days_left": 7'), encoding="utf-8")
     with pytest.raises(ResultsError, match="another version of the reference"):
         RunWriter(folder, manifest_of(matrix(edited), folder.name))
+
+
+def test_a_disk_that_is_full_leaves_a_run_that_was_not_graded_anew(
+    folder: Path, packs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.write", full)
+    with pytest.raises(ResultsError, match="cannot be written: No space left on device"):
+        regrade(folder, [packs])
+    assert not (folder / GRADES).exists()
