@@ -1,10 +1,11 @@
-"""Digests that name texts, the same in every process, and the texts that they name."""
+"""Digests that name texts and files, the same in every process, and the texts that they name."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import IO
 
 LONG, KEPT = 2**14, 8
 """Characters of a text up to which its digest is kept, and the number of kept digests. A call names its reply three times."""
@@ -20,6 +21,14 @@ def _digest(text: str) -> str:
 
 
 _kept_digest = lru_cache(maxsize=KEPT)(_digest)
+
+
+def digest_of_file(file: IO[bytes]) -> str:
+    """Return the SHA-256 of an open file, as `sha256sum` prints it."""
+    digest = hashlib.sha256()
+    for part in iter(lambda: file.read(2**20), b""):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 class Texts(dict[str, str]):

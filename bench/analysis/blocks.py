@@ -134,7 +134,7 @@ def ranks(config: StoredConfig, column: str) -> dict[str, int]:
 def arrays(columns: Sequence[Column[Any] | Metric], values: Iterable[Iterable[Any]]) -> dict[str, ExtensionArray]:
     """Return columns made from their values, each with its dtype."""
     return {
-        column.name: pd.array(list(cells), dtype=_dtype(column.dtype)) for column, cells in zip(columns, values, strict=True)
+        column.name: pd.array(list(cells), dtype=dtype_of(column.dtype)) for column, cells in zip(columns, values, strict=True)
     }
 
 
@@ -170,5 +170,6 @@ def _values(pieces: Sequence[ExtensionArray]) -> list[Any]:
 
 
 @cache  # pandas searches all its types for a name each time
-def _dtype(kind: str) -> Any:
+def dtype_of(kind: str) -> Any:
+    """Return pandas' type of this name."""
     return pd.api.types.pandas_dtype(kind)

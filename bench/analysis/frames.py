@@ -6,7 +6,7 @@ not in the order in which the trials ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import pandas as pd
 
 from bench.analysis.blocks import TrialBlocks, arrays, ranks
 from bench.analysis.controls import with_controls
+from bench.analysis.kept import KeptFrames, Loaded
 from bench.analysis.ledger import LedgerEntry
 from bench.analysis.metrics import METRICS
 from bench.analysis.renamed import Frame
@@ -28,7 +29,7 @@ from bench.experiment.manifest import Manifest, ManifestPack
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials, uncollected
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
-from bench.experiment.verify import sources
+from bench.experiment.verify import sound_records, sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +204,14 @@ class Run:
 
 
 @uncollected()
-def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | None = None) -> Run:
+def load_run(path: str | Path, check: bool = False) -> Run:
     """Read a run's folder.
+
+    The frames of a large run are kept in the user's cache folder (`bench.analysis.kept`), so that its records are parsed once.
 
     Args:
         path: The folder, or its archive.
-        records: Its records, if the caller reads them, to check them for instance. None is kept.
+        check: Whether all its files are checked, as by `bench verify`.
 
     Returns:
         The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer, times
@@ -218,7 +221,28 @@ def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | 
         ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
     """
     folder = Path(path)
-    manifest = read_manifest(folder)
+    manifest, kept = read_manifest(folder), KeptFrames(folder)
+    loaded = kept.read()
+    if loaded is None or (check and not loaded.checked):
+        loaded = _loaded(folder, manifest, check)
+        kept.keep(loaded)
+    frames: dict[str, Any] = dict(loaded.frames)
+    ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
+    return Run(
+        manifest=manifest,
+        sessions=loaded.sessions,
+        **ours,
+        more=frames,
+        errors_rerun=loaded.trials - len(ours["trials"]),
+        folder=folder,
+        rerun=loaded.rerun,
+        regrades=read_grades(folder).history,
+        sources=sources(folder),
+        notes=(manifest.origin,) if manifest.origin else (),
+    )
+
+
+def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
     tariff = Tariff(manifest.models)
     tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
     blocks, sessions, rerun, trials = TrialBlocks(), list[SessionRecord](), set[str](), 0
@@ -226,7 +250,7 @@ def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | 
     def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
         blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
 
-    for record in records or read_records(folder):
+    for record in sound_records(folder) if check else read_records(folder):
         if isinstance(record, SessionRecord):
             sessions.append(record)
         else:
@@ -239,20 +263,7 @@ def load_run(path: str | Path, records: Iterable[TrialRecord | SessionRecord] | 
     if blocks.undetermined:
         for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
             add(record, control)
-    frames: dict[str, Any] = blocks.frames(manifest.config)
-    ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
-    return Run(
-        manifest=manifest,
-        sessions=tuple(sessions),
-        **ours,
-        more=frames,
-        errors_rerun=trials - len(blocks),
-        folder=folder,
-        rerun=frozenset(rerun),
-        regrades=read_grades(folder).history,
-        sources=sources(folder),
-        notes=(manifest.origin,) if manifest.origin else (),
-    )
+    return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)
 
 
 def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:

@@ -35,7 +35,7 @@ from bench.experiment.portion import Portion, portioned, repetitions_in, shard_i
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
-from bench.experiment.verify import require_sound, sound_records
+from bench.experiment.verify import require_sound
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.registry import attribute_at
 from bench.report.studies import STUDIES, require_known
@@ -220,7 +220,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.report.report import report_of  # noqa: PLC0415
     from bench.report.tables import TABLES  # noqa: PLC0415
 
-    run = merge([load_run(folder, sound_records(folder)) for folder in folders])
+    run = merge([load_run(folder, check=True) for folder in folders])
     gc.freeze()  # the run stays to the end, and each search of it for cycles takes half a second at 10,000 trials
     made = report_of(run)
     written = write_files(target, made.files)

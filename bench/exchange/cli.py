@@ -11,7 +11,6 @@ from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
 from bench.exchange.imported import read_trace
 from bench.exchange.pack_of_trace import pack_of_trace
-from bench.experiment.verify import sound_records
 from bench.paths import PACKS, REPORTS, folder_of, name_of, named
 
 out = Terminal()
@@ -38,7 +37,7 @@ def export(
     from bench.report.export_part import export as write_export  # noqa: PLC0415
 
     part, folder = EXPORTS.named(form), folder_of(run)
-    loaded = load_run(folder, sound_records(folder))
+    loaded = load_run(folder, check=True)
     if endpoint:
         out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {endpoint}")
         return

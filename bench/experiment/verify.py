@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from bench.bounds import validated
+from bench.digests import digest_of_file
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
 from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
@@ -151,10 +152,7 @@ def whole_digest(folder: Path) -> str:
     for name in MEMBERS:
         if holds(folder, name):
             with opened(folder / name) as file:
-                digest = hashlib.sha256()
-                for part in iter(lambda: file.read(2**20), b""):
-                    digest.update(part)
-            lines.append(f"{digest.hexdigest()}  {name}\n")
+                lines.append(f"{digest_of_file(file)}  {name}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 

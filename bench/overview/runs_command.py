@@ -27,13 +27,13 @@ def runs(
     For example: bench runs
     """
     # Here, because these import pandas, and no other command should wait for that.
+    from bench.analysis.kept import cache_folder  # noqa: PLC0415
     from bench.experiment.files import write_files  # noqa: PLC0415
-    from bench.overview.kept import cache_folder  # noqa: PLC0415
     from bench.overview.runs import index_of, index_page, solved_said  # noqa: PLC0415
 
     if not results.is_dir():
         raise ResultsError(f"{results}: is no folder of runs; name one, or make a run: bench run configs/smoke.toml --report")
-    index = index_of(results, reports, cache_folder())
+    index = index_of(results, reports, cache_folder("runs"))
     table = Table(box=None, pad_edge=False)
     for title in ("started", "run", "trials", "solved", "tokens", "dollars"):
         table.add_column(title, overflow="fold", no_wrap=title not in ("run", "solved"))

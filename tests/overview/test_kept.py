@@ -10,9 +10,9 @@ import pytest
 from pandas.testing import assert_frame_equal
 from records import edit_manifest, experiment, write_run
 
+from bench.analysis import kept
 from bench.analysis.frames import Run, load_run
 from bench.errors import ResultsError
-from bench.overview import kept
 from bench.overview.kept import KeptRuns
 from bench.overview.runs import index_of, index_page
 
@@ -75,10 +75,10 @@ def test_after_any_change_the_run_is_read_anew(tmp_path: Path, reader: Reader, c
 def test_after_an_edit_of_the_code_the_run_is_read_anew(
     tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "package").mkdir()
-    monkeypatch.setattr(kept, "PACKAGE", tmp_path / "package")
     for text in ("a = 1", "a = 1", "a = 2"):
-        (tmp_path / "package" / "code.py").write_text(text)
+        (tmp_path / text).mkdir(exist_ok=True)
+        (tmp_path / text / "code.py").write_text(text)
+        monkeypatch.setattr(kept, "PACKAGE", tmp_path / text)
         KeptRuns(tmp_path / "cache").of(reader.folder, reader)
     assert reader.times == 2
 

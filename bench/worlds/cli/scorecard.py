@@ -12,7 +12,6 @@ from bench.cli.command_part import COMPARISONS, Compared
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.experiment.files import write_whole
-from bench.experiment.verify import sound_records
 from bench.paths import folder_of
 
 # Code that reads results imports pandas and scipy, which slow down the start, so it is imported in the functions that use it.
@@ -65,7 +64,7 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
         if len(names) > 1:
             raise ConfigError(f"{names[0]} is one scorecard; give one file, or runs")
         return read_scorecard(Path(names[0]))
-    return scorecard_of([load_run(folder, sound_records(folder)) for folder in map(folder_of, names)])
+    return scorecard_of([load_run(folder, check=True) for folder in map(folder_of, names)])
 
 
 def compared(first: str, second: str, margin: float, whole: bool) -> Compared:
