@@ -29,6 +29,7 @@ from bench.analysis.blocks import dtype_of
 from bench.analysis.metrics import METRICS, Metric
 from bench.analysis.renamed import Frame
 from bench.analysis.rows import FRAMES, PLACE, Column
+from bench.bounds import Many
 from bench.digests import digest_of_file
 from bench.experiment.archive import MEMBERS, archive_path
 from bench.experiment.record import SessionRecord
@@ -42,7 +43,7 @@ WORTH_KEEPING = 2**22
 """Bytes of the files of the smallest run that is kept; it is read in a quarter of a second."""
 MOST = 2**30
 """Bytes of all runs that are kept. Those kept first are removed first."""
-SESSIONS = TypeAdapter(tuple[SessionRecord, ...])
+SESSIONS: TypeAdapter[tuple[SessionRecord, ...]] = TypeAdapter(Many[SessionRecord])
 INTEGERS = (np.int8, np.int16, np.int32)
 
 

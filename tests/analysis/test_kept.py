@@ -213,6 +213,11 @@ def test_the_runs_kept_first_are_removed_first(tmp_path: Path, folder: Path, mon
     assert [path.name for path in files()] == sorted(map(kept.named_by_path, folders[1:]))
 
 
+def test_the_docs_say_from_what_size_on_runs_are_kept_and_how_much() -> None:
+    text = (RESULTS.parent / "docs" / "running.md").read_text(encoding="utf-8")
+    assert f"frames of a run of {kept.WORTH_KEEPING >> 20} MiB or more" in text and f"At most {kept.MOST >> 30} GiB" in text
+
+
 @given(st.data(), st.sampled_from(sorted(VALUES)))
 def test_any_column_is_read_as_it_was_written(data: st.DataObject, dtype: str) -> None:
     values = data.draw(st.lists(VALUES[dtype], max_size=20))
