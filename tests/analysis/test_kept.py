@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 from records import edit_manifest, experiment, trial, write_run
 
 import bench
-from bench.analysis import frames, kept
+from bench.analysis import kept
 from bench.analysis.blocks import dtype_of
 from bench.analysis.frames import Run
 from bench.analysis.metrics import OURS
+from bench.analysis.trial import TrialReading
 from bench.errors import ResultsError
-from bench.experiment.record import TrialRecord
+from bench.experiment.reading import read_records
+from bench.experiment.record import SessionRecord, TrialRecord
 
 RESULTS = Path(__file__).parents[2] / "results"
 FAILED = trial(repetition=4, outcome="error", events=[], reason="no connection")
@@ -47,13 +49,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of all trials that were parsed."""
     ids = list[str]()
-    made = frames.TrialReading
 
-    def reading(record: TrialRecord, *rest: Any) -> Any:
+    def reading(record: TrialRecord, *rest: Any) -> TrialReading:
         ids.append(record.id)
-        return made(record, *rest)
+        return TrialReading(record, *rest)
 
-    monkeypatch.setattr(frames, "TrialReading", reading)
+    monkeypatch.setattr("bench.analysis.frames.TrialReading", reading)
     return ids
 
 
@@ -182,13 +183,11 @@ def test_nothing_is_kept_if_a_metric_of_another_package_computes(folder: Path, m
 
 
 def test_a_run_that_grows_while_it_is_read_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = frames.read_records
-
-    def growing(path: Path) -> Any:
-        yield from read(path)
+    def growing(path: Path) -> Iterator[TrialRecord | SessionRecord]:
+        yield from read_records(path)
         another_manifest(path)
 
-    monkeypatch.setattr(frames, "read_records", growing)
+    monkeypatch.setattr("bench.analysis.frames.read_records", growing)
     bench.load_run(folder)
     assert not kept.cache_folder("frames").exists()
 
