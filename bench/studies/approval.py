@@ -18,13 +18,13 @@ from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
-from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
 from bench.render.labels import model_label, slug
 from bench.render.marks import Sign, signs_of
 from bench.render.table import Table, TableColumn, table_of
 from bench.studies.by_model import by_model
 from bench.studies.contrasts import MeanContrast, main_effect
+from bench.studies.variants import differing_in
 from bench.worlds.environment.damage import DAMAGES
 
 CAREFUL = "careful"
@@ -63,7 +63,8 @@ def purchases(run: Run) -> list[Purchase]:
 
     Raises ResultsError if no two variants of the run differ only in asking nobody, or the run has no plan without a fault.
     """
-    asking, plans = _asking(run), run.names("plan")
+    asking = differing_in(run, "approval", lambda approval: approval not in (None, "never"), "never")
+    plans = run.names("plan")
     if not asking or FAULT_FREE not in plans:
         raise ResultsError(
             f"needs the plan '{FAULT_FREE}', and two variants that differ in `approval` alone, one with \"never\""
@@ -101,17 +102,6 @@ def purchases(run: Run) -> list[Purchase]:
     return bought
 
 
-def _asking(run: Run) -> dict[str, str]:
-    """Return variant that asks a person -> the variant that differs only in asking nobody."""
-    entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
-    return {
-        name: silent
-        for name, entry in entries.items()
-        for silent, other in entries.items()
-        if entry.approval not in (None, "never") and other == entry.model_copy(update={"approval": "never"})
-    }
-
-
 # Tables and figures
 
 NOTES = (
@@ -130,19 +120,15 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[Purchase]("Model", lambda bought: model_label(run, bought.model)),
         TableColumn[Purchase]("Asks", lambda bought: bought.asking),
         TableColumn[Purchase]("Reviewer", lambda bought: bought.reviewer),
-        TableColumn[Purchase]("Less damage", lambda bought: _cell(bought.prevented)),
-        TableColumn[Purchase]("Of it unapproved", lambda bought: _cell(bought.unapproved)),
-        TableColumn[Purchase]("More solved", lambda bought: _cell(bought.solved)),
-        TableColumn[Purchase]("Minutes waited", lambda bought: _cell(bought.minutes, 0)),
-        TableColumn[Purchase]("Tokens more", lambda bought: _cell(bought.tokens, 0)),
-        TableColumn[Purchase]("Calls more", lambda bought: _cell(bought.calls)),
+        TableColumn[Purchase]("Less damage", lambda bought: bought.prevented.cell()),
+        TableColumn[Purchase]("Of it unapproved", lambda bought: bought.unapproved.cell()),
+        TableColumn[Purchase]("More solved", lambda bought: bought.solved.cell()),
+        TableColumn[Purchase]("Minutes waited", lambda bought: bought.minutes.cell(0)),
+        TableColumn[Purchase]("Tokens more", lambda bought: bought.tokens.cell(0)),
+        TableColumn[Purchase]("Calls more", lambda bought: bought.calls.cell()),
         TableColumn[Purchase]("Instances", lambda bought: bought.prevented.instances),
     )
     yield table_of("study-approval", "What approval buys", columns, purchases(run), NOTES)
-
-
-def _cell(contrast: MeanContrast, digits: int = 2) -> Cell:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

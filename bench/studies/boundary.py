@@ -20,7 +20,6 @@ from bench.analysis.frames import Run
 from bench.architectures.form import STRENGTHS, Commit, Signal
 from bench.errors import ResultsError
 from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.render.cells import BoundedNumber
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import slug
 from bench.render.table import Table, TableColumn, table_of
@@ -209,14 +208,14 @@ def tables(run: Run) -> Iterator[Table]:
     all_ablations = ablations(run)
 
     def cost(name: str) -> TableColumn[PartEffect]:
-        return TableColumn(f"More {name}", lambda effect: _cell(effect.costs[name], COSTS[name]))
+        return TableColumn(f"More {name}", lambda effect: effect.costs[name].cell(COSTS[name]))
 
     columns = (
         TableColumn[PartEffect]("Scenario", lambda effect: effect.scenario),
         TableColumn[PartEffect]("Part", lambda effect: effect.part),
         TableColumn[PartEffect]("At", lambda effect: effect.level),
         TableColumn[PartEffect]("In the place of", lambda effect: effect.reference),
-        TableColumn[PartEffect]("More damage", lambda effect: _cell(effect.damage, 2)),
+        TableColumn[PartEffect]("More damage", lambda effect: effect.damage.cell()),
         *map(cost, COSTS),
         TableColumn[PartEffect]("Instances", lambda effect: effect.damage.instances),
     )
@@ -228,7 +227,7 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[Interaction]("Scenario", lambda two: two.scenario),
         TableColumn[Interaction]("Parts", lambda two: " and ".join(two.parts)),
         TableColumn[Interaction]("At", lambda two: " and ".join(two.levels)),
-        TableColumn[Interaction]("More damage than the sum", lambda two: _cell(two.damage, 2)),
+        TableColumn[Interaction]("More damage than the sum", lambda two: two.damage.cell()),
         TableColumn[Interaction]("Instances", lambda two: two.damage.instances),
     )
     together = (two for ablation in all_ablations for two in ablation.interactions[:SHOWN_INTERACTIONS])
@@ -251,20 +250,16 @@ def _gaps(run: Run) -> Table | None:
         return None
 
     def at(rate: float) -> TableColumn[Gap]:
-        return TableColumn(f"Gap at error rate {rate:g}", lambda gap: _cell(gap.by_rate[rate], 2))
+        return TableColumn(f"Gap at error rate {rate:g}", lambda gap: gap.by_rate[rate].cell())
 
     columns = (
         TableColumn[Gap]("Scenario", lambda gap: gap.scenario),
         TableColumn[Gap]("Part", lambda gap: gap.part),
         *map(at, measured[0].by_rate),
-        TableColumn[Gap]("Grows by", lambda gap: _cell(gap.grows, 2)),
+        TableColumn[Gap]("Grows by", lambda gap: gap.grows.cell()),
     )
     title = "Does the boundary matter more where the proposer errs less? (SIMULATED)"
     return table_of("study-boundary-gaps", title, columns, measured, GAPS)
-
-
-def _cell(contrast: MeanContrast, digits: int) -> BoundedNumber:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.analysis.statistics import percentiles, resampled
+from bench.render.cells import BoundedNumber
 
 Levels = Mapping[str, object]
 """Factor -> its level."""
@@ -22,6 +23,10 @@ class MeanContrast:
     low: float | None
     high: float | None
     instances: int
+
+    def cell(self, digits: int = 2) -> BoundedNumber:
+        """Return the mean with its interval, as a table shows it."""
+        return BoundedNumber(self.value, self.low, self.high, digits)
 
 
 def contrast_of(values: Mapping[str, float]) -> MeanContrast:

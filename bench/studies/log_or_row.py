@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
-from bench.render.cells import BoundedNumber, Cell, Number
+from bench.render.cells import Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Table, TableColumn, table_of
@@ -102,15 +102,11 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[LogOrRow]("Form", lambda pair: pair.form),
         TableColumn[LogOrRow]("Event log", lambda pair: "–" if pair.log is None else Number(pair.log, 2)),
         TableColumn[LogOrRow]("State machine", lambda pair: "–" if pair.row is None else Number(pair.row, 2)),
-        TableColumn[LogOrRow]("More with the log", lambda pair: _cell(pair.difference)),
+        TableColumn[LogOrRow]("More with the log", lambda pair: pair.difference.cell()),
         TableColumn[LogOrRow]("Instances", lambda pair: pair.difference.instances),
     )
     title = "Event log or state machine: damaged effects of a trial"
     yield table_of("study-log-or-row", title, columns, comparisons(run), NOTES)
-
-
-def _cell(contrast: MeanContrast) -> Cell:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, 2)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

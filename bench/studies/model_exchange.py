@@ -20,7 +20,6 @@ from bench.analysis.frames import Run
 from bench.errors import ResultsError
 from bench.experiment.reading import read_records
 from bench.experiment.record import TrialRecord, latest
-from bench.render.cells import BoundedNumber, Cell
 from bench.render.drawing import BLUE, GREY, ORANGE, PALE, Picture, finish, legend_of_points, panels
 from bench.render.labels import model_label
 from bench.render.table import Table, TableColumn, table_of
@@ -208,19 +207,19 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[Drift]("The agent dies", lambda row: _words(row.plan)),
         TableColumn[Drift]("Pattern", lambda row: _words(row.pattern)),
         TableColumn[Drift]("Form", lambda row: row.form),
-        TableColumn[Drift]("Asked again", lambda row: _cell(row.decided)),
-        TableColumn[Drift]("Drifted, exchanged", lambda row: _cell(row.drifted)),
-        TableColumn[Drift]("Drifted, kept", lambda row: _cell(row.kept)),
-        TableColumn[Drift]("Beyond", lambda row: _cell(row.beyond)),
-        TableColumn[Drift]("Damage beyond", lambda row: _cell(row.damage)),
+        TableColumn[Drift]("Asked again", lambda row: row.decided.cell()),
+        TableColumn[Drift]("Drifted, exchanged", lambda row: row.drifted.cell()),
+        TableColumn[Drift]("Drifted, kept", lambda row: row.kept.cell()),
+        TableColumn[Drift]("Beyond", lambda row: row.beyond.cell()),
+        TableColumn[Drift]("Damage beyond", lambda row: row.damage.cell()),
         TableColumn[Drift]("Instances", lambda row: row.drifted.instances),
     )
     yield table_of("study-model-exchange", f"Drift at a replay, {_shown(run)}", columns, drifts(run), NOTES)
     less = (
         TableColumn[LogLessRow]("The agent dies", lambda row: _words(row.plan)),
         TableColumn[LogLessRow]("Form", lambda row: row.form),
-        TableColumn[LogLessRow]("Drifted", lambda row: _cell(row.drifted)),
-        TableColumn[LogLessRow]("Beyond", lambda row: _cell(row.beyond)),
+        TableColumn[LogLessRow]("Drifted", lambda row: row.drifted.cell()),
+        TableColumn[LogLessRow]("Beyond", lambda row: row.beyond.cell()),
         TableColumn[LogLessRow]("Instances", lambda row: row.drifted.instances),
     )
     title = f"What drifts more under the log than under the row, {_shown(run)}"
@@ -234,10 +233,6 @@ def _shown(run: Run) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _cell(contrast: MeanContrast) -> Cell:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, 2)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

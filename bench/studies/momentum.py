@@ -183,8 +183,8 @@ def _decomposed(run: Run, trials: pd.DataFrame) -> Table:
     for name, rate in product(run.names("architecture"), sorted(set(trials["rate"].tolist()))):
         arm = trials[(trials["architecture"] == name) & (trials["rate"] == rate)]
         variance = variance_of_call(arm, HORIZONS[-1])
-        shares = (_cell(damaged_by(arm, horizon)) for horizon in HORIZONS)
-        rows.append((name, Number(rate, 2), len(arm), *shares, _cell(variance) if variance else "one set"))
+        shares = (damaged_by(arm, horizon).cell() for horizon in HORIZONS)
+        rows.append((name, Number(rate, 2), len(arm), *shares, variance.cell() if variance else "one set"))
     return Table(
         name="study-momentum",
         title="Damaged by the t-th effect, and the variance of the call (SIMULATED)",
@@ -217,7 +217,7 @@ def _gaps(run: Run, trials: pd.DataFrame) -> Table:
         by_rate = (main_effect(means[means["rate"] == rate], "damaged", "architecture", weak, strong, PAIRS) for rate in rates)
         least, greatest = {"architecture": weak, "rate": rates[-1]}, {"architecture": strong, "rate": rates[0]}
         grows = interaction(means, "damaged", ("architecture", "rate"), least, greatest, PAIRS)
-        rows.append((f"{weak}, {strong}", *map(_cell, by_rate), _cell(grows)))
+        rows.append((f"{weak}, {strong}", *(rise.cell() for rise in by_rate), grows.cell()))
     return Table(
         name="study-momentum-gaps",
         title="Does it matter more which pattern or boundary there is where the proposer errs less? (SIMULATED)",
@@ -248,10 +248,6 @@ def _escape(run: Run, trials: pd.DataFrame) -> Table:
     title = "Escape: one wrong first reply, and whether it ends in damage (SIMULATED)"
     notes = ("k of N trials without a fault; exact 95% intervals, clustered by instance; each step is as likely as any other",)
     return table_of("study-momentum-escape", title, columns, arms, notes)
-
-
-def _cell(contrast: MeanContrast) -> BoundedNumber:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, 2)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.analysis.statistics import Share, exact_share_by_instance
 from bench.errors import ResultsError
 from bench.experiment.config import FAULT_FREE
-from bench.render.cells import BoundedNumber, Cell
+from bench.render.cells import Cell
 from bench.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
+from bench.render.table import Table
 from bench.studies.by_model import by_model
-from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
+from bench.studies.pattern_behaviour import tables_of_behaviour
+from bench.studies.variants import with_remedies
 from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
@@ -31,8 +32,6 @@ MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
     *("mended by its remedy", "shown bare, not mended"),
     *("shown with remedies alone", "withstood", "not provoked"),
 )
-RETRIED = "tool_retries"
-PAIRS = ["instance", "repetition", "architecture"]
 DARK = 0.6
 """Share above which a cell is too dark for black digits."""
 
@@ -65,7 +64,7 @@ def weaknesses(run: Run) -> list[Weakness]:
 
     Raises ResultsError if the run has no failure, no control, or no pattern both bare and with remedies.
     """
-    forms = _forms(run)
+    forms = with_remedies(run)
     failures = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     if not failures or FAULT_FREE not in run.names("plan") or not forms:
         raise ResultsError(f"needs fault plans, the plan '{FAULT_FREE}' beside them, and patterns bare and with remedies")
@@ -78,83 +77,9 @@ def weaknesses(run: Run) -> list[Weakness]:
     ]
 
 
-@dataclass(frozen=True)
-class Retries:
-    """How often one pattern tries again a call that no tool ever answers: tool retries of a trial beyond its control's."""
-
-    scenario: str
-    model: str
-    failure: str
-    pattern: str
-    bare: MeanContrast
-    remedied: MeanContrast
-
-
-def retries(run: Run) -> list[Retries]:
-    """Return the retries by scenario, model, failure and pattern, for failures that never wear off.
-
-    Raises ResultsError as `weaknesses` does.
-    """
-    lasting = [plan for plan in run.names("plan") if any(fault.attempts == "every" for fault in run.config.faults_of(plan))]
-    pairs = beyond_control(run, [RETRIED])
-    struck = pairs[pairs["faults_delivered"] > 0]
-    return [
-        Retries(
-            str(scenario), str(model), failure, pattern, *(_mean_retries(group, failure, name) for name in (pattern, remedied))
-        )
-        for (scenario, model), group in struck.groupby(["scenario", "model"], sort=False, observed=True)
-        for failure in lasting
-        for pattern, remedied in _forms(run).items()
-    ]
-
-
-def _mean_retries(pairs: pd.DataFrame, failure: str, architecture: str) -> MeanContrast:
-    of_arm = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture)]
-    means = of_arm.groupby("instance", observed=True)[f"beyond_{RETRIED}"].mean()
-    return contrast_of({str(instance): float(value) for instance, value in means.items()})
-
-
-@dataclass(frozen=True)
-class UndoneAsDone:
-    """A form that takes its effects back in the order in which they were made, less the same form that does so in reverse.
-
-    uncompensated, lost   effects of a trial, paired by instance
-    """
-
-    scenario: str
-    model: str
-    failure: str
-    form: str
-    uncompensated: MeanContrast
-    lost: MeanContrast
-
-
-def undone_as_done(run: Run) -> list[UndoneAsDone]:
-    """Return the differences by scenario, model, failure and form, for forms that the run has in both orders."""
-    entries = {name: entry for name, entry in run.config.architecture.items() if name in run.names("architecture")}
-    twins = {
-        name: other
-        for name, entry in entries.items()
-        for other, reverse in entries.items()
-        if entry.undo_order == "as_done" and reverse == entry.model_copy(update={"undo_order": None})
-    }
-    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & (run.trials["plan"] != FAULT_FREE)]
-    return [
-        UndoneAsDone(
-            str(scenario),
-            str(model),
-            str(failure),
-            name,
-            *(main_effect(group, f"damage_{kind}", "architecture", name, twin, PAIRS) for kind in ("uncompensated", "lost")),
-        )
-        for (scenario, model, failure), group in usable.groupby(["scenario", "model", "plan"], sort=False, observed=True)
-        for name, twin in twins.items()
-    ]
-
-
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
     """Return form (`bare`, `with remedies`) -> groups of patterns with the same damage in every pair of the run."""
-    forms, pairs = _forms(run), _pairs(run)
+    forms, pairs = with_remedies(run), _pairs(run)
     places = ["scenario", "model", "plan", "instance", "repetition"]
     groups: dict[str, list[list[str]]] = {}
     for form, names in (("bare", list(forms)), ("with remedies", list(dict.fromkeys(forms.values())))):
@@ -164,17 +89,6 @@ def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
             alike.setdefault(of_pattern[[*places, *BEYOND]].to_csv(index=False), []).append(name)
         groups[form] = [group for group in alike.values() if len(group) > 1]
     return groups
-
-
-def _forms(run: Run) -> dict[str, str]:
-    """Return pattern -> its variant with remedies and as many children, if the run has both."""
-    entries, names = run.config.architecture, run.names("architecture")
-
-    def kind(name: str) -> tuple[str, int | None]:
-        return run.config.base(name), entries[name].children if name in entries else None
-
-    remedied = {kind(name): name for name in names if name in entries and entries[name].remedies}
-    return {name: remedied[kind(name)] for name in names if kind(name) in remedied and name not in remedied.values()}
 
 
 def _pairs(run: Run) -> pd.DataFrame:
@@ -195,13 +109,6 @@ NOTES = (
     "mended: some bare and none with remedies; shown: some in both; withstood: none bare; not provoked: the failure was "
     "delivered in no trial",
     "of none of 10 instances the exact 95% interval ends at 31%, of none of 8 at 37%, of none of 4 at 60%",
-)
-
-
-ORDER_NOTES = ("effects of a trial under the same failure, paired by instance; 95% intervals are of resampled instances",)
-RETRY_NOTES = (
-    "calls of a trial that were made because the one before of the same effect had failed, less those of the same trial "
-    "without the failure; 95% intervals are of resampled instances, and there is none where all instances are the same",
 )
 
 
@@ -228,39 +135,12 @@ def tables(run: Run) -> Iterator[Table]:
         rows=tuple(groups) or (("any", "none"),),
         notes=("their damage beyond the control is the same, kind by kind, in every pair of the run",),
     )
-    if tried := retries(run):
-        columns = (
-            TableColumn[Retries]("Scenario", lambda row: row.scenario),
-            TableColumn[Retries]("Model", lambda row: model_label(run, row.model)),
-            TableColumn[Retries]("Failure", lambda row: row.failure.replace("_", " ")),
-            TableColumn[Retries]("Pattern", lambda row: row.pattern.replace("_", " ")),
-            TableColumn[Retries]("Retries, bare", lambda row: _amount(row.bare)),
-            TableColumn[Retries]("Retries, with remedies", lambda row: _amount(row.remedied)),
-            TableColumn[Retries]("Instances", lambda row: row.bare.instances),
-        )
-        title = "How often a pattern tries again a call that is never answered"
-        yield table_of(_file_name(run, "retries"), title, columns, tried, RETRY_NOTES)
-    if undone := undone_as_done(run):
-        orders = (
-            TableColumn[UndoneAsDone]("Scenario", lambda row: row.scenario),
-            TableColumn[UndoneAsDone]("Model", lambda row: model_label(run, row.model)),
-            TableColumn[UndoneAsDone]("Failure", lambda row: row.failure.replace("_", " ")),
-            TableColumn[UndoneAsDone]("Form", lambda row: row.form.replace("_", " ")),
-            TableColumn[UndoneAsDone]("Uncompensated more", lambda row: _amount(row.uncompensated, 2)),
-            TableColumn[UndoneAsDone]("Lost more", lambda row: _amount(row.lost, 2)),
-            TableColumn[UndoneAsDone]("Instances", lambda row: row.lost.instances),
-        )
-        title = "Undone in the order of doing, less the same form undone in reverse"
-        yield table_of(_file_name(run, "order"), title, orders, undone, ORDER_NOTES)
+    yield from tables_of_behaviour(run, partial(_file_name, run))
 
 
 def _file_name(run: Run, *more: str) -> str:
     """Return a name with the config's name in it: runs of several configs share a report."""
     return slug("study", *run.config.name.split("_"), *more)
-
-
-def _amount(contrast: MeanContrast, digits: int = 1) -> BoundedNumber:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, digits)
 
 
 def _cell(weakness: Weakness) -> str:

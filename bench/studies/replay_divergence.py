@@ -29,7 +29,7 @@ from bench.experiment.reading import read_records
 from bench.experiment.record import TrialRecord, latest
 from bench.models.bank import BankedReply
 from bench.packs.equivalents import task_of
-from bench.render.cells import BoundedNumber, Cell, Number
+from bench.render.cells import Number
 from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.render.labels import model_label, slug
 from bench.render.table import Table, TableColumn, table_of
@@ -265,9 +265,9 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[Divergence]("Form", lambda row: row.form),
         TableColumn[Divergence]("Boundary", lambda row: row.boundary),
         TableColumn[Divergence]("Judgment", lambda row: row.place or "all"),
-        TableColumn[Divergence]("Between", lambda row: _cell(row.between)),
-        TableColumn[Divergence]("Within", lambda row: _cell(row.within)),
-        TableColumn[Divergence]("Beyond", lambda row: _cell(row.beyond)),
+        TableColumn[Divergence]("Between", lambda row: row.between.cell(3) if row.between else "–"),
+        TableColumn[Divergence]("Within", lambda row: row.within.cell(3) if row.within else "–"),
+        TableColumn[Divergence]("Beyond", lambda row: row.beyond.cell(3)),
         TableColumn[Divergence]("Events", lambda row: row.events),
         TableColumn[Divergence]("Instances", lambda row: row.beyond.instances),
         TableColumn[Divergence]("First", lambda row: Number(row.first, 1)),
@@ -275,10 +275,6 @@ def tables(run: Run) -> Iterator[Table]:
     name = "-".join(_name(measured[0].form if measured else "none", sides))
     title = f"Replay divergence of {_compared(run, sides)}"
     yield table_of(name, title, columns, measured, _notes(sides.noun))
-
-
-def _cell(contrast: MeanContrast | None) -> Cell:
-    return BoundedNumber(contrast.value, contrast.low, contrast.high, 3) if contrast else "–"
 
 
 def pictures(run: Run) -> Iterator[Picture]:

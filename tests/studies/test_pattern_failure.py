@@ -10,6 +10,7 @@ from bench.analysis.frames import Run
 from bench.analysis.statistics import exact_share
 from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
+from bench.studies.pattern_behaviour import retries, undone_as_done
 from bench.studies.pattern_failure import (
     MENDED,
     NOT_PROVOKED,
@@ -18,8 +19,6 @@ from bench.studies.pattern_failure import (
     WITHSTOOD,
     Weakness,
     not_told_apart,
-    retries,
-    undone_as_done,
     weaknesses,
 )
 
