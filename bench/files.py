@@ -17,7 +17,7 @@ def opened(path: Path) -> IO[bytes]:
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise OSError(EINVAL, "it is no file", str(path))
+        raise OSError(EINVAL, "it is not a file", str(path))
     return os.fdopen(file, "rb")
 
 
@@ -41,7 +41,7 @@ def text_of(path: Path, most: int) -> str:
     try:
         text = content_of(path, most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"is no text in UTF-8 (byte {error.start}); save it as UTF-8") from error
+        raise ValueError(f"is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     if "\0" in text:
-        raise ValueError("holds a zero byte, so it is no text; save it as UTF-8")
+        raise ValueError("holds a zero byte, so it is not text; save it as UTF-8")
     return text

@@ -38,9 +38,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
     except RecursionError as error:
-        raise ConfigError(f"{path}: is no TOML: it is nested too deeply") from error
+        raise ConfigError(f"{path}: is not TOML: it is nested too deeply") from error
     except ValueError as error:
-        raise ConfigError(f"{path}: is no TOML: {error}") from error
+        raise ConfigError(f"{path}: is not TOML: {error}") from error
     try:
         _refuse_extremes(values)
     except ValueError as error:

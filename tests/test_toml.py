@@ -51,11 +51,11 @@ def test_whatever_stands_there_is_read_or_refused_in_one_line(tmp_path: Path, co
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"x = {'[' * 5000}", "is no TOML: it is nested too deeply"),
-        (f"x = {'{a=' * 5000}", "is no TOML: it is nested too deeply"),
+        (f"x = {'[' * 5000}", "is not TOML: it is nested too deeply"),
+        (f"x = {'{a=' * 5000}", "is not TOML: it is nested too deeply"),
         (f"x{'.a' * 300} = 1", f"x{'.a' * 19}.…: is nested more than {MOST_LEVELS} levels deep"),
         (f"model.m.extra_body{'.a' * 62} = 1", "levels deep"),
-        (f"max_attempts = {'1' * 5000}", "is no TOML: Exceeds the limit"),
+        (f"max_attempts = {'1' * 5000}", "is not TOML: Exceeds the limit"),
         (f"a.b = [1, {LARGEST + 1}]", f"a.b.1: must be at most {LARGEST}"),
         (f"max_attempts = 0x{'f' * 5000}", f"max_attempts: must be at most {LARGEST}"),
         ('run = "a\\u0000b"', "run: holds a zero character; take it out"),

@@ -168,14 +168,14 @@ def paired_runs(first: Run, second: Run, whole: bool) -> PairedRuns:
         *(["repetitions ({} | {})".format(*map(_repetitions, places))] if _unlike_arms(*map(set, places)) else []),
     )
     if left_out and whole:
-        raise ResultsError(f"{both} are not alike: {'; '.join(left_out)}: without --whole they are compared on what they share")
+        raise ResultsError(f"{both} differ: {'; '.join(left_out)}; leave --whole out to compare what they share")
     kept = set(places[0]) & set(places[1])
     if not kept:
         reason = f"{both} share no trial: {'; '.join(left_out)}"
-        raise ResultsError(f"{reason}; --models A B or --architectures A B compares two that are called otherwise")
+        raise ResultsError(f"{reason}; --models A B or --architectures A B compares two that have different names")
     notes = (
         *(f"two {column}s are compared: A {a}, B {b}" for column, (a, b) in across.items()),
-        *(f"part of what is compared: {what}" for what in _differing(first, second, across)),
+        *(f"A and B also differ in {what}" for what in _differing(first, second, across)),
     )
     of_first, of_second = (
         replace(run, trials=run.trials.loc[[place in kept for place in places_of_run]])

@@ -74,7 +74,7 @@ def read_policy(path: Path) -> LearnedPolicy:
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     except ValidationError as error:
-        wrong = f"is no policy: {first_violation(error).line}"
+        wrong = f"is not a policy: {first_violation(error).line}"
     except ValueError as error:
         wrong = str(error)
     raise ConfigError(f"{path}: {wrong}; bench learn RUN --to FILE writes a policy")

@@ -8,8 +8,8 @@ from bench.experiment.provenance import code_version, machine, package_versions
 from bench.sandbox import Guards
 
 WITHOUT_THEM = (
-    "No code of a model is run here: a replay shows its recording's grades, and all else is refused, but for --unguarded. "
-    "docs/limits.md lists what then gets through."
+    "Code that a model wrote does not run here without --unguarded: a replay shows the grades of its recording, and anything "
+    "else is refused. docs/limits.md lists what code can do where a guard is missing."
 )
 """What a missing guard means."""
 
@@ -24,7 +24,7 @@ def guards_table(guards: Guards) -> Table:
 
 def versions_table() -> Table:
     """Return what a run's manifest says of code, packages and machine."""
-    table = Table("version", "")
+    table = Table("code, package or machine", "version")
     for name, value in {**dict(code_version()), **package_versions(), **dict(machine())}.items():
         table.add_row(str(name), str(value))
     return table

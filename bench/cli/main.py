@@ -300,9 +300,8 @@ def _tell(mistake: Any) -> None:
 def main() -> None:
     """Run the command. A user's mistake is one line on standard error and exit code 2."""
     spare_loopback()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what a locale cannot encode is shown as its escape
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with what it cannot encode
     try:
         code = app(prog_name="bench", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

@@ -57,7 +57,8 @@ def run_to_its_end(
         typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing or ended in an error, with 1.
     """
     todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
-    out.print(f"{len(matrix.specs)} trials, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
+    trials = f"{len(matrix.specs)} trial{'s' * (len(matrix.specs) != 1)}"
+    out.print(f"{trials}, {len(matrix.specs) - len(todo)} of them recorded already in {writer.folder}")
     if early and todo:
         _stop_where_recorded_trials_end_alike(writer, so_far, err)
     try:
@@ -78,7 +79,7 @@ def run_to_its_end(
         how = WITHOUT if early and so_far.endings.alike else "with this budget anew, a larger one or none"
         err.print(f"stopped: {session.ending}; {done}; the same command goes on, {how}")
         raise typer.Exit(1)
-    out.print(f"done: {so_far.ends or 'nothing was missing'}; {so_far.account}")
+    out.print(f"done: {so_far.ends or 'no trial was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(engine is run_matrix), *so_far.unknown_words()):
         out.print(line)
     if errors := list(so_far.errors()):
@@ -109,12 +110,12 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
     """
     if engine is None:
         if workers:
-            raise ConfigError("--workers: only an engine has them; give --engine ray with it")
+            raise ConfigError("--workers: only an engine has workers; give --engine ray as well")
         return run_matrix
     part = next((part for part in ENGINES if engine == part.name or engine.startswith(f"{part.name}://")), None)
     if part is None:
         named = " or ".join(f"{part.name}, or a cluster's address, {part.name}://HOST:PORT" for part in ENGINES)
-        raise ConfigError(f"--engine {engine}: give {named}")
+        raise ConfigError(f"--engine {engine}: is not an engine; give {named}")
     made: Engine = attribute_at(part.path)(matrix, packs, engine, workers)
     return made
 
@@ -122,7 +123,7 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
 async def _until_stopped(
     matrix: Matrix, writer: RunWriter, progress: RunProgress, session: Session, err: Terminal, *, early: bool, engine: Engine
 ) -> signal.Signals | None:
-    """Run to the end, or until a signal asks to stop. Return that signal, or None."""
+    """Run to the end, or until a signal asks to stop. Return the signal, or None."""
 
     def stop_soon() -> None:
         progress.stop()  # a second signal ends the process at once: the terminal must be restored by then
@@ -163,7 +164,7 @@ def show_preview(out: Terminal, matrix: Matrix) -> None:
     cost = _total(row.cost for row in rows)
     table.add_row("total", "", "", "", f"{sum(row.trials for row in rows):,}", _count(calls), _count(tokens), _dollars(cost))
     out.show(table)
-    out.print("Ahead of time, as if every reply but the faulted ones were right at once: a model's own failures come on top.")
+    out.print("This is an estimate: each reply that no fault changes is taken to be right. A model's own failures cost more.")
 
 
 def _total(numbers: Iterable[float | None]) -> float | None:

@@ -51,7 +51,7 @@ def declared(entries: Entries, concurrency: int | None) -> Entries:
     if concurrency is None:
         return entries
     if not entries:
-        raise ConfigError("--concurrency: only a replay's is declared; give --model recorded:RUN with it")
+        raise ConfigError("--concurrency: only a replay takes it; give --model recorded:RUN as well")
     return {name: {**entry, "concurrency": concurrency} for name, entry in entries.items()}
 
 
@@ -65,7 +65,7 @@ def cache_from(config: Config, runs: Sequence[str]) -> Config:
         if isinstance(entry, CacheSettings) and entry.cache and runs:
             caching[name] = entry.model_copy(update={"cache_from": (*entry.cache_from, *map(folder_of, runs))})
     if runs and not caching:
-        raise ConfigError("--cache-from: no model of the config has cache = true, so none would take a reply over")
+        raise ConfigError("--cache-from: no model of the config has cache = true, so no reply would be reused")
     return config.model_copy(update={"model": {**config.model, **caching}})
 
 
@@ -89,7 +89,7 @@ def open_run(console: Terminal, folder: Path, matrix: Matrix, aside: bool, permi
         if not aside:
             raise
         renamed = set_aside(folder)
-        console.print(f"{folder} holds another experiment's trials, or another code's: it is now {renamed}")
+        console.print(f"{folder} holds trials of another experiment or of other code; its name is now {renamed}")
         writer = RunWriter(folder, manifest)
     for name in writer.repaired:
         line = f"{folder / name}: its last line was cut short and has been removed; its trial is run again"
@@ -108,9 +108,9 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
             entry = matrix.config.model.get(part.name)
             if isinstance(part, CachedModel) and isinstance(entry, CacheSettings) and entry.cache_from:
                 taken = ", ".join(run["name"] for run in part.runs)
-                how = f"was answered in {taken}, with its seconds" if taken else "nothing: no model there was asked as it is"
-                yield f"'{part.name}' takes over {'what ' if taken else ''}{how}."
+                what = f"the replies of {taken}, with their seconds" if taken else "no reply: no run has its settings"
+                yield f"'{part.name}' takes over {what}."
         if model.timing == "recorded":
             yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"
         if any(part.parameters.get("kind") == "simulated" for part in answerers(model)):
-            yield f"'{name}' is SIMULATED: it answers from the packs' references; its tokens and seconds are no model's."
+            yield f"'{name}' is SIMULATED: it answers from the packs' references, and no model spent its tokens and seconds."

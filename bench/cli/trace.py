@@ -3,7 +3,6 @@ import them."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,27 +34,17 @@ def trace(
     """
     if (claim is None) == (trial is None):
         raise ConfigError("trace what? Give the id of a claim, or --trial and the id of a trial")
-    if trial is not None:
-        _trace_trial(run, trial, scenarios)
-    elif claim is not None:
-        _trace_claim(run, claim)
-
-
-def _trace_trial(run: str, wanted: str, packs: list[Path]) -> None:
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
-
-    out.print(text_of_trial(load_run(folder_of(run)), wanted, packs))
-
-
-def _trace_claim(run: str, claim: str) -> None:
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.report.claims_part import CLAIMS  # noqa: PLC0415
     from bench.report.results import claims_of  # noqa: PLC0415
+    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
 
     loaded = load_run(folder_of(run))
+    if trial is not None:
+        out.print(text_of_trial(loaded, trial, scenarios))
+        return
     sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
-    if claim not in sources:
-        raise ResultsError(f"no claim has the id '{claim}'; {nearest(claim, sources)}")
+    if claim is None or claim not in sources:
+        raise ResultsError(f"no claim has the id '{claim}'; {nearest(claim or '', sources)}")
     for line in sources[claim].trace(loaded, claim):
         out.print(line)

@@ -36,7 +36,7 @@ def verify(
     For example: bench verify smoke-simulated
     """
     if digest is not None and len(runs or ()) != 1:
-        raise ConfigError("--digest is that of one run; name the run, and no other")
+        raise ConfigError("--digest belongs to one run; name that run alone")
     folders = [folder_of(run) for run in runs] if runs else runs_in(RESULTS)
     if not folders:
         raise ResultsError(f"{RESULTS}: holds no run; name a folder that `bench run` wrote")
@@ -54,7 +54,7 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
         out.print(defect.text)
     if check.defects:
         if digest:
-            out.print(f"{folder}: changed: it is not as it was when its digest was made")
+            out.print(f"{folder}: it has changed since its digest was made")
         return False
     if not check.has_end and not is_written(folder):
         todo = "it was killed, or lines are cut off its end: run it again, or restore it from a copy"
@@ -67,6 +67,6 @@ def _verified(out: Terminal, folder: Path, digest: str | None) -> bool:
     whole = whole_digest(folder)
     out.print(f"{folder}: sound: {held}{ended}; {sources(folder)}; digest {whole}")
     if digest and digest.strip().lower() != whole:
-        out.print(f"{folder}: made anew: its lines fit each other, and its digest is another; or it went on since")
+        out.print(f"{folder}: its lines agree with each other, and its digest is another: it was made anew, or it went on")
         return False
     return True

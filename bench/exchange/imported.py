@@ -70,13 +70,13 @@ def read_trace(path: Path, reading_tools: Sequence[str] = (), trace: str | None 
     try:
         steps = list(_steps(content, trace, path))
     except ValidationError as error:
-        raise ResultsError(f"{path}: is no trace: {first_violation(error).line}") from error
+        raise ResultsError(f"{path}: is not a trace: {first_violation(error).line}") from error
     except (ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: is no JSON of ATIF or of OTLP: {' '.join(str(error).split())[:200]}") from error
+        raise ResultsError(f"{path}: is not JSON in the form of ATIF or OTLP: {' '.join(str(error).split())[:200]}") from error
     if not steps:
         raise ResultsError(f"{path}: has no call of a model whose words were recorded; tell the recorder to keep the messages")
     if len(steps) > MOST_STEPS:
-        raise ResultsError(f"{path}: has {len(steps)} steps, and at most {MOST_STEPS} are read; cut it")
+        raise ResultsError(f"{path}: has {len(steps)} steps, and at most {MOST_STEPS} are read; shorten it")
     known = {call.tool for step in steps for call in step.calls}
     for tool in reading_tools:
         if tool not in known:

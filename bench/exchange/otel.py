@@ -61,7 +61,7 @@ def send(run: Run, url: str) -> int:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ResultsError(f"--endpoint {url}: is no address of HTTP; give one such as http://localhost:4318")
+        raise ResultsError(f"--endpoint {url}: is not an HTTP address; give an address such as http://localhost:4318")
     logging.getLogger("opentelemetry.exporter.otlp.proto.http").disabled = True  # its messages are raised here, in one line
     logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter").disabled = True
     exporter = OTLPSpanExporter(endpoint=url if parts.path.strip("/") else f"{url.rstrip('/')}/v1/traces")
@@ -71,7 +71,7 @@ def send(run: Run, url: str) -> int:
             waiting += spans_of(trial)
             if number % AT_ONCE == 0 or number == len(run.trials):
                 if exporter.export(waiting) is not SpanExportResult.SUCCESS:
-                    raise ResultsError(f"{url}: did not take the spans; {sent} were taken before: is a collector there?")
+                    raise ResultsError(f"{url}: accepted {sent} spans and refused the next; is a collector there?")
                 sent, waiting = sent + len(waiting), []
     finally:
         exporter.shutdown()

@@ -136,7 +136,7 @@ def _marked(run: Run, model: str) -> str:
 def _card(run: Run, frames: Mapping[str, pd.DataFrame]) -> str:
     """Return a data card as the Hugging Face Hub reads it: a YAML head, then text."""
     shapes = {name: f"| {ROWS.get(name, name)} | {len(frame):,} | {len(frame.columns)} |" for name, frame in frames.items()}
-    answered = "A simulated model answers from the packs' references: its tokens and seconds are no model's.\n"
+    answered = "A simulated model answers from the packs' references: its tokens and seconds are not those of a model.\n"
     return CARD.format(
         name=json.dumps(run.name),
         run=run,

@@ -63,7 +63,7 @@ def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
     columns = _expected(records[0], expected, path)
     inputs = [name for name in records[0].fields if name not in columns and name != "id"]
     if not inputs:
-        raise PackError(f"{path}: has no column beside those of the answer; a model needs something to read")
+        raise PackError(f"{path}: has only columns of the answer; a model needs something to read")
     for record in records:
         if all(_is_empty(record.fields[name]) for name in inputs):
             raise PackError(f"{record.at}: every input field is empty; a model needs something to read")
@@ -85,16 +85,18 @@ def _refuse_other_columns(records: Sequence[FileRow]) -> None:
         if lacking := [name for name in first.fields if name not in record.fields]:
             raise PackError(f"{record.at}: has no '{lacking[0]}', which the first row has; give every row the same fields")
         if further := [name for name in record.fields if name not in first.fields]:
-            raise PackError(f"{record.at}: has '{further[0]}', which the first row has not; give every row the same fields")
+            raise PackError(f"{record.at}: has '{further[0]}', which the first row lacks; give every row the same fields")
         if record.expected != first.expected and set(record.expected) != set(first.expected):
-            raise PackError(f"{record.at}: keeps other fields under 'expected' than the first row; give every row the same")
+            raise PackError(
+                f"{record.at}: has other fields under 'expected' than the first row; give every row the same fields"
+            )
 
 
 def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
     """Return the columns of the answer."""
     columns = [name for name in first.fields if name != "id"]
     if named and first.expected:
-        raise PackError(f"{path}: its rows say themselves what is expected; leave --expected out")
+        raise PackError(f"{path}: its rows already say what is expected; leave --expected out")
     for name in named:
         if name not in columns:
             raise PackError(f"{path}: has no column '{name}' that could be expected; {nearest(name, columns)}")
@@ -154,7 +156,9 @@ def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[C
     if all(NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text) for text in texts):
         for record, text in zip(records, texts, strict=True):
             if not math.isfinite(float(text)):
-                raise PackError(f"{record.at}: '{column}' is {text[:30]}, no finite number; write one, or leave the row out")
+                raise PackError(
+                    f"{record.at}: '{column}' is {text[:30]}, which is not a finite number; write one, or leave the row out"
+                )
     return list(_converted(texts))
 
 
@@ -178,7 +182,7 @@ KINDS: tuple[tuple[ColumnKind, Callable[[CellValue], bool]], ...] = (
 def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
     kind = next((kind for kind, fits in KINDS if all(map(fits, values))), None)
     if kind is None:
-        raise PackError(f"{path}: '{name}' is of several types in its rows; make all of them texts, numbers, or true and false")
+        raise PackError(f"{path}: '{name}' has values of several types; make all of them texts, numbers, or true and false")
     distinct = list(dict.fromkeys(values))
     told_apart = {plain(value) for value in distinct}
     if all(_alike(distinct[0], value) for value in distinct):

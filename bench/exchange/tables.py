@@ -49,7 +49,9 @@ def read_table(path: Path) -> Sequence[FileRow]:
     table."""
     reader = {".csv": _csv, ".tsv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(path.suffix.lower())
     if reader is None:
-        raise PackError(f"{path}: is neither .csv nor .jsonl; save the rows as CSV with a header, or as one JSON object a line")
+        raise PackError(
+            f"{path}: is neither .csv nor .jsonl; save the rows as CSV with a header, or as one JSON object per line"
+        )
     records = list(reader(path, _text(path)))
     if not records:
         raise PackError(f"{path}: has no rows")
@@ -104,7 +106,7 @@ class _Broken(Exception):
     def __init__(self, line: int, why: csv.Error):
         is_long = str(why).startswith("field larger")
         problem = f"a cell is longer than {LONGEST_CELL:,} characters; shorten it, or close its quote" if is_long else why
-        super().__init__(f"line {line}: is no CSV: {problem}")
+        super().__init__(f"line {line}: is not CSV: {problem}")
 
 
 def _csv(path: Path, text: str) -> Iterator[FileRow]:
@@ -157,7 +159,7 @@ def _refuse_header(names: Sequence[str], at: str) -> None:
 
 def _refuse_name(name: str, at: str) -> None:
     if not name.strip() or not name.isprintable():
-        raise PackError(f"{at}: {name!r} is no name for a column; write a word on one line")
+        raise PackError(f"{at}: {name!r} cannot be the name of a column; write a word on one line")
 
 
 def _json_lines(path: Path, text: str) -> Iterator[FileRow]:
@@ -171,9 +173,9 @@ def _record(line: str, at: str) -> FileRow:
         value = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model
     except (ValueError, RecursionError) as error:
-        raise PackError(f"{at}: is no JSON: {' '.join(str(error).split())}") from error
+        raise PackError(f"{at}: is not JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
-        raise PackError(f"{at}: is no JSON object; write each row as one object on one line")
+        raise PackError(f"{at}: is not a JSON object; write each row as one object on one line")
     fields, expected = _parted(value, at)
     for name, field in fields.items():
         _refuse_value(name, field, at)
@@ -201,7 +203,7 @@ def _refuse_value(name: str, value: Any, at: str) -> None:
     _refuse_name(name, at)
     if isinstance(value, dict | list):
         kind = "an object" if isinstance(value, dict) else "a list"
-        raise PackError(f"{at}: '{name}' is {kind}; a field is a text, a number, true or false: make one field of each part")
+        raise PackError(f"{at}: '{name}' is {kind}; a field is a text, a number, true or false: make each part a field")
     if isinstance(value, int) and abs(value) > LARGEST:
         raise PackError(f"{at}: '{name}' is a whole number beyond 2^53, which programs read differently; write it as a text")
 
@@ -210,12 +212,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise ValueError(f"the field '{twice}' stands twice; rename one")
+        raise ValueError(f"the field '{twice}' appears twice; rename one")
     return fields
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number; write a number, or leave the row out")
+    raise ValueError(f"{name} is not a number; write a number, or leave the row out")
 
 
 def _finite(text: str) -> float:

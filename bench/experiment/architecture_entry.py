@@ -94,9 +94,9 @@ class ArchitectureEntry(ConfigEntry):
             problem = "folder, env, files, packages, time_limit_seconds and model_calls are those of a command"
             raise ValueError(f"{problem}; name the command, or leave them out")
         if bool(self.base) == bool(self.command):
-            raise ValueError("give a base, the architecture that this is a variant of, or a command; one of the two")
+            raise ValueError("give either a base, which is the architecture that this is a variant of, or a command")
         if self.command and (others := given - OF_A_COMMAND):
-            raise ValueError(f"{min(others)} is none of a command's; leave it out")
+            raise ValueError(f"{min(others)} is not a setting of a command; leave it out")
         return self
 
     @property

@@ -105,7 +105,7 @@ def member(archive: Path, name: str) -> IO[bytes]:
 
 def _checked(archive: Path) -> zipfile.ZipFile:
     """Open an archive, if its list of files can be a run's."""
-    damaged = f"{archive}: is no whole archive of a run; restore the file from a copy"
+    damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
     try:
         _refuse_long_list(archive)
         opened = zipfile.ZipFile(archive)

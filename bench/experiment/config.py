@@ -110,7 +110,7 @@ class Config(StoredConfig):
             names = getattr(self, what)
             for name in names:
                 if names.count(name) > 1:
-                    raise ValueError(f"{what}: '{name}' stands twice")
+                    raise ValueError(f"{what}: '{name}' appears twice")
         for name in self.models:
             if name not in self.model:
                 table = f'[model.{name}] with the line kind = "openai"'

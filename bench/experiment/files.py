@@ -101,7 +101,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def refuse_link(path: Path) -> None:
     """Raise ResultsError if a path to write to is a link."""
     if path.is_symlink():
-        raise ResultsError(f"{path}: is a link, and none is followed on writing; remove it, or name what it leads to")
+        raise ResultsError(f"{path}: is a link, and nothing is written through a link; remove it, or name what it leads to")
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -139,7 +139,9 @@ def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
         with opened(path) as file:
             for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
-                    raise ResultsError(f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, and no run writes such")
+                    raise ResultsError(
+                        f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, which is more than a run writes"
+                    )
                 if line.endswith(b"\n"):
                     if why := crowded(line, sparse):
                         raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
@@ -178,7 +180,7 @@ def damaged(path: Path, number: int) -> ResultsError:
 
 def _refuse_no_file(path: Path, file: int) -> None:
     if not stat.S_ISREG(os.fstat(file).st_mode):
-        raise ResultsError(f"{path}: is no file; remove it, or restore the file from a copy")
+        raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
 
 
 def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:

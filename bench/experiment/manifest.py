@@ -173,7 +173,7 @@ def _reader_of(version: object) -> str:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text[:20]} is no number that can be calculated with")
+    raise ValueError(f"{text[:20]} is too large to be calculated with")
 
 
 def _finite(text: str) -> float:

@@ -164,5 +164,5 @@ def text_of_line(line: bytes) -> dict[str, str]:
         if digest_of(value["text"]) != value["digest"]:
             raise ValueError("the text does not fit its digest")
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError("is no text with its digest") from error
+        raise ValueError("is not a text with its digest") from error
     return value

@@ -27,7 +27,7 @@ def resolve_architectures(
     """
     for name in config.architecture:
         if name in ARCHITECTURES:  # all tables would confuse the two
-            raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another")
+            raise ConfigError(f"architecture.{name}: there is an architecture of this name; give the variant another name")
     resolved: dict[str, ResolvedArchitecture] = {}
     for name in config.architectures:
         plain = ArchitectureEntry(base=name)

@@ -207,13 +207,13 @@ class _Chain:
             content, seal = unsealed(line, link)
         except BrokenChain:
             if (before := self._first[line]) < number:
-                self._say(number, f"stands twice: it is line {before} again")
+                self._say(number, f"appears twice: it is line {before} again")
                 return link, None
             record = self._read(_content(line))
             if link is None and record is not None:  # the line that it follows is gone
                 return link_of(line), record
             what, again = self._broken(number, line, link or "")
-            self._say(number, what if record is not None else "was changed: it is no record any more")
+            self._say(number, what if record is not None else "was changed: it is not a record any more")
             return again if SEAL.search(line) else None, record
         if (record := self._read(content)) is None:
             self._say(number, f"holds what no run writes: {self._violation}")
@@ -314,7 +314,7 @@ class _Texts:
                 self.defects.append(Defect(path, number, "was changed: its text does not fit its digest"))
                 continue
             if self.known.setdefault(digest, number) < number:
-                self.defects.append(Defect(path, number, f"stands twice: its text is that of line {self.known[digest]}"))
+                self.defects.append(Defect(path, number, f"appears twice: its text is that of line {self.known[digest]}"))
 
     def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
         """Note which of these texts are missing."""

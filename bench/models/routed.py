@@ -38,7 +38,7 @@ class RoutedSettings(BaseModel):
     @model_validator(mode="after")
     def _passes_something_on(self) -> RoutedSettings:
         if bool(self.subtasks) == bool(self.after_crash):
-            raise ValueError("name the subtasks that another model does, or the model after_crash; one of the two")
+            raise ValueError("name either the subtasks that another model does, or the model after_crash")
         return self
 
     @property

@@ -78,7 +78,7 @@ class SimulatedSettings(BaseModel):
     @model_validator(mode="after")
     def _one_source(self) -> SimulatedSettings:
         if self.error_rate and self.bank:
-            raise ValueError("a bank has error rates of its own; leave out bank, or error_rate")
+            raise ValueError("a bank has its own error rates; leave out either bank or error_rate")
         if self.repairs and self.right_after:
             raise ValueError("the rates after a rejection are either measured or assumed; leave out repairs, or right_after")
         if (self.repairs or self.right_after) and not self.error_rate:

@@ -62,7 +62,7 @@ class LiveRun:
 
     def __init__(self, folder: Path):
         if archive_of(folder):
-            raise ResultsError(f"{folder}: is an archive, and nobody writes to it; see: bench report {folder.name}")
+            raise ResultsError(f"{folder}: is an archive, which no run writes to; see: bench report {folder.name}")
         self.folder, self.manifest = folder, read_manifest(folder)
         self._tariff = Tariff(self.manifest.models)
         self._read_to, self._link = 0, ""
@@ -94,7 +94,7 @@ class LiveRun:
         path = self.folder / TRIALS
         with path.open("rb") as file:
             if file.seek(0, os.SEEK_END) < self._read_to:
-                raise ResultsError(f"{path}: another run lies there by now; run bench watch again")
+                raise ResultsError(f"{path}: another run has taken its place; run bench watch again")
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):

@@ -130,7 +130,7 @@ def _text(path: Path) -> str:
     except ValueError:
         text = None
     if text is None or path.name in LITTER:
-        raise PackError(f"{path}: is no text in UTF-8, which is all that a model can read; save it as UTF-8, or remove it")
+        raise PackError(f"{path}: is not UTF-8 text, and a model can read nothing else; save it as UTF-8, or remove it")
     return text
 
 
@@ -139,12 +139,12 @@ def _json(path: Path) -> Json:
         value = json.loads(_text(path), parse_constant=_no_number, parse_float=_finite)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model
     except (ValueError, RecursionError) as error:
-        raise PackError(f"{path}: is no JSON: {' '.join(str(error).split())}") from error
+        raise PackError(f"{path}: is not JSON: {' '.join(str(error).split())}") from error
     return value
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON; write a number, or null")
+    raise ValueError(f"{name} is not a number in JSON; write a number, or null")
 
 
 def _finite(text: str) -> float:

@@ -222,7 +222,7 @@ def _load_module(folder: Path) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, folder / ENTRY, submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None:
-        raise PackError(f"{folder / ENTRY}: is no Python module")
+        raise PackError(f"{folder / ENTRY}: is not a Python module")
     module = importlib.util.module_from_spec(spec)
     # The package is also its module `scenario`: a file beside it that imports from there gets this module, not a second one.
     names = (name, f"{name}.{Path(ENTRY).stem}")

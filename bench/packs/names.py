@@ -9,7 +9,7 @@ from bench.errors import PackError
 
 
 def refuse_names(names: Sequence[object], kind: str, where: str, *, digit_first: bool = False) -> None:
-    """Raise PackError if there are no names, or if a name is malformed or stands twice."""
+    """Raise PackError if there are no names, or if a name is malformed or appears twice."""
     if not names:
         raise PackError(f"{where}: has no {kind}")
     first = "a letter or digit first" if digit_first else "a letter first"
@@ -19,4 +19,4 @@ def refuse_names(names: Sequence[object], kind: str, where: str, *, digit_first:
             problem = f"{name!r} is no name for {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
             raise PackError(f"{where}: {problem}; use lower-case letters, digits and underscores, {first}")
         if names.count(name) > 1:
-            raise PackError(f"{where}: the {kind} '{name}' stands twice; rename one")
+            raise PackError(f"{where}: the {kind} '{name}' appears twice; rename one")

@@ -61,8 +61,8 @@ def refuse_prompt(subtask: Subtask, task: Task, where: str, given: Sequence[str]
     missing = sorted(name for name in named - inputs if _is_file_name(name, suffixes))
     if missing:
         known = nearest(missing[0], task.documents)
-        problem = f"the prompt of '{subtask.name}' names `{missing[0]}`, which is no document; {known}"
-        raise PackError(f"{where}: {problem} (a file that is no document stands without backticks)")
+        problem = f"the prompt of '{subtask.name}' names `{missing[0]}`, which is not a document; {known}"
+        raise PackError(f"{where}: {problem} (write a file that is not a document without backticks)")
 
 
 def _is_file_name(name: str, suffixes: frozenset[str]) -> bool:

@@ -34,7 +34,7 @@ def refuse(scenario: Scenario) -> None:
     _refuse_function(scenario.grade, f"{where}: grade", 2)
     _refuse_function(scenario.baseline, f"{where}: baseline", 1)
     if not all(isinstance(secret, str) and secret.strip() for secret in scenario.secrets):
-        raise PackError(f"{where}: a secret must be a text that is not empty; take out what is none")
+        raise PackError(f"{where}: each secret must be a text that is not empty; remove the others")
     _refuse_outputs(scenario.reference, task, f"{where}: the reference answer")
     if lacking := [subtask.name for subtask in task.subtasks if subtask.name not in scenario.reference]:
         raise PackError(f"{where}: the reference answer must hold an output for each subtask, and has none for '{lacking[0]}'")
@@ -66,7 +66,7 @@ def _refuse_names(task: Task, where: str) -> None:
     refuse_names(names, "subtask", where)
     for name in names:
         if name in task.documents:
-            raise PackError(f"{where}: the name '{name}' stands twice among its subtasks and documents; rename one")
+            raise PackError(f"{where}: the name '{name}' appears twice among its subtasks and documents; rename one")
 
 
 def _refuse_texts(subtask: Subtask, at: str) -> None:
@@ -120,7 +120,7 @@ SIGNATURES = {
 
 def _refuse_function(function: Callable[..., Any] | Any, what: str, count: int) -> None:
     if not callable(function):
-        raise PackError(f"{what} {function!r} is no function")
+        raise PackError(f"{what} {function!r} is not a function")
     if not takes(function, count):
         name = getattr(function, "__name__", repr(function))
         raise PackError(f"{what} `{name}` must take {PARAMETERS[count]}: {SIGNATURES[what.rpartition(': ')[2]]}")
@@ -141,7 +141,7 @@ def _refuse_answer_names(task: Task, where: str) -> None:
     names = [subtask.name for subtask in task.subtasks]
     for name in task.answer:
         if name not in names:
-            raise PackError(f"{where}: answer names '{name}', which is no subtask; {nearest(str(name), names)}")
+            raise PackError(f"{where}: answer names '{name}', which is not a subtask; {nearest(str(name), names)}")
         if task.answer.count(name) > 1:
             raise PackError(f"{where}: answer names '{name}' twice; name each subtask at most once")
 
@@ -152,11 +152,11 @@ def _refuse_outputs(answer: Mapping[str, Json], task: Task, what: str) -> None:
         raise PackError(f"{what} must map each subtask to its output")
     for name, value in answer.items():
         if name not in outputs:
-            raise PackError(f"{what} holds an output for '{name}', which is no subtask; {nearest(str(name), outputs)}")
+            raise PackError(f"{what} holds an output for '{name}', which is not a subtask; {nearest(str(name), outputs)}")
         try:
             json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:
-            raise PackError(f"{what} holds what is no JSON for '{name}': {words_of(error)}") from error
+            raise PackError(f"{what} has a value for '{name}' that is not JSON: {words_of(error)}") from error
         try:
             outputs[name].model_validate(value)
         except ValidationError as error:

@@ -86,7 +86,7 @@ def compare(
     from bench.regression.compare import compare as compared  # noqa: PLC0415
 
     if not (run_b or models or architectures):
-        raise ConfigError("compare what? Give a second run, or --models A B, or --architectures A B, of this one")
+        raise ConfigError("compare what? Give a second run, or two of this run: --models A B, or --architectures A B")
     first = load_run(folder_of(run_a))
     second = load_run(folder_of(run_b)) if run_b else first
     if models:
@@ -118,12 +118,12 @@ def _print_tables(verdicts: Table, measures: Table) -> None:
     for table in (verdicts, measures.without(NARROW)):
         wrapped.show_report_table(table)
         wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
-    wrapped.print("Margins, pairs, reasons and what would decide are shown with --json, or with | cat.")
+    wrapped.print("With --json or | cat, the tables also have margins, pairs, reasons, and how many pairs would decide.")
 
 
 def _compare_in(form: ComparisonPart, a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
     if b is None:
-        raise ConfigError(f"compare {a} with what? Give a second {form.name}, or a second run")
+        raise ConfigError(f"compare {a} with what? Give a second {form.name} or run")
     compared = form.compared(a, b, margin, whole)
     if as_json:
         out.print(compared.json)

@@ -76,7 +76,7 @@ FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cos
 ALIKE = 6
 """From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""
 EQUAL = "equal in every pair"
-WITHIN = "the interval ends before the margin on the bad side"
+WITHIN = "the bad end of the interval is within the margin"
 
 
 @dataclass(frozen=True)
@@ -280,24 +280,24 @@ def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmD
 
 def _lacking(criterion: Criterion, pairs: int) -> str:
     if criterion == "cost":
-        return "no pair whose dollars are known: give the models of both price_in and price_out"
-    return f"pairs in which both repaired a failure: {pairs}"
+        return "no pair has known dollars: give the models of both runs price_in and price_out"
+    return f"both repaired a failure in {pairs} pairs, which is too few"
 
 
 def _of_a_cost(difference: Mean, margin: float) -> tuple[ComparisonFinding, str]:
     if difference.low is None or difference.high is None:
-        return "inconclusive", "no pair of graded trials" if not difference.n else "one pair: no interval"
+        return "inconclusive", "no trial was graded in both runs" if not difference.n else "one pair has no interval"
     if difference.low == difference.high == 0:
         return "no worse", EQUAL
     if difference.low == difference.high and difference.n < ALIKE:
-        return "inconclusive", f"the same in each of {difference.n}: that takes {ALIKE}"
+        return "inconclusive", f"the same in each of {difference.n} pairs, of which {ALIKE} are needed"
     if difference.high < -margin:
         return "better", "the interval lies beyond the margin, on the good side"
     if difference.high <= margin:
         return "no worse", WITHIN
     if difference.low > margin:
         return "worse", "the interval lies beyond the margin"
-    return "inconclusive", "the interval holds the margin"
+    return "inconclusive", "the interval includes the margin"
 
 
 def _needed(difference: Mean, margin: float) -> int | None:
@@ -335,13 +335,13 @@ def _by_pair(arm: Arm, errors: bool) -> dict[Pair, bool]:
 
 def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[ComparisonFinding, str]:
     if at_worst.low is None or at_best.high is None:
-        return "inconclusive", "nothing was graded in both"
+        return "inconclusive", "no trial was graded in both runs"
     if at_worst.pairs == 1:
-        return "inconclusive", "one pair"
+        return "inconclusive", "one pair has no interval"
     if at_worst.low > margin:
         return "better", "the interval lies beyond the margin, on the good side"
     if at_worst.low >= -margin:
         return "no worse", WITHIN
     if at_best.high < -margin:
         return "worse", "the interval lies beyond the margin"
-    return "inconclusive", "the interval holds the margin"
+    return "inconclusive", "the interval includes the margin"

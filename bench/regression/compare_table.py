@@ -49,14 +49,15 @@ def arms_table(comparison: Comparison) -> Table:
     )
     left_out = comparison.runs.left_out
     notes = (
-        *([f"compared on what they share; left out: {'; '.join(left_out)}"] if left_out else []),
+        *([f"only what both runs share is compared; left out: {'; '.join(left_out)}"] if left_out else []),
         *comparison.runs.notes,
-        "in this order: solved; what one failure costs (its price, or its first round where that is not measured); dollars "
-        "of the whole trial, or its tokens where those are not known, and its seconds",
-        "worse: B got worse in one of them, and better in none before it; trade-off: it got better in one before it, or costs "
-        "fewer dollars and solves no fewer; better: it got better in one, worse in none, and every one before it is settled; "
-        "no worse: none got worse; inconclusive: anything else",
-        *(["$ for a solved task: all that the arm's trials cost, by those solved"] if comparison.priced else []),
+        "the measures decide in this order: what is solved; what one failure costs (its price, or its first round where the "
+        "price is not measured); the whole trial's dollars, or its tokens where dollars are not known, and its seconds",
+        "worse: B is worse in a measure and better in no earlier measure; trade-off: B is worse in a measure, and either "
+        "better in an earlier measure or cheaper in dollars while it solves no fewer; better: B is better in a measure, "
+        "worse in no measure, and every earlier measure is settled; no worse: B is worse in no measure; inconclusive: "
+        "any other case",
+        *(["$ for a solved task: the dollars of the arm's trials, divided by its solved trials"] if comparison.priced else []),
     )
     return table_of("verdicts", _title(comparison), columns, comparison.arms, notes)
 
@@ -94,11 +95,13 @@ def compare_table(comparison: Comparison) -> Table:
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
     margin = f"{100 * comparison.margin:g}"
     notes = (
-        f"worse: the 95% interval lies beyond the margin, {margin}% of A's mean (of solved: {margin} points); no worse: it "
-        "ends before the margin; better: it lies beyond the margin on the other side",
-        "price of a failure, first round: in tokens, over pairs in which both have one",
-        "each interval is at 95% by itself: of many arms one may be worse by chance; that none is takes no correction",
-        "to decide: the pairs that would, were the difference the one found, with a power of 80%",
+        f"worse: the whole 95% interval is worse than A by more than the margin, which is {margin}% of A's mean ({margin} "
+        "points of what is solved); no worse: the bad end of the interval is within the margin; better: the whole "
+        "interval is better than A by more than the margin",
+        "price of a failure, first round: in tokens, over the pairs in which both trials have a value",
+        "each interval alone has 95%: of many arms, some arm may be worse by chance; the finding that no arm is worse needs "
+        "no correction",
+        "to decide: how many pairs would decide with a power of 80%, if the true difference is the measured difference",
         *noted(spreads),
         *filter(None, [coverage_said(spreads)]),
     )

@@ -141,7 +141,9 @@ def pictures(run: Run) -> Iterator[Picture]:
             _panel(ax, scenario, [each for each in of_model if each.scenario == scenario], signs)
         legend_of_points(figure, signs)
         title = f"What approval buys: damage that it prevents, by kind of reviewer, {model_label(run, model)}"
-        caption = "Damaged effects of a trial that asks nobody, less those of one that asks; 95% intervals by instance."
+        caption = (
+            "Damaged effects of a trial that asks nobody, less those of a trial that asks. 95% intervals cluster by instance."
+        )
         yield finish(figure, slug("study", "approval", model), title, f"{title}. {caption}")
 
 

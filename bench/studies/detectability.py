@@ -154,7 +154,8 @@ def _figure(run: Run, model: str, detections: Sequence[Detection]) -> Picture:
     legend_of(figure, LOOKS)
     title = f"Detectability: what becomes of a fault, from easily seen to plausible, {model_label(run, model)}"
     caption = (
-        "Shares of the trials in which the fault was delivered; the whisker is the 95% interval of the silently corrupted."
+        "Bars are shares of the trials in which the fault was delivered. The whisker is the 95% interval of the share that is "
+        "silently corrupted."
     )
     return finish(figure, slug("study", "detectability", model), title, f"{title}. {caption}")
 

@@ -161,7 +161,8 @@ def titled(crashed_arms: Sequence[CrashedArm], label: str) -> tuple[str, str]:
     numbers = sorted({crashed.crashes for crashed in crashed_arms})
     shown = f"N = {numbers[0]}" if len(numbers) == 1 else f"N = {numbers[0]} to {numbers[-1]}"
     title = f"Exactly once: shares of crashes after which effects were damaged, {label}"
-    caption = f"Beyond what the same trial did without a crash; exact 95% intervals, by instance; {shown} crashes a point."
+    beyond = "Damage is what exceeds the same trial without a crash."
+    caption = f"{beyond} The 95% intervals are exact and cluster by instance. Each point has {shown} crashes."
     return title, f"{title}. {caption}"
 
 

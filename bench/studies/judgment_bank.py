@@ -173,5 +173,5 @@ def pictures(run: Run) -> Iterator[Picture]:
         ax.grid(axis="x", color=PALE, lw=0.6)
         title = f"Single judgments, {model_label(run, model)}"
         numbers = ", ".join(f"{judgment.name} {judgment.right.n}" for judgment in of_model)
-        caption = f"{title}: the share that is right, with 95% intervals; replies: {numbers}."
+        caption = f"{title}: the share of replies that is right, with its 95% interval. Replies: {numbers}."
         yield finish(figure, slug("study", "judgment-bank", model), title, caption)

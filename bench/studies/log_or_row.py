@@ -116,7 +116,9 @@ def pictures(run: Run) -> Iterator[Picture]:
         for form, ax in zip(FORMS, axes, strict=True):
             _panel(ax, form, [each for each in of_model if each.form == form])
         title = f"Event log or state machine: which is damaged more, {model_label(run, model)}"
-        caption = "Damaged effects of a trial with the log, less those with the state machine; 95% intervals by instance."
+        caption = (
+            "Damaged effects of a trial with the log, less those with the state machine. 95% intervals cluster by instance."
+        )
         yield finish(figure, slug("study", "log-or-row", model), title, f"{title}. {caption}")
 
 

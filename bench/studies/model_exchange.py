@@ -245,7 +245,8 @@ def pictures(run: Run) -> Iterator[Picture]:
     legend_of_points(figure, {"the model is exchanged": ("o", BLUE), "the model is kept": ("s", ORANGE)})
     title = f"How much of what was decided drifts at a replay, {_shown(run)}"
     caption = (
-        "Effects of a trial that a step makes again with other arguments after the agent's death; 95% intervals by instance."
+        "Each point counts the effects of a trial that a step made again with other arguments after the agent's death. The "
+        "95% intervals cluster by instance."
     )
     yield finish(figure, "study-model-exchange", title, f"{title}. {caption}")
 

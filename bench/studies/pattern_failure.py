@@ -165,7 +165,7 @@ def pictures(run: Run) -> Iterator[Picture]:
                 scenarios[number // 2],
             )
         title = f"Which failure damages which pattern, bare and with remedies, {model_label(run, model)}"
-        caption = "Each cell is the share of pairs with more damage than without the failure; an empty one was not provoked."
+        caption = "Each cell is the share of pairs with more damage than without the failure. An empty cell has no failure."
         yield finish(figure, _file_name(run, model), title, f"{title}. {caption}")
 
 

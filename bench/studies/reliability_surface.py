@@ -207,7 +207,8 @@ def _figure(run: Run, model: str, task: str, points: Sequence[SurfacePoint]) -> 
     )
     number = f"N = {points[0].instances} instances × {min(point.repetitions for point in points)} repetitions"
     caption = (
-        f"Lines by ε, which coincide where ε changes nothing; 95% intervals at the least ε, clustered by instance; {number}."
+        "There is a line for each ε; lines coincide where ε changes nothing. The 95% intervals are drawn at the least ε and "
+        f"cluster by instance. {number}."
     )
     return finish(figure, slug("study", "reliability-surface", task, model), title, f"{title}. {caption}")
 

@@ -197,9 +197,9 @@ def _figure(run: Run, model: str, variants: Sequence[RepairVariant]) -> Picture:
         ax.grid(axis="y", color=PALE, lw=0.6)
     title = f"Repair: what telling the reason of a rejection buys, {model_label(run, model)}"
     caption = (
-        "Above: first repairs accepted, below: retry tokens of all trials, by what the repair prompt tells; 95% intervals. "
+        "Above is the share of first repairs that is accepted, and below are the retry tokens of all trials, by what the "
+        "repair prompt tells. Whiskers are 95% intervals. N counts the trials that came to a repair."
     )
-    caption += "N: trials that came to a repair."
     return finish(figure, slug("study", "repair", model), title, f"{title}. {caption}")
 
 

@@ -276,7 +276,7 @@ def _figure(run: Run, model: str, all_failures: Sequence[Failures]) -> Picture:
         ax.set_xlabel("tokens to pay again")
         ax.grid(axis="x", color=PALE, lw=0.6)
     title = f"What each policy would pay on the same failure, {model_label(run, model)}"
-    caption = "Circles are single failures, squares their mean with its 95% interval."
+    caption = "Each circle is a failure, and a square is their mean with its 95% interval."
     return finish(figure, slug("study", "repair_policies", model), title, f"{title}. {caption}")
 
 

@@ -196,8 +196,8 @@ def pictures(run: Run) -> Iterator[Picture]:
         _draw_origin(origin)
         title = f"Sizes: when a round of static is dearer than one of monolithic, {model_label(run, model)}"
         caption = (
-            "Left: each scenario under each plan, and the paper's two; above the line static's round is dearer, by the closed "
-            "form. Right: what makes static's pass dearer, for equal calls that hand nothing on."
+            "Left: a point for each scenario under each plan, and for the paper's two scenarios; above the line static's round "
+            "costs more by the closed form. Right: what makes static's pass cost more, if calls are equal and pass nothing on."
         )
         yield finish(figure, slug("study", "sizes", model), title, f"{title}. {caption}")
 

@@ -148,7 +148,7 @@ def pictures(run: Run) -> Iterator[Picture]:
         _fields(ax, [score for score in scores if score.scenario == scenario], effects)
         ax.set_title(scenario)
     title = "Validators: share of corrupted outputs that schema and checks reject"
-    caption = "Below each share: how many of the mutants drawn were caught; d: of the others, those that make the answer wrong."
+    caption = "Below a share: how many of the drawn mutants were caught; d: how many of the others make the answer wrong."
     yield finish(figure, "study-validators", title, f"{title}, by subtask and effect. {caption}")
 
 

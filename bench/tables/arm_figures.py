@@ -156,7 +156,7 @@ def accounts(run: Run, arms: Arms) -> Picture:
     _one_scale_by_scenario(arms, axes)
     model = next(iter(arms)).model
     title = f"{_in_answer(arms)} {bracketed(model_label(run, model))}"
-    caption = f"{title}. Bars are means by account, by scenario and fault plan; the whisker is the 95% interval of the total."
+    caption = f"{title}. Each bar is a mean, split by account. The whisker is the 95% interval of the total."
     return finish(figure, slug("ledger", model), title, caption)
 
 
@@ -198,7 +198,9 @@ def latency(run: Run, arms: Arms) -> Picture:
     legend_of(figure, looks)
     condition = next(iter(arms))
     title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, condition)}"
-    caption = f"{title}. Bars are means, the whisker is the 95% interval of the total; above each bar is the framework's part."
+    caption = (
+        f"{title}. Each bar is a mean, and the whisker is the 95% interval of the total. Above a bar is the framework's part."
+    )
     return finish(figure, slug("latency", condition.model, condition.plan), title, caption)
 
 

@@ -65,9 +65,9 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
     under = "without faults" if plan == FAULT_FREE else f"under the fault plan {plan}"
     title = f"Solved {under}: {'; '.join(_solved(run, name, arms) for name in names)}"
     caption = (
-        "Points are means, and for solved the rate, each with its 95% interval; trials that ended in an error are left out"
+        "Each point is a mean, or the share that is solved, with its 95% interval. Trials that ended in an error are left out"
     )
-    paid = ", but paid for" if "dollars" in columns else ""
+    paid = ", but their cost is counted" if "dollars" in columns else ""
     return finish(figure, slug("models", plan), title, f"{title}. {caption}{paid}.")
 
 

@@ -104,7 +104,7 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
         panel_title(ax, scenario, numbers_said([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
     title = f"Solved {_solved_by_plan(arms)} {bracketed(model_label(run, model))}"
-    caption = f"{title}. Whiskers are 95% intervals. All plans meet the same instances: the paired change stands in the table."
+    caption = f"{title}. Whiskers are 95% intervals. All plans ran on the same instances, and a table has the paired change."
     return finish(figure, slug("recovery", model), title, caption)
 
 

@@ -81,7 +81,7 @@ def timeline(run: Run, trials: Sequence[FrameRow]) -> Picture:
     condition = Condition(trials[0]["scenario"], trials[0]["model"], trials[0]["plan"])
     whose = f"{model_label(run, condition.model)}, fault plan {condition.plan}"
     title = f"What one failure on {condition.scenario} led to: the first trial that it struck, by architecture ({whose})"
-    caption = f"{title}. A bar is a call, coloured by the account in which its tokens stand.{_left_out(run, trials)}"
+    caption = f"{title}. Each bar is a call, in the colour of the account of its tokens.{_left_out(run, trials)}"
     return finish(figure, slug("timeline", condition.scenario, condition.model), title, caption)
 
 

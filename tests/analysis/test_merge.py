@@ -273,4 +273,4 @@ def test_several_models_are_named_on_the_command_line_each_once(tmp_path: Path) 
     assert code == 0 and "16 trials" in out
     assert (tmp_path / "results" / "small-simulated-other" / "trials.jsonl").is_file()
     code, _, err = command(tmp_path, "run", str(config), "--model", "other", "--model", "other")
-    assert code == 2 and err == f"bench: {config}: models: 'other' stands twice\n"
+    assert code == 2 and err == f"bench: {config}: models: 'other' appears twice\n"

@@ -136,7 +136,7 @@ def test_a_pack_of_which_no_instance_is_fresh_is_refused(tmp_path: Path) -> None
             {"architecture": {"it": {"base": "learned_policy", "policy": "none.json"}}},
             "none.json: cannot be read: No such file",
         ),
-        ({"architecture": {"it": {"base": "learned_policy", "policy": __file__}}}, "test_learned_policy.py: is no policy: "),
+        ({"architecture": {"it": {"base": "learned_policy", "policy": __file__}}}, "test_learned_policy.py: is not a policy: "),
     ],
 )
 def test_a_policy_that_is_missing_or_does_not_fit_is_refused_in_one_line(settings: dict[str, Any], words: str) -> None:

@@ -46,7 +46,7 @@ def test_a_run_and_its_report_begin_with_nothing_but_a_pack_and_a_config(tmp_pat
 def test_nothing_is_taken_over_where_every_request_is_sent(tmp_path: Path) -> None:
     workplace(tmp_path)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--cache-from", "earlier")
-    message = "--cache-from: no model of the config has cache = true, so none would take a reply over"
+    message = "--cache-from: no model of the config has cache = true, so no reply would be reused"
     assert (code, err) == (2, f"bench: {message}\n")
 
 
@@ -98,7 +98,7 @@ def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path
 def test_a_concurrency_is_declared_for_a_replay_alone_whose_first_line_says_so(tmp_path: Path) -> None:
     workplace(tmp_path, repetitions=1)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--concurrency", "2")
-    assert (code, err) == (2, "bench: --concurrency: only a replay's is declared; give --model recorded:RUN with it\n")
+    assert (code, err) == (2, "bench: --concurrency: only a replay takes it; give --model recorded:RUN as well\n")
     bench(tmp_path, "run", "configs/small.toml")
     words = ("--model", "recorded:small-simulated", "--concurrency", "2")
     code, out, err = bench(tmp_path, "run", "configs/small.toml", *words)
@@ -119,7 +119,7 @@ def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record
     ("words", "message"),
     [
         (["recorded:nothing"], "results/nothing: holds no run"),
-        (["recorded:small-simulated", "simulated"], "models: 'simulated' stands twice"),
+        (["recorded:small-simulated", "simulated"], "models: 'simulated' appears twice"),
     ],
 )
 def test_a_recording_that_cannot_be_used_is_one_line(tmp_path: Path, words: list[str], message: str) -> None:
@@ -202,7 +202,7 @@ def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_o
         ('"first_reply"]', '"first_replies"]', "unknown fault plan 'first_replies'; did you mean 'first_reply'?"),
         ('point = "output"', 'point = "call"', "effect 'missing_field' cannot strike at 'call'"),
         ("attempts = [1]", "attempts = [1], probability = 0.5", "a fault has one trigger"),
-        ("seed = 1", "seed = ", "is no TOML"),
+        ("seed = 1", "seed = ", "is not TOML"),
         ('effect = "missing_field"', 'effect = "empty", subtask = "decid"', "no subtask 'decid'; did you mean 'decide'?"),
     ],
 )

@@ -36,8 +36,8 @@ def test_a_mixture_of_models_is_refused_before_anything_is_begun(tmp_path: Path)
     assert code == 2 and "--engine ray: 'live' is live and 'simulated' is not" in err
     assert not (tmp_path / "results").exists()
     for words, message in (
-        (("--engine", "dask"), "--engine dask: give ray, or a cluster's address, ray://HOST:PORT"),
-        (("--workers", "2"), "--workers: only an engine has them; give --engine ray with it"),
+        (("--engine", "dask"), "--engine dask: is not an engine; give ray, or a cluster's address, ray://HOST:PORT"),
+        (("--workers", "2"), "--workers: only an engine has workers; give --engine ray as well"),
     ):
         code, _, err = bench_anew(tmp_path, "run", "configs/small.toml", *words)
         assert code == 2 and message in err

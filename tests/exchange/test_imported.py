@@ -95,11 +95,11 @@ def test_of_several_traces_one_is_named(tmp_path: Path) -> None:
 
 
 NO_TRACES = {
-    "no JSON": ("hello", "is no JSON of ATIF or of OTLP"),
-    "another form": ('{"spans": []}', "is no trace: resourceSpans: is missing"),
+    "no JSON": ("hello", "is not JSON in the form of ATIF or OTLP"),
+    "another form": ('{"spans": []}', "is not a trace: resourceSpans: is missing"),
     "no words": (spans(span(1, gen_ai__operation__name="chat")), "has no call of a model whose words were recorded"),
-    "a wrong step": (trajectory({"message": "x"}), "is no trace: steps.0.source: is missing"),
-    "too deep": ("[" * 100_000, "is no JSON of ATIF or of OTLP"),
+    "a wrong step": (trajectory({"message": "x"}), "is not a trace: steps.0.source: is missing"),
+    "too deep": ("[" * 100_000, "is not JSON in the form of ATIF or OTLP"),
     "too many": (trajectory(*[{"source": "agent", "message": "x"}] * 501), "has 501 steps, and at most 500 are read"),
 }
 

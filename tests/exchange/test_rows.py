@@ -80,7 +80,7 @@ def test_the_most_common_answer_is_that_of_all_fields_together(tmp_path: Path) -
     ("lines", "words"),
     [
         (["text,label", "a,x"], "say which hold the answer with --expected COLUMN (there are text, label)"),
-        (["expected", "x", "y"], "has no column beside those of the answer"),
+        (["expected", "x", "y"], "has only columns of the answer"),
         (["text,expected", ",x", "b,y"], "line 2: every input field is empty"),
         (["text,expected_a", "a,x", "b, "], "line 3: 'expected_a' is empty"),
         (["text,expected", "a,x", "b,x"], "'answer' is the same in all 2 rows, so there is nothing to tell apart"),
@@ -90,7 +90,7 @@ def test_the_most_common_answer_is_that_of_all_fields_together(tmp_path: Path) -
         (["text,expected", "a,1", "b,1e999"], "line 3: 'expected' is 1e999, no finite number"),
         (["text,expected", "a,Yes", "b,yes", "c,no", "d,no", "e,no", "f,no"], "has 'Yes' and 'yes', which differ in case"),
         (["text,expected_a,Expected A", "a,1,2", "b,2,3"], "'expected_a' and 'Expected A' are both the field 'a'"),
-        (["id,text,expected", "a,b,1", "a,c,2"], "line 3: the id 'a' stands twice"),
+        (["id,text,expected", "a,b,1", "a,c,2"], "line 3: the id 'a' appears twice"),
         (["id,text,expected", "a b,b,1", "A-B,c,2"], "line 3: the ids 'a b' and 'A-B' are both 'a_b'"),
         (["id,text,expected", "é,b,1", "b,c,2"], "line 2: the id 'é' gives no name"),
     ],
@@ -121,4 +121,4 @@ def test_a_column_that_is_named_must_be_there_and_be_nameable(tmp_path: Path) ->
     assert "the column 'é' gives no name of a field" in refusal(path, "é")
     assert "'expected_a' would be shown to a model" in refusal(csv(tmp_path, "expected_a,label", "1,2"), "label")
     apart = json_lines(tmp_path, {"input": {"a": "b"}, "expected": {"c": 1}})
-    assert "its rows say themselves what is expected" in refusal(apart, "c")
+    assert "its rows already say what is expected" in refusal(apart, "c")

@@ -89,7 +89,7 @@ def test_the_delimiter_is_told_by_the_header_as_it_is_quoted_and_by_the_rows(
     delimiter = "\t" if "\t" in header else "," if header.startswith('"a;b') else ";"
     path = written(tmp_path, "t.csv", f"{header}\n1{delimiter}2{delimiter}3\n")
     if names is None:
-        assert "is no name for a column" in refusal(path)
+        assert "cannot be the name of a column" in refusal(path)
     else:
         assert read_table(path)[0].fields == dict(zip(names, "123", strict=True))
 
@@ -113,7 +113,7 @@ def test_json_lines_are_flat_or_keep_what_is_expected_apart(tmp_path: Path) -> N
     ("name", "content", "words"),
     [
         ("t.xlsx", "", "is neither .csv nor .jsonl"),
-        ("t.csv", b"a\xff", "is no text in UTF-8 (byte 1)"),
+        ("t.csv", b"a\xff", "is not UTF-8 text (byte 1)"),
         ("t.csv", "a,b\n\0,1\n", "holds a zero byte"),
         ("t.csv", "", "has no rows"),
         ("t.csv", "a,b\n\n,\n", "has no rows"),
@@ -124,18 +124,18 @@ def test_json_lines_are_flat_or_keep_what_is_expected_apart(tmp_path: Path) -> N
         ("t.csv", "sep=;\n\na;b\n1;2;3\n", ", line 4: has 3 cells, and the header has 2"),
         ("t.csv", "\n\na;b\n1;2;3\n", ", line 4: has 3 cells, and the header has 2"),
         ("t.csv", "sep=;\n", "has no rows"),
-        ("t.csv", "a,,b\n1,2,3\n", ", line 1: '' is no name for a column"),
+        ("t.csv", "a,,b\n1,2,3\n", ", line 1: '' cannot be the name of a column"),
         ("t.csv", "a,a\n1,2\n", ", line 1: two columns are named 'a'"),
-        ("t.jsonl", '{"a": 1}\n{"a": \n', ", line 2: is no JSON: Expecting value"),
-        ("t.jsonl", "[1]", ", line 1: is no JSON object"),
-        ("t.jsonl", "[" * 100_000, ", line 1: is no JSON: "),
-        ("t.jsonl", '{"a": NaN}', ", line 1: is no JSON: NaN is no number"),
-        ("t.jsonl", '{"a": 1e999}', ", line 1: is no JSON: 1e999 is too large a number"),
-        ("t.jsonl", f'{{"a": {"9" * 5000}}}', ", line 1: is no JSON: Exceeds the limit"),
+        ("t.jsonl", '{"a": 1}\n{"a": \n', ", line 2: is not JSON: Expecting value"),
+        ("t.jsonl", "[1]", ", line 1: is not a JSON object"),
+        ("t.jsonl", "[" * 100_000, ", line 1: is not JSON: "),
+        ("t.jsonl", '{"a": NaN}', ", line 1: is not JSON: NaN is not a number"),
+        ("t.jsonl", '{"a": 1e999}', ", line 1: is not JSON: 1e999 is too large a number"),
+        ("t.jsonl", f'{{"a": {"9" * 5000}}}', ", line 1: is not JSON: Exceeds the limit"),
         ("t.jsonl", '{"a": 9007199254740993}', ", line 1: 'a' is a whole number beyond 2^53"),
-        ("t.jsonl", '{"a": "\\ud800"}', ", line 1: is no JSON: "),
-        ("t.jsonl", '{"a": 1, "a": 2}', ", line 1: is no JSON: the field 'a' stands twice"),
-        ("t.jsonl", '{"a\\nb": 1}', ", line 1: 'a\\nb' is no name for a column"),
+        ("t.jsonl", '{"a": "\\ud800"}', ", line 1: is not JSON: "),
+        ("t.jsonl", '{"a": 1, "a": 2}', ", line 1: is not JSON: the field 'a' appears twice"),
+        ("t.jsonl", '{"a\\nb": 1}', ", line 1: 'a\\nb' cannot be the name of a column"),
         ("t.jsonl", '{"a": [1]}', ", line 1: 'a' is a list; a field is a text, a number, true or false"),
         ("t.jsonl", '{"input": {"a": 1}, "expected": {"b": {}}}', ", line 1: 'b' is an object"),
         ("t.jsonl", '{"input": {"a": 1}, "label": 1}', ", line 1: 'label' stands beside input and expected"),

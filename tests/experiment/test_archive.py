@@ -125,11 +125,11 @@ def lists_much(path: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no zip": (lambda path: path.write_bytes(b"PK" * 500), "is no whole archive of a run"),
-    "nothing": (lambda path: path.write_bytes(b""), "is no whole archive of a run"),
-    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is no whole archive of a run"),
+    "no zip": (lambda path: path.write_bytes(b"PK" * 500), "is not a whole archive of a run"),
+    "nothing": (lambda path: path.write_bytes(b""), "is not a whole archive of a run"),
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is not a whole archive of a run"),
     "another file": (packed((MANIFEST, b"{}"), ("../../evil", b"")), "holds '../../evil', which no run writes"),
-    "long list": (lists_much, "is no whole archive of a run"),
+    "long list": (lists_much, "is not a whole archive of a run"),
     "no manifest": (packed((TRIALS, b"")), "holds no run (no manifest.json)"),
     "memory": (looks_far_back, "needs more memory than a run's archive does"),
     "a byte changed": (changes_a_byte, "cannot be read: "),

@@ -115,8 +115,8 @@ SENSELESS = {
     ("[1]", "[0]"): 'attempts: must be a list of attempts, counted from 1, or "every", not [0]',
     ('subtask = "total"', 'position = "frist"'): "position: must be 'first', 'middle' or 'last', not 'frist'",
     ("[1]", '[1], position = "last"'): "a fault strikes a subtask or a position: give one of the two",
-    ('"static", "runtime_structured"', '"static", "static"'): "architectures: 'static' stands twice",
-    ('"none", "broken"', '"none", "none"'): "plans: 'none' stands twice",
+    ('"static", "runtime_structured"', '"static", "static"'): "architectures: 'static' appears twice",
+    ('"none", "broken"', '"none", "none"'): "plans: 'none' appears twice",
 }
 
 
@@ -143,7 +143,7 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path) -> None:
         ("attempts = [1]", "probability = 1.5", "plan.broken.faults.0.probability: "),
         ('kind = "simulated"', 'kind = "magic"', "model.simulated: "),
         ("seed = 1", 'seed = 1\nrepair = "always"', "repair: "),
-        ("seed = 1", "seed = ", "is no TOML: "),
+        ("seed = 1", "seed = ", "is not TOML: "),
         ('kind = "simulated"', 'kind = "simulated"\nprice_in = 2e6', "model.simulated.price_in: must be at most 1000000"),
         (
             'kind = "simulated"',

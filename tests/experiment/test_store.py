@@ -267,7 +267,7 @@ def test_a_link_in_the_place_of_a_file_is_not_written_through(folder: Path, name
     other.write_text("not yours, without an end of line")
     (folder / name).unlink()
     (folder / name).symlink_to(other)
-    with pytest.raises(ResultsError, match=f"{name}: is a link, and none is followed on writing"):
+    with pytest.raises(ResultsError, match=f"{name}: is a link, and nothing is written through a link"):
         reopened(folder)
     assert other.read_text() == "not yours, without an end of line"
 
@@ -290,11 +290,11 @@ def test_a_pipe_or_a_folder_in_the_place_of_a_file_is_one_line(folder: Path, nam
     (folder / name).unlink()
     make(folder / name)
     with pytest.raises(
-        ResultsError, match=f"{name}: (cannot be read: it )?is no file|cannot be written: Is a directory"
+        ResultsError, match=f"{name}: (cannot be read: it )?is not a file|cannot be written: Is a directory"
     ) as caught:
         reopened(folder)
     assert "\n" not in str(caught.value)
-    with pytest.raises(ResultsError, match=f"{name}: cannot be read: it is no file"):
+    with pytest.raises(ResultsError, match=f"{name}: cannot be read: it is not a file"):
         verify(folder)
 
 

@@ -71,7 +71,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
         TRIALS,
         lambda lines: [*lines[:2], lines[2][:40] + b"\n", *lines[3:]],
         [
-            "trials.jsonl: line 3 was changed: it is no record any more",
+            "trials.jsonl: line 3 was changed: it is not a record any more",
             "trials.jsonl: line 10 says that the run is complete with 8 trials: 1 of them are lost",
         ],
     ),
@@ -91,7 +91,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
     "a doubled line": (
         TRIALS,
         lambda lines: [*lines[:5], lines[2], *lines[5:]],
-        ["trials.jsonl: line 6 stands twice: it is line 3 again"],
+        ["trials.jsonl: line 6 appears twice: it is line 3 again"],
     ),
     "a moved line": (
         TRIALS,
@@ -118,7 +118,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
     "a doubled text": (
         TEXTS,
         lambda lines: [*lines, lines[3]],
-        ["texts.jsonl: line {last} stands twice: its text is that of line 4"],
+        ["texts.jsonl: line {last} appears twice: its text is that of line 4"],
     ),
     "texts in another order": (TEXTS, lambda lines: lines[::-1], []),
     "a grade of another run": (
@@ -259,9 +259,7 @@ def test_a_published_digest_tells_a_changed_run_from_the_one_that_was_made_anew(
     (folder / TRIALS).write_bytes(b"".join([lines[0], outcome_changed(lines[1]), *lines[2:]]))
     code, out, _ = bench(tmp_path, "verify", "run", "--digest", digest)
     assert code == 1 and "results/run: changed: " in out
-    assert (
-        bench(tmp_path, "verify", "--digest", digest)[2] == "bench: --digest is that of one run; name the run, and no other\n"
-    )
+    assert bench(tmp_path, "verify", "--digest", digest)[2] == "bench: --digest belongs to one run; name that run alone\n"
 
 
 def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> None:

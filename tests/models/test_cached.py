@@ -144,7 +144,7 @@ def test_a_model_that_runs_itself_and_behind_a_routed_one_is_introduced_once(fol
     models = {"small": entry, "mixed": {"kind": "routed", "default": "small", "subtasks": {"total": "small"}}}
     matrix = build_matrix(config(entry, models=list(models), model=models), ROOTS, "code")
     [line] = whose_replies(matrix)
-    assert line.startswith("'small' takes over what was answered in")
+    assert line.startswith("'small' takes over the replies of ")
 
 
 def test_the_command_line_gives_earlier_runs_to_the_models_that_cache_and_to_no_others(tmp_path: Path) -> None:

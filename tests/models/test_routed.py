@@ -142,11 +142,11 @@ def test_it_is_known_who_answers_a_request() -> None:
         ({**MIXED, "defaults": "small"}, "unknown key 'model.mixed.defaults'; did you mean 'default'?"),
         (
             {"kind": "routed", "default": "small", "subtasks": {}},
-            "name the subtasks that another model does, or the model after_",
+            "name either the subtasks that another model does, or the model after_",
         ),
         (
             {**MIXED, "after_crash": "big"},
-            "name the subtasks that another model does, or the model after_crash; one of the two",
+            "name either the subtasks that another model does, or the model after_crash",
         ),
         (
             {"kind": "routed", "default": "small", "after_crash": "bigg"},

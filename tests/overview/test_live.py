@@ -95,7 +95,7 @@ def test_what_cannot_be_watched_is_told_in_a_line(folder: Path, tmp_path: Path) 
     live.read()
     path = tmp_path / "run" / TRIALS
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ResultsError, match="another run lies there by now"):
+    with pytest.raises(ResultsError, match="another run has taken its place"):
         live.read()
     content = (folder / TRIALS).read_bytes()
     path.write_bytes(content[:50] + b"x" + content[51:])
@@ -103,5 +103,5 @@ def test_what_cannot_be_watched_is_told_in_a_line(folder: Path, tmp_path: Path) 
         LiveRun(tmp_path / "run").read()
     archive(folder)
     folder.rename(tmp_path / "elsewhere")
-    with pytest.raises(ResultsError, match="is an archive, and nobody writes to it"):
+    with pytest.raises(ResultsError, match="is an archive, which no run writes to"):
         LiveRun(folder)

@@ -111,7 +111,7 @@ def test_an_unknown_instance_is_refused_with_the_nearest(orchard: Path, tiny: Pa
         ("None", "returns None; return the names of the instances"),
         ("'spring'", "returns 'spring'; return the names of the instances"),
         ("()", "has no instance"),
-        ("('spring', 'spring')", "the instance 'spring' stands twice; rename one"),
+        ("('spring', 'spring')", "the instance 'spring' appears twice; rename one"),
         ("('spring', '')", "'' is no name for an instance; use lower-case letters"),
         ("('spring', 7)", "7 is no name for an instance; use lower-case letters"),
         ("(1 / 0 for _ in 'a')", "instances(folder) fails: ZeroDivisionError"),
@@ -206,7 +206,7 @@ def test_an_added_variant_is_asked_by_its_own_file_and_by_all_that_this_imports(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("VARIANTS = ('paper',)", "the variant 'paper' stands twice; rename one"),
+        ("VARIANTS = ('paper',)", "the variant 'paper' appears twice; rename one"),
         ("VARIANTS = 'short'", "variants.py: VARIANTS is 'short'; write a tuple of names"),
         ("VARIANTS = ('short',)\n1 / 0", "variants.py:2: does not load: ZeroDivisionError: division by zero"),
         ("VARIANTS = ('short',)", "variants.py: defines no function scenario(folder)"),

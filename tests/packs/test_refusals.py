@@ -35,7 +35,7 @@ def binary(name: str, content: bytes) -> Edit:
     return lambda pack: (pack / name).write_bytes(content)
 
 
-NO_TEXT = "is no text in UTF-8, which is all that a model can read; save it as UTF-8, or remove it"
+NO_TEXT = "is not UTF-8 text, and a model can read nothing else; save it as UTF-8, or remove it"
 
 
 UNUSABLE: dict[str, tuple[Edit, str]] = {
@@ -60,10 +60,10 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
         in_file("prompts/total.md", "`gather`", "`notes.txt`"),
         "the prompt of 'total' names `notes.txt`, which it does not read; add it to its reads, or take it out",
     ),
-    "duplicate subtask": (in_code('"review",', '"total",'), "the subtask 'total' stands twice; rename one"),
+    "duplicate subtask": (in_code('"review",', '"total",'), "the subtask 'total' appears twice; rename one"),
     "subtask named as a document": (
         lambda pack: (pack / "documents" / "notes.txt").rename(pack / "documents" / "gather"),
-        "the name 'gather' stands twice",
+        "the name 'gather' appears twice",
     ),
     "no subtask": (before_the_end("    subtasks = ()\n"), "has no subtask"),
     "nothing required": (
@@ -82,7 +82,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "missing prompt": (lambda pack: (pack / "prompts" / "total.md").unlink(), "prompts/total.md: cannot be read"),
     "missing reference": (lambda pack: (pack / "reference" / "answer.json").unlink(), "answer.json: cannot be read"),
-    "reference that is no JSON": (in_file("reference/answer.json", "{", "("), "answer.json: is no JSON"),
+    "reference that is not JSON": (in_file("reference/answer.json", "{", "("), "answer.json: is not JSON"),
     "reference that is a list": (
         lambda pack: (pack / "reference" / "answer.json").write_text("[]"),
         "answer.json: must be an object with one output per subtask",
@@ -104,7 +104,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "wrong answer for no subtask": (
         in_file("reference/wrong/miscounted.json", '"total":', '"totl":'),
-        "the wrong answer 'miscounted' holds an output for 'totl', which is no subtask; did you mean 'total'?",
+        "the wrong answer 'miscounted' holds an output for 'totl', which is not a subtask; did you mean 'total'?",
     ),
     "subtask named as no address can be": (
         in_code('"gather",', '"a/b",'),
@@ -124,7 +124,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     "empty role": (lambda pack: (pack / "prompts" / "role.md").write_text(""), "role.md: is empty; write there what is asked"),
     "prompt of a document that is not there": (
         in_file("prompts/gather.md", "`notes.txt`", "`note.txt`"),
-        "the prompt of 'gather' names `note.txt`, which is no document; did you mean 'notes.txt'?",
+        "the prompt of 'gather' names `note.txt`, which is not a document; did you mean 'notes.txt'?",
     ),
     "prompt of a file that is not there": (
         in_file("prompts/gather.md", "`notes.txt`", "`days.csv`"),
@@ -136,13 +136,16 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     "what a Mac leaves": (binary("documents/.DS_Store", b""), f"documents/.DS_Store: {NO_TEXT}"),
     "NaN in the reference": (
         in_file("reference/answer.json", "0.9", "NaN"),
-        "answer.json: is no JSON: NaN is no number in JSON",
+        "answer.json: is not JSON: NaN is not a number in JSON",
     ),
-    "endless number": (in_file("reference/answer.json", "0.9", "1e999"), "answer.json: is no JSON: 1e999 is no number in JSON"),
-    "half a character": (in_file("reference/answer.json", "Monday", "\\ud800"), "answer.json: is no JSON: "),
+    "endless number": (
+        in_file("reference/answer.json", "0.9", "1e999"),
+        "answer.json: is not JSON: 1e999 is not a number in JSON",
+    ),
+    "half a character": (in_file("reference/answer.json", "Monday", "\\ud800"), "answer.json: is not JSON: "),
     "NaN in a reference made in code": (
         in_code("grade=grade", 'reference={**folder.reference(), "total": {"total": float("nan")}}, grade=grade'),
-        "the reference answer holds what is no JSON for 'total': ValueError",
+        "the reference answer has a value for 'total' that is not JSON: ValueError",
     ),
     "output of no model": (
         in_code("class Review(Output)", "class Review"),
@@ -166,7 +169,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "check that is none": (
         in_code("checks=(days_are_in_the_notes,)", 'checks=("days",)'),
-        "subtask 'gather': the check 'days' is no function",
+        "subtask 'gather': the check 'days' is not a function",
     ),
     "check of one value": (
         in_code("(output: Gathered, context: Context)", "(output: Gathered)"),
@@ -196,7 +199,7 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
         in_code('("forty-two",)', '("forty-two")'),
         'secrets is a text; write secrets=("forty-two",), with a comma',
     ),
-    "empty secret": (in_code('("forty-two",)', '("",)'), "a secret must be a text that is not empty"),
+    "empty secret": (in_code('("forty-two",)', '("",)'), "each secret must be a text that is not empty"),
     "answer of letters": (
         in_code("grade=grade", 'grade=grade, answer=("total")'),
         'answer is a text; write answer=("total",), with a comma',
@@ -207,10 +210,10 @@ UNUSABLE: dict[str, tuple[Edit, str]] = {
     ),
     "answer of no subtask": (
         in_code("grade=grade", 'grade=grade, answer=("totl",)'),
-        "answer names 'totl', which is no subtask; did you mean 'total'?",
+        "answer names 'totl', which is not a subtask; did you mean 'total'?",
     ),
     "answer twice": (in_code("grade=grade", 'grade=grade, answer=("total", "total")'), "answer names 'total' twice"),
-    "truth that is no JSON": (
+    "truth that is not JSON": (
         in_code("grade=grade", "grade=grade, truth=object()"),
         "truth must be a folder's Path or a JSON value",
     ),

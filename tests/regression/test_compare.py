@@ -165,7 +165,7 @@ def test_where_a_price_is_unknown_tokens_decide_and_asked_alone_the_keys_are_nam
     first, second = dearer(tmp_path / "one", 1.0, runs(BEFORE)), dearer(tmp_path / "two", None, runs(DEARER))
     assert findings(compare(first, second, 0.05, ("cost", "tokens"))) == {"tokens": "worse"}
     [row] = rows_of(compare(first, second, 0.05, ("cost",)))
-    assert row.finding == "not measured" and row.reason.endswith("give the models of both price_in and price_out")
+    assert row.finding == "not measured" and row.reason.endswith("give the models of both runs price_in and price_out")
 
 
 def test_solved_needs_many_pairs_to_be_no_worse_and_few_to_be_worse(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_the_same_difference_in_each_pair_is_proof_from_six_pairs_on(tmp_path: P
 
 
 def test_runs_of_unlike_repetitions_are_refused_or_compared_on_what_they_share(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match=r"repetitions \(8 \| 6\): without --whole"):
+    with pytest.raises(ResultsError, match=r"repetitions \(8 \| 6\); leave --whole out"):
         compared(tmp_path / "a", runs(BEFORE), runs(SAME[:6]), whole=True)
     result = compared(tmp_path / "b", runs(BEFORE), runs(SAME[:6]), "tokens")
     assert (rows_of(result)[0].pairs, rows_of(result)[0].unpaired) == (6, 0)
@@ -368,7 +368,7 @@ def test_another_version_of_a_pack_or_plan_is_named_and_left_out(tmp_path: Path)
     edit_manifest(
         second, config={**config, "plan": {**config["plan"], "paper": {"faults": [{"point": "output", "effect": "another"}]}}}
     )
-    with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\): without --whole"):
+    with pytest.raises(ResultsError, match=r"the fault plan paper \(its versions differ\); leave --whole out"):
         compare(bench.load_run(first), bench.load_run(second), 0.05, whole=True)
     result = compare(bench.load_run(first), bench.load_run(second), 0.05)
     assert {arm.first.plan for arm in result.arms} == {"none"}
@@ -392,7 +392,7 @@ def test_settings_and_code_may_be_what_is_compared_and_are_said(tmp_path: Path) 
     config = config_in(second)
     edit_manifest(second, config={**config, "repair": "none"}, code={"digest": "newer"})
     notes = compare(bench.load_run(first), bench.load_run(second), 0.05).runs.notes
-    assert notes == ("part of what is compared: the config's repair", "part of what is compared: the code")
+    assert notes == ("A and B also differ in the config's repair", "A and B also differ in the code")
 
 
 def test_a_run_without_receipts_is_not_compared(tmp_path: Path) -> None:
@@ -490,7 +490,7 @@ def test_a_terminal_is_shown_tables_that_fit_it(tmp_path: Path) -> None:
     tables, _, lines = out.partition("- ")
     assert code == 1 and "Verdict" in tables and "To decide" not in out.partition("measure by measure")[2].partition("- ")[0]
     assert max(map(len, tables.splitlines())) <= 100
-    assert "Margins, pairs, reasons and what would decide are shown with --json" in lines
+    assert "With --json or | cat, the tables also have margins, pairs, reasons" in lines
 
 
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(

@@ -76,7 +76,7 @@ def test_a_problem_shows_two_examples_or_three_and_hides_eight_tests_or_more() -
     for which, problem in PROBLEMS.items():
         shown, hidden = ([repr(case.arguments) for case in cases(problem, hidden=hidden)] for hidden in (False, True))
         assert 2 <= len(shown) <= 3 and len(hidden) >= 8, which
-        assert len({*shown, *hidden}) == len(shown) + len(hidden), f"{which}: a call stands twice"
+        assert len({*shown, *hidden}) == len(shown) + len(hidden), f"{which}: a call appears twice"
 
 
 def test_signature_solutions_and_calls_agree() -> None:

@@ -92,7 +92,7 @@ def test_where_both_models_have_prices_dollars_stand_in_the_table_the_figure_and
     assert "36.60000/3 = 12.20000 [" in by_measure["Dollars for a solved task"][0]
     with style():
         [picture] = model_figures(run, arms_of(run))
-    assert picture.caption.endswith("trials that ended in an error are left out, but paid for.")
+    assert picture.caption.endswith("Trials that ended in an error are left out, but their cost is counted.")
     text = " ".join(finding.text for finding in summary_of(run, arms_of(run)).findings)
     assert "3 of 3 with static at 12.20000 $ each [" in text and "2 of 3 with static at 0.4" in text
 

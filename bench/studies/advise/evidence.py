@@ -108,7 +108,7 @@ def _read_table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, dtype=NUMBERS)
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise ResultsError(f"{path}: is no table of trials: {str(error).splitlines()[0]}") from error
+        raise ResultsError(f"{path}: is not a table of trials: {str(error).splitlines()[0]}") from error
 
 
 def read_evidence(run: str, scenario: str) -> Evidence:

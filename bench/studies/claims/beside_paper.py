@@ -237,9 +237,7 @@ def _figure(run: Run, model: str, cells: Sequence[Beside], published: Published)
     legend_of_points(figure, SIGNS)
     last = next(name for name in reversed(names[cells[0]]) if name in published.columns)
     title = f"{_retry_said(cells[0], last)} {bracketed(model_label(run, model))}"
-    caption = (
-        "Above the line a retry takes more tokens than the whole call again. A pair is a repetition that has both retries."
-    )
+    caption = "Above the line, a retry takes more tokens than the whole call. A pair is a repetition that has both retries."
     return finish(figure, slug("retry", model), title, f"{title}. {caption}")
 
 

@@ -125,9 +125,9 @@ def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) 
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
     title = f"How many failures in a trial make the first design cheaper? {bracketed(model_label(run, model))}"
     caption = (
-        f"{title}. Whiskers are 95% intervals; an arrow goes on beyond the panel. What is cheaper at any rate stands at 0; a "
-        "word stands where there is no rate. N: pairs of first passes, of first rounds. Below each: how often the two were "
-        "rejected in a trial without faults."
+        f"{title}. Whiskers are 95% intervals; an arrow says that the interval goes on beyond the panel. A design that is "
+        "cheaper at any rate is at 0, and a word stands where there is no rate. N counts pairs of first passes and of first "
+        "rounds. Below it stands how often each of the two was rejected in a trial without faults."
     )
     return finish(figure, slug("break_even", model), title, caption)
 

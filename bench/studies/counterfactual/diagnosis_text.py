@@ -17,10 +17,10 @@ from bench.worlds.runtime.events import ToolCalled
 SHOWN = 3
 """Trials that a first screen shows."""
 ADVICE: Mapping[MendedPart, str] = {
-    "proposer": "ask another model, or tell this one more; bench diverge says what another would change",
-    "verifier": 'hold each proposal against the policy and the rules before it is acted on (strength = "business_rule")',
-    "commit": 'make each effect under a key, and on the versions that were read (commit = "compare_and_swap")',
-    "signal": 'tell a rejection as what it is, with its reason (signal = "typed")',
+    "proposer": "ask another model, or tell this model more; bench diverge says what another model would change",
+    "verifier": 'check each proposal against the policy and the rules before it takes effect (strength = "business_rule")',
+    "commit": 'give each effect a key and the versions that were read (commit = "compare_and_swap")',
+    "signal": 'call a rejection a rejection, and give its reason (signal = "typed")',
     "pattern": "give the pattern its remedies (remedies = true); docs/patterns.md says what they are",
 }
 
@@ -51,18 +51,18 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
     verdicts = {part: verdict for part, verdict in counts(diagnoses).items() if _share(verdict)}
     for part, verdict in sorted(verdicts.items(), key=lambda row: -_share(row[1])):
         lines.append(
-            f"  {part}: necessary for {verdict.get('necessary', 0)} of {len(entries)}, "
-            f"one way of several for {verdict.get('contributing', 0)}"
+            f"  {part}: has to be mended for {verdict.get('necessary', 0)} of {len(entries)} entries, "
+            f"and is one of several ways for {verdict.get('contributing', 0)}"
         )
     if cleared := [part for part in PARTS if part not in verdicts and any(part in each.asked for each in diagnoses)]:
-        lines.append(f"  cleared: {', '.join(cleared)}")
+        lines.append(f"  not to blame: {', '.join(cleared)}")
     lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
     if verdicts:
         most = max(verdicts, key=lambda part: _share(verdicts[part]))
         lines.append(advice_line(most, diagnoses))
     lines.append(replies_line(diagnoses))
     if left := [each for each in diagnoses if each.undiagnosable]:
-        lines.append(f"{len(left)} not diagnosable, such as {left[0].record.id}: {left[0].undiagnosable}.")
+        lines.append(f"{len(left)} cannot be diagnosed, such as {left[0].record.id}: {left[0].undiagnosable}.")
     return lines
 
 
@@ -73,12 +73,12 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
         return f"None of {which} of {run} can be diagnosed."
     blamed = Counter(chain.from_iterable(each.blamed for each in looked_into))
     if not blamed:
-        return f"{which} of {run}: no part explains any of them, nor do all parts together."
+        return f"{which} of {run}: neither a part nor all parts together explain any of them."
     part, times = blamed.most_common(1)[0]
     alone = sum(each.blamed == {part} for each in looked_into)
     explained = sum(each.is_explained for each in looked_into)
     return (
-        f"{which} of {run}: the {part} is to blame in {times}, in {alone} of them it alone; "
+        f"{which} of {run}: the {part} is to blame in {times}, and alone in {alone} of them; "
         f"{explained} of {len(diagnoses)} are explained."
     )
 
@@ -90,9 +90,9 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
     mark = " (SIMULATED)" if sources["simulated"] else ""
     unjudged = sum(each.unjudged for each in diagnoses)
-    missing = f"; {unjudged} reruns asked for a reply that the run lacks" if unjudged else ""
+    missing = f"; {unjudged} reruns needed a reply that the run lacks" if unjudged else ""
     reruns = sum(each.reruns for each in diagnoses)
-    return f"Proved: {proved} of {explained} explained; {reruns} reruns on {whose or 'no'} replies{mark}{missing}."
+    return f"{proved} of {explained} explanations are proved; {reruns} reruns used {whose or 'no'} replies{mark}{missing}."
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
@@ -100,12 +100,12 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
     record = diagnosis.record
     lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
     if diagnosis.undiagnosable:
-        return [*lines, f"It is not diagnosable: {diagnosis.undiagnosable}."]
+        return [*lines, f"It cannot be diagnosed: {diagnosis.undiagnosable}."]
     for alike in _alike(diagnosis.entries):
         entry = alike[0]
         since = f"event {entry.start.events} on, {_why(entry)}: {_event(record, entry.start.events)}"
-        since = since if entry.start.events else "its beginning on"
-        lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)}; mended from {since}"]
+        since = since if entry.start.events else "the beginning on"
+        lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)} from {since}"]
     lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
     lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
     return [*lines, replies_line([diagnosis])]
@@ -121,18 +121,18 @@ def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
 
 def _why(entry: EntryDiagnosis) -> str:
     """Return why mending starts at that event."""
-    return "its first wrong proposal" if entry.in_control else "where it left its control"
+    return "the first wrong proposal" if entry.in_control else "where the trial left its control"
 
 
 def verdict_of(entry: EntryDiagnosis) -> str:
     """Return in words which sets of parts explain an entry."""
     if not entry.minimal:
-        return "not explained: no set of parts, mended, makes it go without harm"
+        return "not explained: no set of mended parts removes it without other harm"
     if len(entry.minimal) == 1:
         [only] = entry.minimal
-        return f"the {_and(only)}: mended, it is gone" if len(only) == 1 else f"the {_and(only)}: mended together, it is gone"
-    necessary = f"; necessary: {_and(entry.necessary)}" if entry.necessary else ""
-    return f"the {', or the '.join(map(_and, entry.minimal))}: either mend suffices{necessary}"
+        return f"it is gone when the {_and(only)} {'is' if len(only) == 1 else 'are'} mended"
+    necessary = f"; always needed: {_and(entry.necessary)}" if entry.necessary else ""
+    return f"it is gone when these are mended: the {', or the '.join(map(_and, entry.minimal))}{necessary}"
 
 
 def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:

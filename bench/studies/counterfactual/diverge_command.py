@@ -168,23 +168,25 @@ def lines_of(sides: Sequence[DivergenceSide], measured: Diverged, limit: float) 
     assert within
     assert between.value is not None
     lines = [
-        f"{this} and {that} differ in {between.value:.1%} of pairs in their {what}; "
-        f"{beyond.value:.1%} [{', '.join(map(_share, measured.interval))}] is beyond what each differs from itself.",
-        f"  {each.form}: {each.events} events of {beyond.instances} instances; each differs from itself in {within.value:.1%}",
+        f"{this} and {that} differ in their {what} in {between.value:.1%} of pairs; "
+        f"{beyond.value:.1%} [{', '.join(map(_share, measured.interval))}] remains after each side's difference from itself "
+        "is subtracted.",
+        f"  {each.form}: {each.events} events of {beyond.instances} instances; "
+        f"a side differs from itself in {within.value:.1%} of pairs",
     ]
     if not within.value and between.value:
-        lines.append("  neither ever differs from itself, so that nothing can be taken off: they differ, and that is all")
+        lines.append("  neither side ever differs from itself, so nothing is subtracted")
     if each.first is not None:
-        lines.append(f"  the first effect that differs is, in the mean, the {each.first:.1f}th; {measured.example}")
+        lines.append(f"  the first effect that differs has the number {each.first:.1f} in the mean; {measured.example}")
     lines.append(f"  a trial takes {measured.tokens.words('tokens', '{:,.0f}')}")
     if isinstance(measured.dollars, SpentBySides):
         lines.append(f"  a trial costs {measured.dollars.words('dollars', '{:.6f}')}")
     else:
-        lines.append(f"  its dollars are not known: '{measured.dollars}' has no price_in and price_out in its config")
+        lines.append(f"  its dollars are not known: the config gives '{measured.dollars}' no price_in and price_out")
     sentences = {
         "within": f"Within the limit of {limit:.1%}.",
         "beyond": f"Beyond the limit of {limit:.1%}.",
-        "inconclusive": f"Inconclusive against the limit of {limit:.1%}: more instances would tell.",
+        "inconclusive": f"Inconclusive against the limit of {limit:.1%}: more instances would decide.",
     }
     return [*lines, sentences[measured.verdict(limit)]]
 

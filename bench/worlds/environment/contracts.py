@@ -66,11 +66,11 @@ def refuse_contracts(roles: Mapping[str, Role], quotas: Iterable[Quota], tools: 
     for name, role in roles.items():
         for tool in (*role.allows, *role.denies):
             if tool not in tools:
-                raise PackError(f"{where}: the role '{name}' names '{tool}', which is no tool; {nearest(tool, tools)}")
+                raise PackError(f"{where}: the role '{name}' names '{tool}', which is not a tool; {nearest(tool, tools)}")
     for quota in quotas:
         if quota.most < 0:
             raise PackError(f"{where}: a quota of {quota.most} calls; give it 0 or more")
         if quota.tool not in (ANY, *tools):
-            raise PackError(f"{where}: a quota names '{quota.tool}', which is no tool; {nearest(quota.tool, tools)}")
+            raise PackError(f"{where}: a quota names '{quota.tool}', which is not a tool; {nearest(quota.tool, tools)}")
         if quota.role not in (ANY, *roles):
-            raise PackError(f"{where}: a quota names '{quota.role}', which is no role; {nearest(quota.role, roles)}")
+            raise PackError(f"{where}: a quota names '{quota.role}', which is not a role; {nearest(quota.role, roles)}")

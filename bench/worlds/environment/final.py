@@ -61,7 +61,7 @@ def final_world(content: bytes) -> FinalWorld:
         return FinalWorld(Db(connection), tuple(journal.read(connection)), now)
     except (sqlite3.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
         connection.close()
-        raise CannotRestore(f"what is kept of the world is none: {' '.join(str(error).split())[:200]}") from error
+        raise CannotRestore(f"what is kept of the world cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
 def content_of(dump: str) -> bytes:
@@ -78,7 +78,7 @@ def content_of(dump: str) -> bytes:
             connection.set_authorizer(None)
             return connection.serialize()
         except (sqlite3.Error, ValueError) as error:
-            raise CannotRestore(f"what is kept of the world is none: {' '.join(str(error).split())[:200]}") from error
+            raise CannotRestore(f"what is kept of the world cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
 def _may(action: int, what: str | None, *_: str | None) -> int:

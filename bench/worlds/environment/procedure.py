@@ -115,16 +115,16 @@ def refuse_procedure(steps: Sequence[ProcedureStep], kinds: Iterable[str], roles
     for step in steps:
         at = f"{where}: step '{step.name}'"
         if step.name in known:
-            raise PackError(f"{at} stands twice in the procedure; rename one")
+            raise PackError(f"{at} appears twice in the procedure; rename one")
         for name in step.after:
             if name not in known:
-                raise PackError(f"{at} comes after '{name}', which is no step before it; {nearest(name, known)}")
+                raise PackError(f"{at} comes after '{name}', which is not a step before it; {nearest(name, known)}")
         if step.on and step.on not in kinds:
-            raise PackError(f"{at} is begun by '{step.on}', which is no kind of event; {nearest(step.on, kinds)}")
+            raise PackError(f"{at} is begun by '{step.on}', which is not a kind of event; {nearest(step.on, kinds)}")
         if step.starts is not None and step.until is not None and step.until < step.starts:
             raise PackError(f"{at} may end at {step.until} at last and begins at {step.starts} at first; move one")
         if step.role not in roles:
-            raise PackError(f"{at} is done by '{step.role}', which is no role; {nearest(step.role, roles)}")
+            raise PackError(f"{at} is done by '{step.role}', which is not a role; {nearest(step.role, roles)}")
         if step.box < 0:
             raise PackError(f"{at} has a box of {step.box} minutes; give it 0 or more")
         known.append(step.name)

@@ -57,7 +57,7 @@ def _refuse_undo(tool: Tool, environment: Environment, at: str) -> None:
     if tool.kind != "compensable" and tool.undo:
         raise PackError(f"{at} is {tool.kind} and has an undo; declare it compensable, or leave the undo out")
     if tool.undo and tool.undo not in environment.by_name:
-        raise PackError(f"{at}: its undo '{tool.undo}' is no tool; {nearest(tool.undo, environment.by_name)}")
+        raise PackError(f"{at}: its undo '{tool.undo}' is not a tool; {nearest(tool.undo, environment.by_name)}")
     if tool.undo and not environment.by_name[tool.undo].writes:
         raise PackError(f"{at}: its undo '{tool.undo}' is declared read and can take nothing back; declare it final")
     sharing = [other.name for other in environment.tools if other.undo and other.undo == tool.undo]
@@ -90,14 +90,14 @@ def _refuse_twice(names: Iterable[str], what: str, where: str) -> None:
 
 def _refuse_function(function: Callable[..., Any] | Any, what: str) -> None:
     if not callable(function):
-        raise PackError(f"{what} {function!r} is no function")
+        raise PackError(f"{what} {function!r} is not a function")
 
 
 def _refuse_database(environment: Environment, where: str) -> None:
     """Make the world once, so that errors in its schema or rows show."""
     for table in environment.rows:
         if table.startswith(OURS):
-            raise PackError(f"{where}: the table '{table}' is the house's; name it otherwise than {OURS}...")
+            raise PackError(f"{where}: the name of the table '{table}' is reserved; use a name that does not begin with {OURS}")
     try:
         world = World(environment)
     except (sqlite3.Error, TypeError, ValueError) as error:

@@ -32,7 +32,7 @@ def load(connection: Connection, content: bytes) -> None:
         source.execute("SELECT now, life FROM world_clock").fetchone()
         source.backup(connection)
     except sqlite3.Error as error:
-        raise CannotRestore(f"the snapshot is no world's database: {error}; take it from a copy") from error
+        raise CannotRestore(f"the snapshot is not the database of a world: {error}; take it from a copy") from error
     finally:
         source.close()
 

@@ -17,7 +17,7 @@ def badge(card: Scorecard) -> str:
     """Return the badge of one system, from its worst world. Raise ResultsError if the card has several systems."""
     systems = list(dict.fromkeys(row.system for row in card.rows))
     if len(systems) != 1:
-        raise ResultsError(f"a badge is of one system, and here are {len(systems)}: name one with --system {systems[0]}")
+        raise ResultsError(f"a badge shows one system, and there are {len(systems)}: name one with --system {systems[0]}")
     row = max(card.rows, key=_badness)
     simulated = " (simulated)" if any(row.whose == "simulated" for row in card.rows) else ""
     message, color = _label_and_value(row)

@@ -205,9 +205,9 @@ def read_scorecard(path: Path) -> Scorecard:
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
     if why := crowded(content, SPARSE):
-        raise ResultsError(f"{path}: is no scorecard: {why}")
+        raise ResultsError(f"{path}: is not a scorecard: {why}")
     try:
         return validated(SCORECARD, content)
     except ValidationError as error:
-        problem = f"{path}: is no scorecard of version {VERSION}: {first_violation(error).line}"
+        problem = f"{path}: is not a scorecard of version {VERSION}: {first_violation(error).line}"
         raise ResultsError(f"{problem}; write it with `bench scorecard RUN --format json --to {path}`") from None

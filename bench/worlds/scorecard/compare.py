@@ -109,7 +109,7 @@ def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole
     if not rows:
         raise ResultsError(f"the scorecards share no row: {'; '.join(left_out)}")
     if left_out and whole:
-        raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}: without --whole what they share is compared")
+        raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}; leave --whole out to compare what they share")
     schedules = [{world.name: world.schedule for world in card.worlds} for card in (first, second)]
     differences = [
         difference

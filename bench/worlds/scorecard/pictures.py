@@ -44,7 +44,10 @@ def _figure(world: str, name: str, rows: Sequence[ScorecardRow]) -> Picture:
     crashes = sorted({crashed.failures for row in rows if (crashed := _crashed(row))})
     shown = f"N = {crashes[0]}" if len(crashes) == 1 else f"N = {crashes[0]} to {crashes[-1]}"
     title = f"Recovery in {world}, {name}"
-    caption = f"{shown} crashes a system; damage and tokens beyond, or by, the same trials without a crash; whiskers: 95%."
+    caption = (
+        f"{shown} crashes for each system. Damage is what exceeds the same trials without a crash, and tokens are divided by "
+        "their tokens. Whiskers are 95% intervals."
+    )
     return finish(figure, slug("scorecard", world, name), title, f"{title}. {caption}")
 
 

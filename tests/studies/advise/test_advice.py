@@ -197,7 +197,7 @@ def test_what_is_no_evidence_is_refused_in_one_line(folder: Path, tmp_path: Path
     whole = gzip.compress(b"tokens\nmany\n")
     for table, reason in (
         (gzip.compress(b"a,b\n1,2\n"), "has no column scenario"),
-        *((damaged, "is no table of trials") for damaged in (whole, whole[:-12], whole[:12], b"tokens\n1\n")),
+        *((damaged, "is not a table of trials") for damaged in (whole, whole[:-12], whole[:12], b"tokens\n1\n")),
     ):
         (tmp_path / TABLE).write_bytes(table)
         with pytest.raises(ResultsError, match=reason) as refused:

@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path, what: str) -> 
 def test_a_file_that_is_not_there_or_no_toml_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_workload(tmp_path / "none.toml")
-    with pytest.raises(ConfigError, match="is no TOML"):
+    with pytest.raises(ConfigError, match="is not TOML"):
         read(tmp_path, "name = ")
 
 

@@ -113,7 +113,7 @@ def test_where_the_paper_says_nothing_there_is_no_value(scenario: str, plan: str
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[", "is no TOML"),
+        ("[", "is not TOML"),
         ("", "paper: is missing"),
         (SMALL.format(cells='{ row = "Tokens", static = { mean = "many" } }'), "mean: must be a number, not 'many'"),
         (SMALL.format(cells='{ row = "Tokens", statik = { mean = 1 } }'), "'statik' stands not in"),

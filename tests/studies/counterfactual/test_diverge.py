@@ -103,7 +103,7 @@ def test_a_trial_costs_what_its_tokens_do_at_the_prices_that_are_given(tmp_path:
 def test_without_prices_no_dollars_are_told(apart: Path) -> None:
     measured = diverged(side(apart, "right"), side(apart, "errs"))
     lines = lines_of([side(apart, "right"), side(apart, "errs")], measured, 0.05)
-    assert "  its dollars are not known: 'right' has no price_in and price_out in its config" in lines
+    assert "  its dollars are not known: the config gives 'right' no price_in and price_out" in lines
 
 
 def test_a_prompt_in_other_words_changes_nothing_for_a_proposer_who_is_right(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_each_mistake_is_one_line(place: Path) -> None:
     assert "compare good with what?" in mistake(place, "compare", "good", "--scorecard")
     assert "not for scorecards" in mistake(place, "compare", "good", "bad", "--scorecard", "--measure", "tokens")
     (place / "some.json").write_text("{}")
-    assert "is no scorecard of version 1" in mistake(place, "compare", "some.json", "some.json")
+    assert "is not a scorecard of version 1" in mistake(place, "compare", "some.json", "some.json")
 
 
 def test_a_run_that_was_changed_is_refused(tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_a_quota_of_a_role_leaves_the_others_alone_and_outlives_a_restore() -> N
 @pytest.mark.parametrize(
     ("roles", "quotas", "words"),
     [
-        ({"clerk": Role(allows=("reserv",))}, (), "names 'reserv', which is no tool; did you mean 'reserve'"),
-        ({}, (Quota(1, "refunds"),), "names 'refunds', which is no tool; did you mean 'refund'"),
-        ({"clerk": Role()}, (Quota(1, role="clark"),), "names 'clark', which is no role; did you mean 'clerk'"),
+        ({"clerk": Role(allows=("reserv",))}, (), "names 'reserv', which is not a tool; did you mean 'reserve'"),
+        ({}, (Quota(1, "refunds"),), "names 'refunds', which is not a tool; did you mean 'refund'"),
+        ({"clerk": Role()}, (Quota(1, role="clark"),), "names 'clark', which is not a role; did you mean 'clerk'"),
         ({}, (Quota(-1),), "a quota of -1 calls; give it 0 or more"),
     ],
 )

@@ -63,7 +63,7 @@ def test_tables_with_all_that_a_pack_may_declare_are_made_again() -> None:
     ],
 )
 def test_sql_that_does_anything_else_is_refused_and_touches_no_file(sql: str, tmp_path: Path) -> None:
-    with pytest.raises(CannotRestore, match=r"^what is kept of the world is none: [^\n]+$"):
+    with pytest.raises(CannotRestore, match=r"^what is kept of the world cannot be read: [^\n]+$"):
         content_of(TABLE + sql.format(path=tmp_path / "made"))
     assert list(tmp_path.iterdir()) == []
 
@@ -95,5 +95,5 @@ def test_a_view_that_never_ends_is_read_for_a_bounded_time(monkeypatch: pytest.M
     ],
 )
 def test_a_database_that_is_no_worlds_is_refused(sql: str) -> None:
-    with pytest.raises(CannotRestore, match="what is kept of the world is none"):
+    with pytest.raises(CannotRestore, match="what is kept of the world cannot be read"):
         final_world(content_of(sql))

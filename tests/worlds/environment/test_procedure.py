@@ -12,9 +12,9 @@ from bench.worlds.environment.procedure import refuse_procedure
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([ProcedureStep("a"), ProcedureStep("a")], "step 'a' stands twice in the procedure"),
-        ([ProcedureStep("b", after=("a",)), ProcedureStep("a")], "step 'b' comes after 'a', which is no step before it"),
-        ([ProcedureStep("a", on="opend")], "begun by 'opend', which is no kind of event; did you mean 'opened'"),
+        ([ProcedureStep("a"), ProcedureStep("a")], "step 'a' appears twice in the procedure"),
+        ([ProcedureStep("b", after=("a",)), ProcedureStep("a")], "step 'b' comes after 'a', which is not a step before it"),
+        ([ProcedureStep("a", on="opend")], "begun by 'opend', which is not a kind of event; did you mean 'opened'"),
         (
             [ProcedureStep("a", starts=Moment(3), until=Moment(2))],
             "may end at day 2, 00:00 at last and begins at day 3, 00:00 at first",

@@ -280,7 +280,7 @@ def test_bytes_that_are_no_world_are_refused_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("kept", ["no SQL", "CREATE TABLE world_clock (now)", "CREATE TABLE no_world (a)", "\ud800", "a\0b"])
 def test_a_kept_world_that_is_none_is_refused_in_a_line(kept: str) -> None:
-    with pytest.raises(CannotRestore, match="what is kept of the world is none") as refused:
+    with pytest.raises(CannotRestore, match="what is kept of the world cannot be read") as refused:
         final_world(content_of(kept))
     assert "\n" not in str(refused.value)
     assert remade(kept, "digest", ENVIRONMENT, ()).lacking == str(refused.value)

@@ -98,7 +98,7 @@ def test_a_world_that_is_kept_as_other_sql_is_not_run_and_the_trial_says_so(run:
     texts = texts_of_worlds(run, [run.folder])
     evil = f"{texts[kept]}\nATTACH '{tmp_path / 'made'}' AS x; CREATE TABLE x.t (a);"
     result = Worlds(run, {**texts, kept: evil}, [ROOT]).of(record)
-    assert result and result.lacking == "what is kept of the world is none: not authorized"
+    assert result and result.lacking == "what is kept of the world cannot be read: not authorized"
     assert list(tmp_path.iterdir()) == [] and not any(step.changes for step in result.steps)
 
 

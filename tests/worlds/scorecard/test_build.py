@@ -255,14 +255,14 @@ def test_a_scorecard_is_read_as_it_was_written_and_null_stands_for_what_was_not_
 def test_what_is_no_scorecard_is_refused_in_one_line_that_says_what_to_do(tmp_path: Path, text: str) -> None:
     path = tmp_path / "card.json"
     path.write_text(text)
-    with pytest.raises(ResultsError, match=r"is no scorecard of version 1: .*write it with `bench scorecard") as refused:
+    with pytest.raises(ResultsError, match=r"is not a scorecard of version 1: .*write it with `bench scorecard") as refused:
         read_scorecard(path)
     assert "\n" not in str(refused.value)
 
 
 def test_a_pipe_in_the_place_of_a_scorecard_is_one_line_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "card.json")
-    with pytest.raises(ResultsError, match=r"card.json: cannot be read: it is no file"):
+    with pytest.raises(ResultsError, match=r"card.json: cannot be read: it is not a file"):
         read_scorecard(tmp_path / "card.json")
 
 
