@@ -32,9 +32,7 @@ def runs(
     from bench.overview.runs import index_of, index_page, solved_said  # noqa: PLC0415
 
     if not results.is_dir():
-        raise ResultsError(
-            f"{results}: is not a folder of runs; name one that is, or run: bench run configs/smoke.toml --report"
-        )
+        raise ResultsError(f"{results}: is not a folder of runs; name another, or run: bench run configs/smoke.toml --report")
     index = index_of(results, reports, cache_folder("runs"))
     table = Table(box=None, pad_edge=False)
     for title in ("started", "run", "trials", "solved", "tokens", "dollars"):

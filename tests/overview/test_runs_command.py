@@ -43,7 +43,7 @@ def test_a_folder_that_is_not_there_and_one_without_runs_are_one_line(tmp_path: 
     (tmp_path / "empty").mkdir()
     code, out, err = bench(tmp_path, "runs")
     assert (code, out) == (2, "") and err.startswith(
-        "bench: results: is not a folder of runs; name one that is, or run: bench run "
+        "bench: results: is not a folder of runs; name another, or run: bench run "
     )
     assert bench(tmp_path, "runs", "empty", "--reports", "pages")[:2] == (
         0,
