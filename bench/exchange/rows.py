@@ -156,9 +156,7 @@ def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[C
     if all(NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text) for text in texts):
         for record, text in zip(records, texts, strict=True):
             if not math.isfinite(float(text)):
-                raise PackError(
-                    f"{record.at}: '{column}' is {text[:30]}, which is not a finite number; write one, or leave the row out"
-                )
+                raise PackError(f"{record.at}: '{column}' is {text[:30]}, not a finite number; write one, or leave the row out")
     return list(_converted(texts))
 
 
@@ -226,9 +224,9 @@ def _ids(records: Sequence[FileRow]) -> list[str]:
         name = name if name[0].isalpha() else f"row_{name}"
         if name in ids:
             both = (
-                f"the id {given!r} stands"
+                f"the id {given!r} appears"
                 if given == ids[name]
-                else f"the ids {ids[name]!r} and {given!r} are both '{name}', which stands"
+                else f"the ids {ids[name]!r} and {given!r} are both '{name}', which appears"
             )
             raise PackError(f"{record.at}: {both} twice; rename one")
         ids[name] = given

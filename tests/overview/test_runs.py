@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_one_line_each_and_the_rest_is_shown(tmp_path: Pa
     cut, foreign, junk = result.unread
     assert "cut/trials.jsonl: line 1 is damaged" in cut
     assert "foreign: holds no run" in foreign
-    assert "junk.zip: is no whole archive" in junk
+    assert "junk.zip: is not a whole archive" in junk
     assert index_page(result).count("Not read: ") == 3
 
 
