@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from bench.analysis import statistics
 from bench.analysis.arms import Arm, Arms, control_of, pairs_of
@@ -20,26 +21,55 @@ from bench.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
 class RecoveryRate:
     """One arm under faults, beside its control, over pairs in which neither trial ended in an error.
 
-    outcomes    the pairs by what was solved: by both, by the control alone, under faults alone, by neither
-    change      solved under faults less solved by the control
-    recovered   solved under faults, of the pairs that the controls of all architectures solve: the same pairs for each
-    struck      the number of these in which a fault was delivered to this arm
-    corrupted   silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those
-                with a wrong answer and with such a fault undetected
-    repaired    silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed,
-                those with a wrong answer that passed every check
-    decided     why no trial under the plan could have had another result; '' if one could. If not '', `corrupted` and
-                `repaired` are empty
+    common      the pairs that the controls of all architectures solve, without those in which a trial ended in an error
     """
 
+    run: Run
     arm: Arm
-    outcomes: TwoByTwo
-    change: RateDifference
-    recovered: Share
-    struck: int
-    corrupted: Share
-    repaired: Share
-    decided: str
+    control: Arm
+    common: Set[Pair]
+
+    @cached_property
+    def outcomes(self) -> TwoByTwo:
+        """The pairs by what was solved: by both, by the control alone, under faults alone, by neither."""
+        return statistics.two_by_two(self.control.solved_by_pair(), self.arm.solved_by_pair())
+
+    @cached_property
+    def change(self) -> RateDifference:
+        """Solved under faults less solved by the control."""
+        return self.arm.solved_less(self.control)
+
+    @cached_property
+    def recovered(self) -> Share:
+        """Solved under faults, of the common pairs."""
+        return _share({pair: held for pair, held in self.arm.solved_by_pair().items() if pair in self.common})
+
+    @cached_property
+    def struck(self) -> int:
+        """The number of the common pairs in which a fault was delivered to this arm."""
+        return len(self.common & set(pairs_of(self.arm.usable[self.arm.usable["faults_delivered"] > 0])))
+
+    @cached_property
+    def corrupted(self) -> Share:
+        """Silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those with
+        a wrong answer and with such a fault undetected."""
+        return self._among_solved(_corrupted(self.run, self.arm))
+
+    @cached_property
+    def repaired(self) -> Share:
+        """Silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed, those
+        with a wrong answer that passed every check."""
+        return self._among_solved(_wrong_after_repair(self.run, self.arm))
+
+    @property
+    def decided(self) -> str:
+        """Why no trial under the plan could have had another result; "" if one could."""
+        return decided_ahead(self.run, self.arm.condition.model, self.arm.condition.plan)
+
+    def _among_solved(self, held: Mapping[Pair, bool]) -> Share:
+        """Return the share of the pairs that the control solves. It is empty if no trial could have had another result."""
+        before = {} if self.decided else self.control.solved_by_pair()
+        return _share({pair: share for pair, share in held.items() if before.get(pair)})
 
 
 def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
@@ -49,7 +79,7 @@ def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
         controls = {name: control for name, arm in named.items() if (control := control_of(arms, arm))}
         if any(control.count("solved") for control in controls.values()):
             common = _solved_by_all(controls, named)
-            yield from (_rate(run, named[name], control, common) for name, control in controls.items())
+            yield from (RecoveryRate(run, named[name], control, common) for name, control in controls.items())
 
 
 def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> frozenset[Pair]:
@@ -57,26 +87,6 @@ def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> froz
     solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
     usable = [arms[name].solved_by_pair().keys() for name in controls]
     return frozenset(set.intersection(*solved).intersection(*usable))
-
-
-def _rate(run: Run, arm: Arm, control: Arm, common: Set[Pair]) -> RecoveryRate:
-    before, after = control.solved_by_pair(), arm.solved_by_pair()
-    decided = decided_ahead(run, arm.condition.model, arm.condition.plan)
-
-    def among_solved(held: Mapping[Pair, bool]) -> Share:
-        return _share({pair: share for pair, share in held.items() if before.get(pair) and not decided})
-
-    struck = set(pairs_of(arm.usable[arm.usable["faults_delivered"] > 0]))
-    return RecoveryRate(
-        arm=arm,
-        outcomes=statistics.two_by_two(before, after),
-        change=arm.solved_less(control),
-        recovered=_share({pair: held for pair, held in after.items() if pair in common}),
-        struck=len(struck & common),
-        corrupted=among_solved(_corrupted(run, arm)),
-        repaired=among_solved(_wrong_after_repair(run, arm)),
-        decided=decided,
-    )
 
 
 def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.analysis.frames import Run
 from bench.analysis.metrics import Metric
-from bench.analysis.statistics import known, mean_of
+from bench.analysis.statistics import mean_of
 from bench.experiment.config import FAULT_FREE
 from bench.studies import closed_forms
 from bench.studies.closed_forms import Expectation, Pipeline
@@ -77,7 +77,8 @@ class FirstPrices:
 def first_prices(run: Run, scenario: str, model: str) -> FirstPrices | None:
     """Return the first prices. None if monolithic or static has no fault-free calls."""
     calls = run.calls[(run.calls["scenario"] == scenario) & (run.calls["model"] == model)]
-    smooth = _smooth(calls.assign(tokens=calls["tokens_in"] + calls["tokens_out"]))
+    smooth = _smooth(calls)
+    smooth = smooth.assign(tokens=smooth["tokens_in"] + smooth["tokens_out"])
     whole, steps = _mean(_of(smooth, "monolithic")["tokens"]), _of(smooth, "static")
     if whole is None or steps.empty:
         return None
@@ -114,4 +115,4 @@ def _smooth(calls: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean(prices: pd.Series[float]) -> float | None:
-    return mean_of(known(prices)).mean
+    return mean_of(prices.dropna().astype(float)).mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -36,12 +37,14 @@ def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Ta
 def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
     """Show the first round after each noticed fault, beside what the paper calls a retry."""
 
+    impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
+
     @cache
-    def delivered(arm: Arm) -> pd.DataFrame:
-        return run.faults[run.faults["trial"].isin(set(arm.usable["trial"])) & run.faults["delivered"]]
+    def delivered(arm: Arm) -> Counter[str]:
+        return Counter(impacts.loc[impacts["trial"].isin(arm.usable["trial"]), "impact"].tolist())
 
     def having(impact: str) -> TableColumn[Arm]:
-        return TableColumn(impact.capitalize(), lambda arm: int(delivered(arm)["impact"].eq(impact).sum()))
+        return TableColumn(impact.capitalize(), lambda arm: delivered(arm)[impact])
 
     def theirs(arm: Arm) -> PublishedNumber:
         value = _published(arm, published)
@@ -50,7 +53,7 @@ def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) ->
     has_paper = any(_published(arm, published) for arm in struck)
     columns = (
         *arm_columns(run),
-        TableColumn("Delivered", lambda arm: len(delivered(arm))),
+        TableColumn("Delivered", lambda arm: delivered(arm).total()),
         *map(having, IMPACTS),
         TableColumn("N", lambda arm: arm.mean(FIRST_ROUND.tokens.name).n),
         _mean(FIRST_ROUND.tokens),
@@ -85,11 +88,15 @@ def _of_paper(published: PublishedFigures) -> str:
 def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
     """Show the cost of all rounds after effective faults, split by whether everything struck stood accepted again."""
 
+    recoveries = run.recoveries.loc[run.recoveries["effective"].gt(0), ["trial", "accepted_again"]]
+    lasting = recoveries.groupby("trial")["accepted_again"].all()  # all that the trial's effective faults struck
+
     def effective(arm: Arm) -> Estimate:
         return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
 
     def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
-        return lambda arm: _priced(_only(arm, _accepted_again(run, arm).eq(accepted_again)), PRICE.tokens)
+        chosen = lasting[lasting.eq(accepted_again)].index
+        return lambda arm: _priced(_only(arm, arm.usable["trial"].isin(chosen)), PRICE.tokens)
 
     def priced(metric: Metric) -> TableColumn[Arm]:
         return TableColumn(metric.title, lambda arm: _priced(arm, metric))
@@ -133,15 +140,8 @@ def _priced(arm: Arm, measure: Metric) -> Cell:
     return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
 
 
-def _accepted_again(run: Run, arm: Arm) -> pd.Series[bool]:
-    """Return for each usable trial whether all that its effective faults struck stood accepted again."""
-    struck = run.recoveries[run.recoveries["effective"].gt(0)]
-    lasting = struck.groupby("trial")["accepted_again"].all()
-    return arm.usable["trial"].map(lasting).astype("boolean")
-
-
 def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
-    return replace(arm, usable=arm.usable[chosen.fillna(value=False)])
+    return replace(arm, usable=arm.usable[chosen])
 
 
 def first_pass(run: Run, arms: Arms) -> Table:
@@ -162,23 +162,19 @@ DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS
 def differences(run: Run, arms: Arms) -> Table:
     """Compare every two architectures pair by pair in what a failure costs and in the first pass."""
 
-    def difference(row: ArmsByMeasure) -> Mean:
-        return row.second.less(row.first, row.measure.name).difference
-
     def shown(row: ArmsByMeasure) -> Cell:
-        mean = difference(row)
-        enough = row.measure not in PRICE or mean.n >= LEAST_PRICED
-        return Estimate(mean, row.measure.digits) if enough else NOT_MEASURED
+        enough = row.measure not in PRICE or row.difference.n >= LEAST_PRICED
+        return Estimate(row.difference, row.measure.digits) if enough else NOT_MEASURED
 
     columns = (
         *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
         TableColumn[ArmsByMeasure]("Difference", lambda row: f"{row.second.architecture} − {row.first.architecture}"),
         TableColumn[ArmsByMeasure]("Measure", lambda row: row.measure.title),
-        TableColumn[ArmsByMeasure]("N", lambda row: difference(row).n),
+        TableColumn[ArmsByMeasure]("N", lambda row: row.difference.n),
         TableColumn[ArmsByMeasure]("Mean", shown),
     )
     rows = [
-        ArmsByMeasure(first, second, measure)
+        ArmsByMeasure(first, second, measure, second.less(first, measure.name).difference)
         for condition, named in arms.items()
         for first, second in combinations(named.values(), 2)
         for measure in DIFFERENCES
@@ -192,11 +188,12 @@ def differences(run: Run, arms: Arms) -> Table:
 
 
 class ArmsByMeasure(NamedTuple):
-    """Two arms and the measure that compares them."""
+    """Two arms and the measure that compares them. `difference` is the second's less the first's, pair by pair."""
 
     first: Arm
     second: Arm
     measure: Metric
+    difference: Mean
 
 
 class SpentOnSubtask(NamedTuple):
@@ -221,18 +218,18 @@ def by_subtask(run: Run, arms: Arms) -> Table:
         TableColumn[SpentOnSubtask]("Retry tokens", lambda row: row.retry),
     )
     notes = ("sums over all trials of the arm, including those that ended in an error; all: one call does all subtasks",)
-    spent = (row for arm in each_arm(arms) for row in _spent_by(run, arm))
+    tokens = run.calls["tokens_in"] + run.calls["tokens_out"]
+    calls = run.calls[["trial", "subtask"]].assign(tokens=tokens, retry=tokens.where(run.calls["is_retry"], 0))
+    spent = (row for arm in each_arm(arms) for row in _spent_by(calls, arm))
     return table_of("subtasks", "Tokens by subtask", columns, spent, notes)
 
 
-def _spent_by(run: Run, arm: Arm) -> Iterator[SpentOnSubtask]:
-    calls = run.calls[run.calls["trial"].isin(set(arm.trials["trial"]))]
-    tokens = calls["tokens_in"] + calls["tokens_out"]
-    whole = max(int(tokens.sum()), 1)
-    for subtask in dict.fromkeys(calls["subtask"].tolist()):
-        mine = calls["subtask"].eq(subtask)
-        total, retry = int(tokens[mine].sum()), int(tokens[mine & calls["is_retry"]].sum())
-        yield SpentOnSubtask(arm, subtask, int(mine.sum()), total, total / whole, retry)
+def _spent_by(calls: pd.DataFrame, arm: Arm) -> Iterator[SpentOnSubtask]:
+    calls = calls[calls["trial"].isin(arm.trials["trial"])]
+    whole = max(int(calls["tokens"].sum()), 1)
+    for subtask, mine in calls.groupby("subtask", sort=False):
+        total, retry = int(mine["tokens"].sum()), int(mine["retry"].sum())
+        yield SpentOnSubtask(arm, str(subtask), len(mine), total, total / whole, retry)
 
 
 PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms, of.published), "failure"),)

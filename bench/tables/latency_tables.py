@@ -91,7 +91,7 @@ def _papers_share(published: PublishedFigures, scenario: str, architecture: str)
 
 
 def prompt_cache(run: Run) -> Table:
-    """Show reading times by model. Simulated models are left out, because their seconds are declared."""
+    """Show reading times by model."""
     columns = (
         TableColumn[ReadingOfModel]("Model", lambda row: model_label(run, row.model)),
         TableColumn[ReadingOfModel]("Input", lambda row: row.what),
@@ -112,8 +112,7 @@ def prompt_cache(run: Run) -> Table:
         "most first attempts have a prompt that the server has not just read, and later attempts one that it has; if the "
         "server reports its cached tokens, they have a row of their own, by its count",
     )
-    caches = (cache for cache in prompt_caches(run) if not run.is_simulated(cache.model))
-    readings = (reading for cache in caches for reading in _readings(cache))
+    readings = (reading for cache in prompt_caches(run) for reading in _readings(cache))
     return table_of("prompt_cache", "Cold and warm prompt cache", columns, readings, notes)
 
 

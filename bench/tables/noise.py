@@ -67,9 +67,9 @@ class Halves:
         arrays = [np.asarray(values, dtype=float) for values in samples]
         apart: list[list[np.ndarray]] = [[] for _ in samples]
         for dealt in self.dealt():
-            first, second = dealt[:, : self.half], dealt[:, self.half :]
             for sample, distances in zip(arrays, apart, strict=True):
-                distances.append(np.abs(sample[first].mean(axis=1) - sample[second].mean(axis=1)))
+                means = sample.take(dealt).reshape(len(dealt), 2, self.half).mean(axis=2)
+                distances.append(np.abs(means[:, 0] - means[:, 1]))
         return [float(np.quantile(np.concatenate(distances), CONFIDENCE, method="higher")) for distances in apart]
 
 

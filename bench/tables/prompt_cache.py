@@ -44,11 +44,13 @@ class PromptCache:
 
 
 def prompt_caches(run: Run) -> Iterator[PromptCache]:
-    """Return the readings of each model that answered. Failed calls are left out, and so are reused replies, which took no
-    time."""
+    """Return the readings of each model that answered, without simulated models, whose seconds are declared. Failed calls are
+    left out, and so are reused replies, which took no time."""
     calls = run.calls[~run.calls["reused"] & run.calls["failure"].eq("")]
     calls = calls.assign(lasted=calls["seconds"] - calls["delay"])
     for model in dict.fromkeys(calls["by"].tolist()):
+        if run.is_simulated(model):
+            continue
         of_model = calls[calls["by"].eq(model)]
         first = of_model["attempt"].eq(1)
         with_usage = of_model[of_model["usage_cached"].notna()]

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +29,6 @@ from bench.analysis.statistics import (
     groups_differ,
     has_width,
     holm,
-    known,
     limits_of,
     mean_of,
     median,
@@ -93,12 +91,6 @@ def test_equal_values_have_a_spread_of_nothing() -> None:
 def test_what_is_no_number_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="no finite number"):
         mean_of([1.0, value])
-
-
-def test_what_is_missing_is_left_out_only_when_asked() -> None:
-    assert known([1.0, math.nan, None, 3.0]) == [1.0, 3.0]
-    assert known(pd.Series([None, 2, None], dtype="Int64")) == [2.0]
-    assert mean_of(known([math.nan] * 3)) == Mean(0, None, None, None, None)
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=30))

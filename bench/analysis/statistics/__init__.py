@@ -8,7 +8,7 @@ bytes. `reports/calibration` says how well the intervals and tests hold at our s
 from bench.analysis.measure import Measure
 from bench.analysis.statistics.bootstrap import percentiles, resampled
 from bench.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
-from bench.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, known, mean_of, median
+from bench.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
 from bench.analysis.statistics.limits import Limit, has_width, limits_of
 from bench.analysis.statistics.mcnemar import (
     RequiredInstances,
@@ -66,7 +66,6 @@ __all__ = [
     "holm",
     "in_common",
     "independent_number",
-    "known",
     "limits_of",
     "mcnemar_test",
     "mean_of",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +22,18 @@ RESAMPLES = 2000
 def resampled(units: int, resamples: int = RESAMPLES) -> Iterator[Numbers]:
     """Yield how often each unit is in each resample: resamples down, units across, some resamples at a time. A resample's sums
     are then a product of matrices."""
-    rng, at_once = generator(), max(1, DRAWN // units)
+    return (counts.astype(float) for counts in _declared_counts(units, resamples))
+
+
+@lru_cache(1)  # the intervals of a table resample the same units
+def _declared_counts(units: int, resamples: int) -> Sequence[npt.NDArray[np.integer[Any]]]:
+    rng, at_once, drawn = generator(), max(1, DRAWN // units), []
     for begun in range(0, resamples, at_once):
         count = min(at_once, resamples - begun)
         places = rng.integers(units, size=(count, units)) + units * np.arange(count)[:, np.newaxis]
-        yield np.bincount(places.ravel(), minlength=count * units).reshape(count, units).astype(float)
+        counts = np.bincount(places.ravel(), minlength=count * units).reshape(count, units)
+        drawn.append(counts.astype(np.min_scalar_type(units)))
+    return drawn
 
 
 def percentiles(again: Numbers, units: int) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-import pandas as pd
 from scipy import special
 
 from bench.analysis.measure import Measure
@@ -42,21 +41,13 @@ class Mean:
     signed: bool = True
 
 
-def known(values: Iterable[float | None]) -> list[float]:
-    """Return the values that exist. None, NaN and pandas' NA are left out, so that N counts the rest.
-
-    Infinite values stay: they are wrong, not missing, and `mean_of` refuses them.
-    """
-    return [float(value) for value in values if not pd.isna(value)]
-
-
 def mean_of(values: Iterable[float], measure: Measure = "spent") -> Mean:
     """Return the mean of values that can be negative, such as differences, with Student's t interval.
 
     `METHODS` says why this interval; `limits_of` says when it holds the truth too seldom.
 
     Source: Student, Biometrika 6 (1908): mean ± t(n - 1) sd / sqrt(n).
-    Raises ValueError for a value that is not finite: the caller has to leave it out knowingly (`known`).
+    Raises ValueError for a value that is not finite: the caller has to leave it out knowingly.
     """
     return _interval(_finite(values), measure, signed=True)
 

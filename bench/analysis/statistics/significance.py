@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -29,6 +29,8 @@ def generator() -> np.random.Generator:
 
 DRAWN = 1 << 20
 """The most random signs, or places of units, in memory."""
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[np.newaxis], axis=0)
+"""The bits of each byte: bits down, bytes across."""
 
 
 @dataclass(frozen=True)
@@ -77,26 +79,33 @@ def _by_all_flips(differences: np.ndarray) -> float:
 @lru_cache(256)  # the claims of a report compare the same values many times
 def _by_declared_flips(differences: bytes, resamples: int) -> float:
     values = np.frombuffer(differences)
-    packed = _declared_flips(len(values), resamples)
-    return _by_flips(values, (np.unpackbits(flips, axis=1, count=len(values)) for flips in packed))
+    return _by_flips(values, _declared_flips(len(values), resamples))
 
 
-@lru_cache(2)  # drawing takes several times as long as testing
-def _declared_flips(pairs: int, resamples: int) -> Sequence[np.ndarray]:
-    return [np.packbits(flips, axis=1) for flips in _flips(pairs, resamples, generator())]
+@lru_cache(2)  # drawing takes longer than testing
+def _declared_flips(pairs: int, resamples: int) -> np.ndarray:
+    return _flips(pairs, resamples, generator())
 
 
-def _flips(pairs: int, resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield random assignments of signs, some at a time: assignments down, pairs across, 1 if a difference is flipped."""
-    at_once = max(1, DRAWN // pairs)
+def _flips(pairs: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """Return random assignments of signs: assignments across, eight pairs to a byte down, a bit for each difference that is
+    flipped. The first bit of a random byte decides it."""
+    packed, at_once = [], max(1, DRAWN // pairs)
     for begun in range(0, resamples, at_once):
-        yield rng.integers(0, 2, (min(at_once, resamples - begun), pairs), dtype=np.int8)
+        count = min(at_once, resamples - begun)
+        drawn = np.frombuffer(rng.bytes(count * pairs), np.uint8).reshape(count, pairs)
+        packed.append(np.packbits(drawn > 127, axis=1).T)
+    return np.concatenate(packed, axis=1)
 
 
-def _by_flips(differences: np.ndarray, flips: Iterable[np.ndarray]) -> float:
-    """Return p by random assignments. A product of matrices would run several threads, which wait longer than they work."""
-    turned = [np.einsum("ij,j->i", flipped, differences) for flipped in flips]
-    return _two_sided(differences, np.concatenate(turned), drawn=1)
+def _by_flips(differences: np.ndarray, flips: np.ndarray) -> float:
+    """Return p by random assignments. The sum of eight flipped differences is looked up, by their byte."""
+    eights = np.zeros((len(flips), 8))
+    eights.flat[: len(differences)] = differences
+    turned = np.zeros(flips.shape[1])
+    for sums, flipped in zip(eights @ BITS, flips, strict=True):
+        turned += sums.take(flipped)
+    return _two_sided(differences, turned, drawn=1)
 
 
 def _two_sided(differences: np.ndarray, turned: np.ndarray, *, drawn: int) -> float:

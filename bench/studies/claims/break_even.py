@@ -177,10 +177,16 @@ def _units(extra: Mapping[Pair, float], saved: Mapping[Pair, float]) -> Numbers:
 def _rates_again(units: Numbers, counts: Numbers) -> Numbers:
     """Return the rate in each resample that has a first pass and a round."""
     known = ~np.isnan(units)
-    numbers = counts @ known
+    numbers, sums = (_sums_again(values, counts) for values in (known.astype(float), np.where(known, units, 0.0)))
     complete = numbers.all(axis=1)
-    sums = counts[complete] @ np.where(known, units, 0.0)
-    return _rates(*(sums / numbers[complete]).T)
+    return _rates(*(sums[complete] / numbers[complete]).T)
+
+
+def _sums_again(values: Numbers, counts: Numbers) -> Numbers:
+    """Return the sums of two columns in each resample. A product of matrices would run several threads, which wait longer than
+    they work."""
+    sums: Numbers = np.einsum("ij,kj->ik", counts, np.ascontiguousarray(values.T))
+    return sums
 
 
 def _rate(extra: float, saved: float) -> float:

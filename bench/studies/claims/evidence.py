@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
@@ -239,7 +239,7 @@ def _of_replies(replies: pd.DataFrame, claim: RateClaim) -> tuple[EvidenceItem, 
     counted = replies[among]
     places = zip(counted["call"].tolist(), counted["subtask"].tolist(), strict=True)
     items = tuple(
-        replace(item, call=call, subtask=subtask)
+        EvidenceItem(item.trial, item.side, item.instance, item.repetition, item.value, call, subtask)
         for item, (call, subtask) in zip(_items(counted, claim.counted, held[among]), places, strict=True)
     )
     return items or Missing(none)

@@ -6,7 +6,8 @@ depend on each other, so a rate's interval clusters by repetition, or by instanc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -60,14 +61,14 @@ def natural_failures(run: Run) -> Iterator[Rejections]:
     for model in run.names("model"):
         for scenario in run.names("scenario"):
             of_pair = replies[(replies["model"] == model) & (replies["scenario"] == scenario)]
-            for subtask in dict.fromkeys(of_pair["subtask"].tolist()):
-                part, reached = of_pair[of_pair["subtask"] == subtask], _reached(run, model, scenario, subtask)
+            reached = _reached(run, model, scenario)
+            for subtask, part in of_pair.groupby("subtask", sort=False):
                 each = _each_in(part)
-                for kinds in each if len(each) == 1 else (KINDS, *each):
-                    yield _rejections(part, scenario, model, subtask, kinds, reached)
+                every = each if len(each) == 1 else (KINDS, *each)
+                yield from _rejections(part, scenario, model, str(subtask), every, reached[str(subtask)])
             if len(of_pair):
-                for kinds in (KINDS, MALFORMED, *_each_in(of_pair, "missing_field")):
-                    yield _rejections(of_pair, scenario, model, None, kinds, None)
+                every = (KINDS, MALFORMED, *_each_in(of_pair, "missing_field"))
+                yield from _rejections(of_pair, scenario, model, None, every, None)
 
 
 def _each_in(replies: pd.DataFrame, *always: ViolationKind) -> list[tuple[ViolationKind, ...]]:
@@ -80,24 +81,31 @@ def _rejections(
     scenario: str,
     model: str,
     subtask: str | None,
-    kinds: tuple[ViolationKind, ...],
+    every: Iterable[tuple[ViolationKind, ...]],
     reached: tuple[int, int] | None,
-) -> Rejections:
-    held = replies["kind"].isin(kinds)
+) -> Iterator[Rejections]:
     units = _units(replies)
-    counts_as = independent_number(units, held.astype(float).tolist())
-    return Rejections(scenario, model, subtask, kinds, share_by_instance(units, held.tolist()), counts_as, reached)
+    for kinds in every:
+        held = replies["kind"].isin(kinds).tolist()
+        counts_as = independent_number(units, [float(rejected) for rejected in held])
+        yield Rejections(scenario, model, subtask, kinds, share_by_instance(units, held), counts_as, reached)
 
 
 def _units(replies: pd.DataFrame) -> list[str]:
     """Return the clusters: instances, or the repetitions of a single instance."""
     instances = instances_of(replies)
-    return instances if len(set(instances)) > 1 else [str(repetition) for repetition in replies["repetition"]]
+    return instances if len(set(instances)) > 1 else list(map(str, replies["repetition"].tolist()))
 
 
-def _reached(run: Run, model: str, scenario: str, subtask: str) -> tuple[int, int]:
-    """Return (trials that came to such a call, trials of architectures that make it). Replies touched by a fault count here
-    too."""
-    made, trials = (rows[rows["model"].eq(model) & rows["scenario"].eq(scenario)] for rows in (run.replies, run.trials))
-    made = made[made["subtask"].eq(subtask)]
-    return made["trial"].nunique(), int(trials["architecture"].isin(set(made["architecture"])).sum())
+def _reached(run: Run, model: str, scenario: str) -> Mapping[str, tuple[int, int]]:
+    """Return subtask -> (trials that came to such a call, trials of architectures that make it). Replies touched by a fault
+    count here too."""
+    replies, trials = (
+        frame.loc[frame["model"].eq(model) & frame["scenario"].eq(scenario), columns]
+        for frame, columns in ((run.replies, ["subtask", "trial", "architecture"]), (run.trials, ["architecture"]))
+    )
+    of_architecture = Counter(trials["architecture"].tolist())
+    return {
+        str(subtask): (made["trial"].nunique(), sum(of_architecture[name] for name in set(made["architecture"])))
+        for subtask, made in replies.groupby("subtask")
+    }

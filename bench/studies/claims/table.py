@@ -6,7 +6,6 @@ row: a note names them, once for each reason.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -135,6 +134,7 @@ def claims_tables(run: Run, judgements: Sequence[Judgement], published: Publishe
 def _populations(run: Run, judgements: Sequence[Judgement], published: Published) -> Table:
     """Return the population of each claim, whatever the model."""
     claims = dict.fromkeys(judgement.claim for judgement in judgements if judgement.measured)
+    populations = {claim: population_of(run, claim) for claim in claims}
     of_population = (
         TableColumn[Population]("Among", lambda population: population.among),
         TableColumn[Population]("Counts once", lambda population: population.unit),
@@ -144,7 +144,7 @@ def _populations(run: Run, judgements: Sequence[Judgement], published: Published
     )
     columns = (
         TableColumn[Claim]("Claim", lambda claim: claim.id),
-        *(column.of(functools.partial(population_of, run)) for column in of_population),
+        *(column.of(populations.__getitem__) for column in of_population),
     )
     return table_of(f"{name_of(published)}_populations", "What each claim was judged on", columns, claims, POPULATION_NOTES)
 
