@@ -340,7 +340,7 @@ def test_a_damaged_file_is_refused_by_its_name(place: Path) -> None:
         (place / "instances.jsonl").write_text(json.dumps(INSTANCE) + f"\n{text}\n")
         assert f"{place}/instances.jsonl, line 2: is no JSON" in refusal()
     (place / "instances.jsonl").write_text(json.dumps(INSTANCE) + f"\n{json.dumps(INSTANCE)}\n")
-    assert f"the instance '{PREFIX}' appears twice" in refusal()
+    assert f"the instance '{PREFIX}' stands twice" in refusal()
     (place / "instances.jsonl").write_text(json.dumps(INSTANCE))
     for content in (b"", b"no archive", (place / f"{PREFIX}.tar.gz").read_bytes()[:100]):
         (place / f"{PREFIX}.tar.gz").write_bytes(content)
