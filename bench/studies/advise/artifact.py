@@ -13,7 +13,7 @@ from bench.studies.claims.break_even import BreakEven
 
 NOT_MEASURED = "no measurement"
 NOTHING = "nothing is demanded"
-HEAD = """| arm | beside | damaged effects, in trials | of the other | cheaper from so many failures in a run |
+HEAD = """| arm | compared with | damaged effects, in trials | damaged effects of the other | cheaper from so many failures |
 | --- | --- | --- | --- | --- |"""
 
 
@@ -25,10 +25,10 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
     yield f"1. runtime: {advice.runtime}"
     for demand in advice.demands:
         yield f"2. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
-    yield f"3. state first, then the rest: {', '.join(advice.kept)}"
+    yield f"3. patterns that supply the state and then the rest: {', '.join(advice.kept)}"
     form, *_ = advice.backing or (None,)
     yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
-    alike = f"; as much: {len(advice.alike)} other arms" if advice.alike else ""
+    alike = f"; {len(advice.alike)} other arms take as much" if advice.alike else ""
     yield f"   a run takes {advice.price:,.0f} tokens with its failures{alike}"
     if advice.unmeasured:
         yield f"   {NOT_MEASURED} of {', '.join(advice.unmeasured)}"
@@ -46,7 +46,7 @@ def told(backing: Backing) -> str:
     sides = zip((backing.ours, backing.theirs), backing.damaged, backing.effects, strict=True)
     damaged = ", ".join(f"{arm} damaged {effects} effects in {share(rate)} trials" for arm, rate, effects in sides)
     rates = ", ".join(f"{name} {rate_in_words(rate)}" for name, rate in backing.break_even.items())
-    return f"{damaged}; it is cheaper: {rates or NOT_MEASURED}"
+    return f"{damaged}; failures in a run from which {backing.ours} is cheaper: {rates or NOT_MEASURED}"
 
 
 def rate_in_words(rate: BreakEven | None) -> str:
@@ -54,9 +54,9 @@ def rate_in_words(rate: BreakEven | None) -> str:
     if rate is None:
         return NOT_MEASURED
     if rate.rate == math.inf:
-        return "at no rate"
+        return "never"
     bounds = "" if rate.low is None or rate.high is None else f" [{_rate(rate.low)}, {_rate(rate.high)}]"
-    return f"from {_rate(rate.rate)}{bounds} on"
+    return f"{_rate(rate.rate)}{bounds}"
 
 
 def _rate(value: float) -> str:
@@ -66,9 +66,10 @@ def _rate(value: float) -> str:
 def judged_line(judged: HeldOut) -> str:
     """Return the result of the advice on the held-out run."""
     verdict = "holds" if judged.holds else "does not hold"
-    price = f"{judged.ratio:.2f} × the best price of the {judged.harmless}" if judged.ratio else "there are none"
-    arms = f"{price} of {judged.arms} arms without damage"
-    return f"held out ({judged.run}, {judged.plan}): damaged {share(judged.damaged)}; {arms}: {verdict}"
+    lowest = f"{judged.ratio:.2f} times the lowest price" if judged.ratio else "no price to compare"
+    price = f"{lowest} of the {judged.harmless} of {judged.arms} arms without damage"
+    damaged = f"damage in {share(judged.damaged)} trials"
+    return f"held-out run {judged.run}, plan {judged.plan}: {damaged}; {price}; the advice {verdict}"
 
 
 def artifact_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged: HeldOut | None) -> str:
