@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from impact.tables import PARTS, aims, needless, read, report, results
+from impact.tables import COMMIT_NOTES, PARTS, aims, needless, read, report, results
 
 from bench import load_run
 from bench.experiment.reading import read_responses
@@ -16,8 +16,22 @@ ROWS, HUNKS, COSTS, UNFOLLOWED, COMMITS, *REASONS = (read(FOLDER / f"{name}.csv"
 
 def test_the_page_says_what_the_rows_say() -> None:
     page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
-    sentences = [*results(ROWS, HUNKS, COSTS, UNFOLLOWED, COMMITS), needless(*REASONS)]
+    packages, ours = REASONS[:2], REASONS[2:]
+    sentences = [*results(ROWS, HUNKS, COSTS, UNFOLLOWED, COMMITS), needless(*packages), needless(*ours)]
     assert [sentence for sentence in sentences if sentence not in page] == []
+
+
+def test_the_page_says_how_long_the_commits_took_and_which_tests_always_ran() -> None:
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    seconds, whole = (sum(float(row[key]) for row in COMMITS) for key in ("seconds", "whole"))
+    [why] = REASONS[2]
+    left_out = next(words for words in " ".join(COMMIT_NOTES).split(": ") if words[0].isdigit()).partition(".")[0]
+    expected = (
+        f"took {seconds / whole:.1f} times the seconds of all tests",
+        f"each test always runs: {left_out} tests.",
+        f"Of the other tests {int(why['volatile']) / len(COMMITS):.0f} always run",
+    )
+    assert [words for words in expected if words not in page] == []
 
 
 def test_the_page_has_the_aims_beside_what_was_measured() -> None:
@@ -27,6 +41,12 @@ def test_the_page_has_the_aims_beside_what_was_measured() -> None:
 
 def test_the_report_is_made_of_the_rows() -> None:
     assert (FOLDER / "report.md").read_text(encoding="utf-8") == report(ROWS, HUNKS, COSTS, UNFOLLOWED, COMMITS, *REASONS)
+
+
+def test_a_report_says_nothing_of_what_was_not_measured() -> None:
+    told = report([], HUNKS, [], [], [], [], [], [])
+    assert "By release" in told
+    assert [words for words in ("times the processor seconds", "deciding in", "Commits of this") if words in told] == []
 
 
 def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() -> None:

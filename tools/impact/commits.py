@@ -1,25 +1,31 @@
 """`python -m impact.commits CLONE`: what `bench code` runs and misses on ten commits of this repository, beside running all.
 
-Each commit is taken in two steps, as somebody works who writes tests first: all of it but its code, and then its code.
+The commits follow one another. After each, what it invalidates runs, and then all tests run, to compare.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench import codebase
+from impact.decision import REASONS
 from impact.packages import git
 from impact.tables import COMMITS, write
-from impact.trial import OURS, PLAIN, TOOLS, Outcomes, Session, session
+from impact.trial import FULL, OURS, PLAIN, TOOLS, Outcomes, Session, environment, key, once, session
 
-TESTS = ("tests/render",)
-LAST = "8ab24852"
-"""The last of the commits. Every tree is recorded by the `bench.codebase` of the checkout that measures."""
+TESTS = ("tests/analysis", "tests/report", "tests/packs")
+CODE = ("bench/*.py", ":!bench/codebase", *(f"{folder}/*.py" for folder in TESTS))
+"""What a commit changes that is taken. Every tree is recorded by the `bench.codebase` of the checkout that measures."""
+ALWAYS = ("analysis/test_copies", "analysis/test_ledger", "analysis/test_recovery", "packs/test_digests", "packs/test_loading")
+"""Files that are left out, since each of their tests always runs: one of their modules reads the clock while it is imported."""
+LAST = "899791a5"
 COUNT = 10
 QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 """Hypothesis's plug-in reads all modules of the tree when tests are collected, and each test would depend on them all."""
@@ -27,73 +33,88 @@ LIMIT = 600
 
 
 def main() -> None:
-    """Measure all commits in a clone, and write a row for each step as soon as it is known."""
+    """Measure all commits in a clone, and write a row for each as soon as it is known, and why tests ran."""
     parser = argparse.ArgumentParser(prog="impact.commits", description=__doc__)
     parser.add_argument("clone", type=Path, help="a clone of this repository, whose tree is changed")
-    parser.add_argument("--to", type=Path, default=Path("reports/impact/commits.csv"))
+    parser.add_argument("--to", type=Path, default=Path("reports/impact"))
     asked = parser.parse_args()
     rows: list[dict[str, str]] = []
-    for row in measured(asked.clone.resolve()):
-        print(" ".join(row.values()), flush=True)
+    counted = Counter[str]()
+    for row, why in measured(asked.clone.resolve()):
+        print(" ".join(row.values()), dict(Counter(why.values())), flush=True)
         rows.append(row)
-        write(asked.to, rows)
+        counted.update(why.values())
+        write(asked.to / "commits.csv", rows)
+        tests = sum(int(row["tests"]) for row in rows)
+        counts = {"tests": tests, "run": counted.total()} | {reason: counted[reason] for reason in REASONS}
+        write(asked.to / "commits_reasons.csv", [{"package": "commits"} | {name: str(count) for name, count in counts.items()}])
 
 
 def commits(root: Path) -> list[str]:
-    """The last commits that change both code and the tests that are run, oldest first."""
-    asked = ("log", "-z", "--format=@%h", "--name-only", LAST, "--", "bench/*.py", *(f"{folder}/*.py" for folder in TESTS))
-    told = subprocess.run(("git", "-C", str(root), *asked), check=True, capture_output=True, text=True).stdout
-    found = []
-    for commit in told.split("@")[1:]:
-        name, *files = commit.replace("\0", "\n").split()
-        if any(file.startswith("bench/") for file in files) and any(file.startswith(TESTS) for file in files):
-            found.append(name)
-    return found[:COUNT][::-1]
+    """The last commits that change code or the tests that are run, oldest first, after the commit before them."""
+    asked = ("log", f"-{COUNT}", "--reverse", "--format=%h", LAST, "--", *CODE)
+    told = subprocess.run(("git", "-C", str(root), *asked), check=True, capture_output=True, text=True).stdout.split()
+    return [f"{told[0]}^", *told]
 
 
-def measured(root: Path) -> Iterator[dict[str, str]]:
-    """A row for each step of each commit. The tree before the first commit has none: there all tests run."""
-    kept: Outcomes = {}
-    before: Outcomes = {}
-    taken = commits(root)
-    trees = [(f"{taken[0]}^", f"{taken[0]}^", "")]
-    trees += [(commit, f"{commit}{parent}", step) for commit in taken for parent, step in (("^", "tests"), ("", "code"))]
-    for commit, code, step in trees:
-        git(root, "checkout", "-q", "-f", commit)
-        git(root, "restore", f"--source={code}", "--staged", "--worktree", "--", "bench")
-        shutil.rmtree(root / "bench" / "codebase", ignore_errors=True)
-        shutil.copytree(codebase.__path__[0], root / "bench" / "codebase", ignore=shutil.ignore_patterns("__pycache__"))
-        selected, whole = (_session(root, *options) for options in ((*OURS, "--bench-impact"), PLAIN))
-        kept |= selected.outcomes
-        if step:
-            yield _row(commit, step, before, kept, selected, whole)
-        before |= whole.outcomes
+def measured(root: Path) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """A row for each commit, and the reason why each test ran. The commit before the first has none: there all tests run."""
+    last: Outcomes = {}
+    for commit in commits(root):
+        _take(root, commit)
+        reasons = _decision(root) if last else {}
+        selected = _run(root, *OURS, "--bench-impact")
+        if last:
+            whole = _run(root, *PLAIN, kept_in=root.parent / "sessions" / f"{key(FULL, *PLAIN, *TESTS, *ALWAYS, commit)}.json")
+            changed = {test for test, result in whole.outcomes.items() if last.get(test) != result}
+            why = {test: "changed" if test in changed else reasons.get(test, "others") for test in selected.outcomes}
+            yield _row(commit, changed, selected, whole), why
+        last |= selected.outcomes
 
 
-def _session(root: Path, *options: str) -> Session:
-    words = ("-n", "0", *QUIET, "--continue-on-collection-errors", *options, *TESTS)
-    ended = session(root, (root, TOOLS), words, root.parent / f"{root.name}.json", LIMIT)
+def _take(root: Path, commit: str) -> None:
+    """Bring the tree to a commit, with the `bench.codebase` of here."""
+    git(root, "checkout", "-q", "-f", commit)
+    shutil.rmtree(root / "bench" / "codebase", ignore_errors=True)
+    shutil.copytree(codebase.__path__[0], root / "bench" / "codebase", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _run(root: Path, *options: str, kept_in: Path | None = None) -> Session:
+    """The tests under these options; a session that a file keeps is not run again."""
+    left_out = (f"--ignore=tests/{name}.py" for name in ALWAYS)
+    words = ("-n", "0", *QUIET, "--continue-on-collection-errors", *left_out, *options, *TESTS)
+
+    def run() -> Session | None:
+        return session(root, (root, TOOLS), words, root.parent / f"{root.name}.json", LIMIT)
+
+    ended = once(kept_in, run) if kept_in is not None else run()
     if ended is None or not ended.outcomes:
         sys.exit(f"impact: the tests do not run in {root}; try pytest -n 0 {' '.join(TESTS)} there")
     return ended
 
 
-def _row(commit: str, step: str, before: Outcomes, kept: Outcomes, selected: Session, whole: Session) -> dict[str, str]:
-    """What a step changed, and what was run of it and missed, in numbers of tests.
+def _decision(root: Path) -> dict[str, str]:
+    """The tests recorded before that must run in the present tree, each with its reason."""
+    words = (sys.executable, "-m", "impact.decision")
+    told = subprocess.run(words, cwd=root, env=environment((root, TOOLS)), check=True, capture_output=True)
+    reasons: dict[str, str] = json.loads(told.stdout)
+    return reasons
+
+
+def _row(commit: str, changed: set[str], selected: Session, whole: Session) -> dict[str, str]:
+    """What a commit changed, and what was run of it, missed and distorted, in numbers of tests.
 
     Args:
         commit: The commit.
-        step: "tests" or "code".
-        before: The last results of full runs.
-        kept: The last results of selective runs.
+        changed: The tests whose results in the full run are new or changed.
         selected: What ran selectively.
         whole: What ran in full.
     """
-    changed = {test for test, result in whole.outcomes.items() if before.get(test) != result}
-    missed = {test for test, result in whole.outcomes.items() if test not in selected.outcomes and kept.get(test) != result}
-    counts = (len(whole.outcomes), len(changed), len(selected.outcomes), len(missed))
+    ran = selected.outcomes
+    distorted = {test for test, result in ran.items() if whole.outcomes.get(test) != result}
+    counts = (len(whole.outcomes), len(changed), len(ran), len(changed - ran.keys()), len(distorted))
     seconds = (f"{selected.seconds:.1f}", f"{whole.seconds:.1f}")
-    return dict(zip(COMMITS, (commit, step, *map(str, counts), *seconds), strict=True))
+    return dict(zip(COMMITS, (commit, *map(str, counts), *seconds), strict=True))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -80,7 +80,7 @@ class Suite:
 
     def recorded(self, selector: str) -> list[Session]:
         """The sessions of the unchanged suite under a selector; its state after them is set aside."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{_key(selector, *RECORDINGS[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
         if not (folder / "sessions.json").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -148,22 +148,20 @@ class Suite:
     def session(self, selector: str, edit: Mutant) -> Session | None:
         """What a selector, or the full suite, ran of an edited tree; None where it did not end."""
         options = SELECTORS.get(selector, PLAIN)
-        name = _key(selector, *options, self.package.release, self.package.tests, edit.path, edit.content)
-        kept = self._file_of(name)
-        if not kept.exists():
+        name = key(selector, *options, self.package.release, self.package.tests, edit.path, edit.content)
+
+        def run() -> Session | None:
             base = self.recorded(selector)
             limit = LIMIT if selector != FULL else int(SLOWER * base[0].seconds) + 3
             with self.edited(edit, selector):
-                session = self.run(*options, limit=limit)
-            kept.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
-            kept.with_suffix(".part").rename(kept)
-        found = json.loads(kept.read_text(encoding="utf-8"))
-        return found and _session(found)
+                return self.run(*options, limit=limit)
+
+        return once(self._file_of(name), run)
 
     def decision(self, edit: Mutant) -> dict[str, str]:
         """The tests that our selector runs of an edited tree, each with its reason, by `impact.decision`. None is run."""
         self.recorded("bench")
-        kept = self._file_of(_key("bench", "decision", self.package.release, self.package.tests, edit.path, edit.content))
+        kept = self._file_of(key("bench", "decision", self.package.release, self.package.tests, edit.path, edit.content))
         if not kept.exists():
             words = (sys.executable, "-m", "impact.decision")
             with self.edited(edit, "bench"):
@@ -237,7 +235,7 @@ class Suite:
 
     def restore(self, selector: str) -> None:
         """Bring a selector's state back to what the unchanged suite left."""
-        folder = self.root.parent / "states" / f"{self.package.release}-{_key(selector, *RECORDINGS[selector][0])}"
+        folder = self.root.parent / "states" / f"{self.package.release}-{key(selector, *RECORDINGS[selector][0])}"
         self._drop(selector)
         self._copy(folder / "state", self._state.get(selector))
 
@@ -245,6 +243,17 @@ class Suite:
     def _copy(source: Path | None, to: Path | None) -> None:
         if source is not None and to is not None:
             shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
+
+
+def once(file: Path, run: Callable[[], Session | None]) -> Session | None:
+    """A session that a file keeps: it is run where the file is not there yet."""
+    if not file.exists():
+        session = run()
+        file.parent.mkdir(exist_ok=True)
+        file.with_suffix(".part").write_text(json.dumps(session and asdict(session)), encoding="utf-8")
+        file.with_suffix(".part").rename(file)
+    found = json.loads(file.read_text(encoding="utf-8"))
+    return found and _session(found)
 
 
 def environment(path: Sequence[Path]) -> dict[str, str]:
@@ -293,7 +302,7 @@ def _session(found: Mapping[str, object]) -> Session:
     return Session({name: (outcome, detail) for name, (outcome, detail) in outcomes.items()}, float(str(found["seconds"])))
 
 
-def _key(selector: str, *words: str) -> str:
+def key(selector: str, *words: str) -> str:
     """A digest of what a session depends on: the selector's version, its options, and further words."""
     if selector == "bench":
         files = sorted(Path(codebase.__path__[0]).glob("*.py"))
