@@ -1,37 +1,47 @@
-"""The names that code mentions, whichever module they are of."""
+"""Finds the names that code mentions."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
-ANY = "*"
-"""A mention of names that the text does not tell, such as by `getattr` with a computed name."""
-STAR = "*import"
-"""A mention of all names of a module that is imported with a star."""
+ANY = "?"
+"""The mention of code that can reach names which its text does not contain, such as a call of `eval`."""
+STAR = "?star"
+"""The mention of `from module import *`, which takes all public names of the module."""
 BARE = "*"
-"""Stands before a name that is mentioned without a further name after it: a module may have been handed over as a whole."""
+"""The prefix of a name that stands without an attribute after it: the code may hand a whole module over by that name."""
+PLAIN = ":"
+"""The prefix of a name without a dot before it: it belongs to the module that the code stands in, or to Python."""
 BY_TEXT = frozenset({"patch", "resolve_name", "locate", "import_module", "__import__"})
-"""Functions that are given the name of a module, or of what is in it, as a text."""
+"""Functions whose first argument is the name of a module, or of a member of a module, as a text."""
 OWN_NAMES = frozenset({"globals", "locals", "vars", "dir"})
-"""Functions that look at the names around them where they are given nothing else to look at."""
+"""Functions that return the names around the call when they get no argument."""
 DYNAMIC = frozenset(
     ["eval", "exec", "__globals__", "f_globals", "f_locals", "getmodule", "__subclasses__", "modules", "pickle", "dill"]
 ).union(["cloudpickle", "copyreg", "doctest", "testmod", "run_module", "run_path"])
-"""Names by whose mention code can reach names that it does not mention, of modules that it does not mention either."""
+"""Names through which code can reach other names, and other modules, that its text does not contain."""
 WORDS = re.compile(r"[^\W\d]\w*")
 
 
-def mentions(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that code mentions: identifiers, and words in its texts other than docstrings."""
+def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterator[str]:
+    """Yield the names that code mentions: identifiers, and the words in its texts other than docstrings.
+
+    Args:
+        nodes: The code.
+        local: Local variables of the function that the code stands in. They hold nothing that the function, or its caller, does
+            not mention elsewhere, so a local variable mentions no name.
+    """
     waiting, followed = list(nodes), set[int]()
     while waiting:
         node = waiting.pop()
-        yield from SPOKEN[type(node)](node) if type(node) in SPOKEN else ()
         if isinstance(node, ast.Attribute) and node.attr != "__dict__":
             followed.add(id(node.value))
+        if isinstance(node, ast.Name) and node.id in local:
+            continue
+        yield from SPOKEN[type(node)](node) if type(node) in SPOKEN else ()
         if isinstance(node, ast.Name | ast.Attribute):
             word = node.id if isinstance(node, ast.Name) else node.attr
             if isinstance(node.ctx, ast.Load) and id(node) not in followed:
@@ -40,6 +50,62 @@ def mentions(nodes: Iterable[ast.AST]) -> Iterator[str]:
                 yield ANY
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):  # a docstring
             waiting.extend(ast.iter_child_nodes(node))
+
+
+def mentions_in(path: str, mentioned: Iterable[str]) -> frozenset[str]:
+    """Return what code of a module mentions. A name of the module itself has the module's path before it."""
+    return frozenset(path + word if word.startswith(PLAIN) else word for word in mentioned)
+
+
+def body_mentions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+    """Return the names that the body of a function mentions."""
+    return frozenset(mentions(function.body, _local_variables(function)))
+
+
+def _local_variables(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the variables that are local wherever the body of a function reads them.
+
+    A variable is left out if an import binds it, if any `global` statement names it, or if a class in the body binds it: the
+    class reads it from the module then.
+    """
+    given = function.args
+    arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+    local = {argument.arg for argument in arguments}
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            local.add(node.id)
+        if not isinstance(node, INNER_SCOPES):
+            waiting.extend(ast.iter_child_nodes(node))
+    for node in (inner for statement in function.body for inner in ast.walk(statement)):
+        if isinstance(node, ast.Global):
+            local -= set(node.names)
+        elif isinstance(node, ast.ClassDef):
+            local -= {
+                inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
+            }
+            local -= {
+                inner.name
+                for inner in ast.walk(node)
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            }
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            local -= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return local
+
+
+INNER_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+"""Nodes in which an assignment binds no variable of the function around them."""
 
 
 def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -52,21 +118,32 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield BARE + alias.name.rpartition(".")[2]
         if alias.asname:
             yield alias.asname
+            if (
+                alias.name in DYNAMIC | OWN_NAMES | BY_TEXT
+            ):  # a call by the other name does not look like a call of this function
+                yield ANY
 
 
 def _of_call(call: ast.Call) -> Iterator[str]:
-    """What a call mentions beside the names in it: a module that is named by a text, or any name at all."""
+    """Yield what a call mentions in addition to the names in it: the module that a text names, or `ANY`."""
     function = call.func
     word = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     if word in OWN_NAMES and not call.args:
         yield ANY
     if word in BY_TEXT and call.args:
-        text = call.args[0].value if isinstance(call.args[0], ast.Constant) else None
-        yield BARE + text.rpartition(".")[2] if isinstance(text, str) else ANY
+        yield _named_by(call.args[0]) or ANY
+    if word == "getattr" and len(call.args) > 1 and (name := _named_by(call.args[1])):  # it may be a module of a package
+        yield name
+
+
+def _named_by(node: ast.expr) -> str:
+    """Return the mention of the module, or the member of a module, that a text names; "" if the text is not a constant."""
+    text = node.value if isinstance(node, ast.Constant) else None
+    return BARE + text.rpartition(".")[2] if isinstance(text, str) else ""
 
 
 SPOKEN: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
-    ast.Name: lambda node: (node.id,),
+    ast.Name: lambda node: (PLAIN + node.id,),
     ast.Attribute: lambda node: (node.attr,),
     ast.Import: _of_import,
     ast.ImportFrom: _of_import,
@@ -79,4 +156,4 @@ SPOKEN: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
     ast.Constant: lambda node: WORDS.findall(node.value) if isinstance(node.value, str) else (),
     ast.Call: _of_call,
 }
-"""What a node of each type mentions, without the nodes in it."""
+"""For each type of node, the function that yields what such a node mentions, without the nodes inside it."""

@@ -7,11 +7,11 @@ skeleton is reached.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 from pathlib import PurePath
 
-from bench.codebase.mentions import ANY, BARE, STAR
+from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, WORDS, mentions_in
 from bench.codebase.record import ABSENT, Fact, Record
 from bench.codebase.surface import Surface, TopStatement
 
@@ -20,24 +20,28 @@ Modules = frozenset[tuple[str, str]]
 
 
 class NameChange:
-    """What differs between two versions of a module's skeleton.
+    """The difference between two versions of a module's skeleton.
 
     Args:
         path: The module's path.
-        before: The older surface; None where it is not known.
-        after: The present surface; None where it is not known.
+        before: The older surface; None if it is not known.
+        after: The present surface; None if it is not known.
 
     Attributes:
-        names: The names that mean something else, or are new or gone; None where more than names may differ.
-        gone: Those of them that are bound no more, and `added` those that were not bound before.
+        names: The names that have another meaning, or are new or gone; None if more than names may differ.
+        gone: Those of the names that the module no longer binds.
+        exported: The new and gone names that `from module import *` takes.
+        imports: The new imports of modules of the tree. What they load must be checked apart.
     """
 
     def __init__(self, path: str, before: Surface | None, after: Surface | None):
         file = PurePath(path)
+        self.path = path
         self.module = {BARE + (file.parent.name if file.name == "__init__.py" else file.stem)}
         self.after = after
         self.names: frozenset[str] | None = None
-        self.gone = self.added = frozenset[str]()
+        self.gone = self.exported = frozenset[str]()
+        self.imports: tuple[TopStatement, ...] = ()
         if before is not None and after is not None:
             self._compare(before.statements, after.statements)
 
@@ -45,12 +49,22 @@ class NameChange:
         kept = Counter(each.digest for each in before) & Counter(each.digest for each in after)
         (stayed, left), (stays, came) = (_parted(statements, kept) for statements in (before, after))
         moved = [each.digest for each in stayed] != [each.digest for each in stays]
-        differing = (*left, *came)
-        if moved or any(each.kind != "binding" for each in differing):
+        if moved or any(each.kind != "binding" for each in left) or any(each.kind == "other" for each in came):
             return
-        self.names = frozenset(name for each in differing for name in each.binds)
+        self.imports = tuple(each for each in came if each.kind == "import")
+        self.names = frozenset(name for each in (*left, *came) for name in each.binds)
         bound, now = ({name for each in statements for name in each.binds} for statements in (before, after))
-        self.gone, self.added = frozenset(bound - now), frozenset(now - bound)
+        self.gone = frozenset(bound - now)
+        self.exported = frozenset(name for name in bound ^ now if _is_exported(name, after))
+
+
+def _is_exported(name: str, statements: Iterable[TopStatement]) -> bool:
+    """Return whether `from module import *` may take a name from a module with these statements."""
+    listing = [each for each in statements if {"__all__", f"{PLAIN}__all__"} & (each.binds | each.mentions)]
+    if not listing:
+        return not name.startswith("_")
+    computed = any(each.kind != "binding" or any(word.startswith((BARE, ANY)) for word in each.mentions) for each in listing)
+    return computed or any(name in each.mentions for each in listing)
 
 
 def _parted(statements: Iterable[TopStatement], kept: Counter[str]) -> tuple[list[TopStatement], list[TopStatement]]:
@@ -76,7 +90,7 @@ class RecordNames:
         every = set[str]()
         for fact in self._bodies:
             known = self._body(fact.value)
-            every |= {ANY} if known is None else known
+            every |= {ANY} if known is None else mentions_in(fact.name.partition("::")[0], known)
             every |= {part.partition("#")[0] for part in fact.name.partition("::")[2].split(".")}
         return frozenset(every)
 
@@ -103,7 +117,7 @@ class Reach:
         self._changes = {(fact.name, fact.value): change for fact, change in changes.items()}
         self._surface, self._body = surface, body
         self._names: dict[int, tuple[Record, RecordNames]] = {}
-        self._tainted: dict[tuple[Modules, frozenset[str]], frozenset[str] | None] = {}
+        self._tainted: dict[tuple[Modules, frozenset[str]], Set[str] | None] = {}
 
     def names_of(self, record: Record) -> RecordNames:
         """What a record says of names, made once."""
@@ -121,8 +135,8 @@ class Reach:
         tainted = self._tainted[modules, collected]
         return tainted is None or any(not tainted.isdisjoint(each.mentions) for each in told)
 
-    def _tainted_in(self, modules: Modules, collected: frozenset[str]) -> frozenset[str] | None:
-        """The names that mean something else in any of these modules; None where an execution may differ without naming one."""
+    def _tainted_in(self, modules: Modules, collected: frozenset[str]) -> Set[str] | None:
+        """Return the names with another meaning in any of these modules; None if an execution may differ and mention none."""
         changed = {module: self._changes[module] for module in modules if module in self._changes}
         if not changed:
             return frozenset()
@@ -131,41 +145,123 @@ class Reach:
                 return None
         if not any(change.names for change in changed.values()):
             return frozenset()
-        statements = list[TopStatement]()
+        surfaces = self._present(modules)
+        if surfaces is None:
+            return None
+        imports = [(change.path, each.imports) for change in changed.values() for each in change.imports]
+        loaded = {imported_path(path, imported, surfaces) for path, imported in imports}
+        if "" in loaded:
+            return None
+        meanings = ChangedMeanings(changed.values(), [PurePath(path) for path in loaded])
+        return meanings.names if meanings.follow(surfaces) else None
+
+    def _present(self, modules: Modules) -> dict[str, Surface] | None:
+        """Return the present surfaces of modules by their paths, without those that are gone; None if one is not known."""
+        surfaces = dict[str, Surface]()
         for module in modules:
-            surface = changed[module].after if module in changed else self._surface(module[1])
-            if surface is None and module[1] != ABSENT:
+            surface = self._changes[module].after if module in self._changes else self._surface(module[1])
+            if surface is not None:
+                surfaces[module[0]] = surface
+            elif module[1] != ABSENT:
                 return None
-            statements += surface.statements if surface is not None else ()
-        return _closed(changed.values(), statements)
+        return surfaces
+
+
+def imported_path(path: str, imports: str, surfaces: Mapping[str, Surface]) -> str:
+    """Return the file of a package from which a module of the same package imports a name.
+
+    Args:
+        path: The path of the module that imports.
+        imports: The module as the import spells it, and after a blank the name.
+        surfaces: The present surfaces of all modules that an execution loads, by their paths.
+
+    Returns:
+        The path; "" if it is not known, or if the import may fail, or do more than bind a name. It does no more if the
+        execution loads the file anyway, and if the file binds this name, only binds names and imports nothing of the tree.
+    """
+    module, _, name = imports.partition(" ")
+    folders = PurePath(path).parts[:-1]
+    packages = [end for end in range(1, len(folders) + 1) if "/".join((*folders[:end], "__init__.py")) in surfaces]
+    if not name or not packages or packages != list(range(packages[0], len(folders) + 1)):
+        return ""
+    level = len(module) - len(module.lstrip("."))
+    spelled = module.lstrip(".").split(".")
+    if not level and spelled[0] == folders[packages[0] - 1]:
+        parent, spelled = packages[0], spelled[1:]
+    else:
+        parent = len(folders) + 1 - level if level else 0
+    target = "/".join((*folders[:parent], *spelled)) + ".py"
+    surface = surfaces.get(target)
+    if parent not in packages or len(spelled) != 1 or surface is None:
+        return ""
+    plain = all(each.kind == "binding" or each.imports.startswith("__future__ ") for each in surface.statements)
+    return target if plain and any(name in each.binds for each in surface.statements) else ""
 
 
 def _is_looked_through(path: str, collected: frozenset[str]) -> bool:
-    """Whether pytest looks at all names of a module."""
+    """Return whether pytest looks at all names of a module."""
     return PurePath(path).name == "conftest.py" or any(path == name or path.endswith(f"/{name}") for name in collected)
 
 
-def _closed(changes: Iterable[NameChange], statements: list[TopStatement]) -> frozenset[str] | None:
-    """Names, with what statements bind that mention one of them; None where such a statement may do more than bind."""
-    names, gone, appeared = {ANY}, set[str](), False
-    for change in changes:
-        names |= (change.names or frozenset()) | change.module
-        gone |= change.gone
-        appeared = appeared or bool(change.added or change.gone)
-    waiting, grew = statements, True
-    while grew:
-        grew, left = False, list[TopStatement]()
-        for each in waiting:
-            hit = each.mentions & names
-            starred = STAR in each.mentions and (appeared or "__all__" in names)
-            if not hit and not starred:
-                left.append(each)
-                continue
-            if each.kind == "other" or starred or (each.kind == "import" and hit & gone):
-                return None
-            handed = all(word.startswith(BARE) for word in hit)  # the module itself, under a name of its own
-            names |= {BARE + name for name in each.binds} if handed else set()
-            names |= each.binds if not (handed and each.kind == "import") else set()
-            grew = True
-        waiting = left
-    return frozenset(names)
+class ChangedMeanings:
+    """The names that have another meaning because some names have.
+
+    Args:
+        changes: What changed.
+        early: The files of modules that may be loaded earlier than before. Code can tell if it looks for them in their package.
+
+    Attributes:
+        names: The names: each as an attribute or in a text, and with `PLAIN` and its module's path before it in the module.
+    """
+
+    def __init__(self, changes: Iterable[NameChange], early: Iterable[PurePath]):
+        self.names = {ANY} | {BARE + folder for path in early for folder in path.parts[:-1]}
+        self._loaded = {path.stem for path in early} | {f"{path.parent}/__init__.py{PLAIN}{path.stem}" for path in early}
+        self._gone, self._exported = set[str](), {path.stem for path in early}
+        for change in changes:
+            self.names |= change.module
+            self._add(change.path, change.names or ())
+            self._gone |= change.gone
+            self._exported |= change.exported
+
+    def _add(self, path: str, names: Iterable[str]) -> None:
+        for name in names:
+            self.names |= {name, f"{path}{PLAIN}{name}"}
+
+    def follow(self, surfaces: Mapping[str, Surface]) -> bool:
+        """Add the names that statements bind which mention such a name; return False if one of them may do more than bind.
+
+        Args:
+            surfaces: The present surfaces of all modules, by their paths.
+        """
+        starred = {path for path, surface in surfaces.items() if any(STAR in each.mentions for each in surface.statements)}
+        waiting = [
+            (path, each, mentions_in(path, each.mentions)) for path, surface in surfaces.items() for each in surface.statements
+        ]
+        known = 0
+        while known < len(self.names):
+            known, left = len(self.names), list[tuple[str, TopStatement, frozenset[str]]]()
+            for path, each, mentioned in waiting:
+                hit = mentioned & (self.names if each.kind == "import" else self.names | self._loaded)
+                if not hit and not self._takes_all(each):
+                    left.append((path, each, mentioned))
+                elif not self._binds(path, each, hit):
+                    return False
+            for path in starred:  # a star gives the names of other modules to this one
+                self.names |= {f"{path}{PLAIN}{name}" for name in self.names if WORDS.fullmatch(name)}
+            waiting = left
+        self.names |= self._loaded
+        return True
+
+    def _takes_all(self, statement: TopStatement) -> bool:
+        return STAR in statement.mentions and bool(self._exported or "__all__" in self.names)
+
+    def _binds(self, path: str, statement: TopStatement, hit: frozenset[str]) -> bool:
+        """Add what a statement binds that mentions these names; return False if it may do more."""
+        if statement.kind == "other" or self._takes_all(statement) or (statement.kind == "import" and hit & self._gone):
+            return False
+        handed = all(word.startswith(BARE) for word in hit)  # the module itself, under another name
+        self.names |= {BARE + name for name in statement.binds} if handed else set()
+        if not (handed and statement.kind == "import"):
+            self._add(path, statement.binds)
+        return True

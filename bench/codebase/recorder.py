@@ -155,10 +155,10 @@ class Recorder:
     def _pause(self) -> None:
         """See no calls, and give the current context what ran in threads since."""
         context = self._stack[-1]
-        if self._threads:
-            self._of_threads(context)
         if self._running[-1] and not self._profiles[-1].disable():
             context.volatile.add("sets a profiler of its own")
+        if self._threads:  # only now: the profiler of a thread that has ended stops the one that runs here when it is dropped
+            self._of_threads(context)
 
     def _count_calls(self) -> None:
         """Give the current context what ran in it."""

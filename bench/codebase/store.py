@@ -25,6 +25,8 @@ from bench.codebase.units import Module, Unit, digest, parse
 FORMAT = 1
 WAIT = 30.0
 """Seconds that a process waits for another that writes."""
+READING = f"3 {sys.version}"
+"""How a text is read: a number that grows with each change to that, and Python's version, since syntax trees differ."""
 PAUSE = 0.01
 """Seconds between two tries to open a file that another process is making."""
 SCHEMA = """
@@ -154,7 +156,7 @@ class ExecutionStore:
 
         A change to how `bench.codebase.units` makes digests needs another FORMAT, or old digests are kept.
         """
-        key = digest(b"with names" + sys.version.encode() + source)  # syntax trees differ between versions of Python
+        key = digest(READING.encode() + source)
         for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
             skeleton, units, broken = json.loads(known)
             return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
@@ -162,27 +164,31 @@ class ExecutionStore:
         units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
         surface = surface_of(source)
         told = surface.statements if surface is not None else ()
-        statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest) for each in told]
-        bodies = [(body, " ".join(sorted(names))) for body, names in (surface.bodies if surface is not None else {}).items()]
+        statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in told]
+        bodies = [
+            (_read(body), " ".join(sorted(names))) for body, names in (surface.bodies if surface is not None else {}).items()
+        ]
         with self.writing():
             self.db.execute(
                 "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
             )
             if surface is not None:
-                self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (module.skeleton, json.dumps(statements)))
+                self.db.execute(
+                    "INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_read(module.skeleton), json.dumps(statements))
+                )
             self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
         return module
 
     def surface(self, skeleton: str) -> Surface | None:
         """The surface of a module that was parsed, by its skeleton's digest; None where none was, or it does not parse."""
-        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", skeleton):
-            statements = (TopStatement(k, frozenset(binds), frozenset(words), of) for k, binds, words, of in json.loads(known))
-            return Surface(tuple(statements), {})
+        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _read(skeleton)):
+            told = json.loads(known)
+            return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in told), {})
         return None
 
     def mentioned_by(self, body: str) -> frozenset[str] | None:
         """The names that the body of a function mentions, by its digest; None where it was not parsed."""
-        rows = self.rows("SELECT names FROM mentions WHERE body = ?", body)
+        rows = self.rows("SELECT names FROM mentions WHERE body = ?", _read(body))
         return frozenset(rows[0][0].split(" ")) if rows else None
 
     # Executions
@@ -256,3 +262,8 @@ class ExecutionStore:
             "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
         )
         return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]
+
+
+def _read(version: str) -> str:
+    """Return the key of what was read from a version of a skeleton or a body."""
+    return digest(READING + version)

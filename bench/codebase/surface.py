@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
-from bench.codebase.mentions import WORDS, mentions
+from bench.codebase.mentions import ANY, WORDS, body_mentions, mentions
+from bench.codebase.standard import PLAIN_BASES, PURE, STANDARD, compared, is_loaded, is_standard, makes, member
 from bench.codebase.units import Function, definitions, digest, parted
 
 Kind = Literal["binding", "import", "other"]
@@ -24,16 +23,8 @@ CALLED_BY_NAME = re.compile(
     r"(setup|teardown|setUp|tearDown|pytest|test|Test|load_tests|collect_ignore).*|__(?!all|version|author)\w+"
 )
 """Names at the top of a module that Python or a test runner looks for, and names of test functions and classes."""
-PURE = {"property", "staticmethod", "classmethod", "typing.overload", "functools.cache", "functools.lru_cache"} | {
-    "abc.abstractmethod",
-    "contextlib.contextmanager",
-    "functools.cached_property",
-}
-"""Decorators that do nothing but make a value."""
-STANDARD = frozenset(
-    ["abc", "collections", "contextlib", "datetime", "functools", "math", "operator", "os", "random", "re", "string", "sys"]
-).union(["time", "typing"])
-"""Modules of the standard library, of which it is known what they have."""
+ENUMS = frozenset({"enum.Enum"})
+"""Classes whose subclasses are enumerations of any constants."""
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
 """Names by which one class has a say in how another is made."""
 
@@ -51,6 +42,7 @@ class TopStatement:
     binds: frozenset[str]
     mentions: frozenset[str]
     digest: str
+    imports: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ def _surface_of(tree: ast.Module) -> Surface:
     counted: Counter[str] = Counter()
     bodies: dict[str, frozenset[str]] = {}
     for node, name in definitions(tree, ""):
-        mentioned = frozenset(mentions(node.body))
+        mentioned = body_mentions(node)
         unit = parted(node, name, counted)
         bodies[unit.digest] = bodies.get(unit.digest, frozenset()) | mentioned
     scope = _Scope(tree)
@@ -102,8 +94,9 @@ class _Scope:
         for node in nodes:
             if isinstance(node, ast.Pass):
                 continue
-            if isinstance(node, ast.If) and self._is_for_type_checkers(node.test):
-                yield from self.statements(node.orelse)
+            decided = self._decided(node.test) if isinstance(node, ast.If) else None
+            if isinstance(node, ast.If) and decided is not None:
+                yield from self.statements(node.body if decided else node.orelse)
             elif isinstance(node, ast.Import):
                 yield from (self._statement(ast.Import([alias])) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -111,15 +104,27 @@ class _Scope:
             else:
                 yield self._statement(node)
 
-    def _is_for_type_checkers(self, test: ast.expr) -> bool:
+    def _decided(self, test: ast.expr) -> bool | None:
+        """Return how a condition comes out, which is the same in each run on this Python; None if that is not known."""
         false = isinstance(test, ast.Name) and test.id == "TYPE_CHECKING" and self.known.get(test.id) == "false"
-        return false or self.dotted(test) == "typing.TYPE_CHECKING"
+        if false or self.dotted(test) == "typing.TYPE_CHECKING":
+            return False
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+            return None
+        try:
+            constant = ast.literal_eval(test.comparators[0])
+        except ValueError:
+            return None
+        return compared(self.dotted(test.left), type(test.ops[0]).__name__, constant)
 
     def _statement(self, node: ast.stmt) -> TopStatement:
         binds = frozenset(word for inner in _of_module(node) for word in _bound(inner))
         kind: Kind = "other"
+        spoken, imports = frozenset(mentions([node])), ""
         if isinstance(node, ast.Import | ast.ImportFrom):
-            kind = "import"
+            kind, imports = "import", _imported(node)
+            if is_loaded(*imports.split()) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
+                kind, spoken = "binding", spoken & {ANY}  # no name of the tree has a part in it
         elif _is_main(node):
             kind, binds = "binding", frozenset({"__main__"})
         elif self._binds_alone(node) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
@@ -129,7 +134,7 @@ class _Scope:
         self.known |= self._what(node) if kind != "other" else ()
         for name in binds if kind == "other" else ():
             self.known.pop(name, None)
-        return TopStatement(kind, binds, frozenset(mentions([node])), digest(ast.dump(node, annotate_fields=False)))
+        return TopStatement(kind, binds, spoken, digest(ast.dump(node, annotate_fields=False)), imports)
 
     def _what(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Import):
@@ -143,7 +148,8 @@ class _Scope:
             known = "property" if isinstance(last, ast.Attribute) or self.dotted(last) == "property" else "value"
             yield node.name, known if last is not None else "function"
         elif isinstance(node, ast.ClassDef):
-            yield node.name, "class"
+            enum = bool(node.bases) and self.dotted(node.bases[0]) in ENUMS
+            yield node.name, "enumeration" if enum else "class"  # nothing can be a subclass of an enumeration with members
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name):
@@ -194,7 +200,10 @@ class _Scope:
         return self.dotted(decorator) in PURE
 
     def _is_plain_class(self, node: ast.ClassDef) -> bool:
-        if node.decorator_list or node.keywords or len(node.bases) > 1 or not all(map(self._is_plain_base, node.bases)):
+        if not all(self._is_ordering(each, node) for each in node.decorator_list) or node.keywords or len(node.bases) > 1:
+            return False
+        enum = bool(node.bases) and self.dotted(node.bases[0]) in ENUMS
+        if not (enum and _is_plain_enum(node)) and not all(map(self._is_plain_base, node.bases)):
             return False
         bound = [word for member in node.body for inner in _of_module(member) for word in _bound(inner)]
         if ASKED_BY_CLASSES & set(bound) or ("__slots__" in bound and not _are_free_slots(node.body, bound)):
@@ -205,6 +214,11 @@ class _Scope:
         self.members[node.name] = set(bound).intersection(self.known).union(*of_base)
         self.known = around
         return plain
+
+    def _is_ordering(self, decorator: ast.expr, node: ast.ClassDef) -> bool:
+        """Return whether a class's decorator adds comparisons to one that the class has."""
+        ordered = {"__lt__", "__le__", "__gt__", "__ge__"} & {each.name for each in node.body if isinstance(each, Function)}
+        return self.dotted(decorator) == "functools.total_ordering" and bool(ordered)
 
     def _is_plain_member(self, member: ast.stmt) -> bool:
         value = member.value if isinstance(member, ast.Assign | ast.AnnAssign) else None
@@ -218,9 +232,9 @@ class _Scope:
             return True  # of this module, and plain itself
         name = self.dotted(base)
         builtin = getattr(builtins, name, None)
-        if isinstance(builtin, type) and (builtin is object or issubclass(builtin, BaseException)):
+        if isinstance(builtin, type) and (builtin in PLAIN_BASES or issubclass(builtin, BaseException)):
             return True
-        return name.startswith("collections.abc.") and _is_standard(name)
+        return name.startswith("collections.abc.") and is_standard(name)
 
     def _is_annotation(self, node: ast.expr | None) -> bool:
         return node is None or self.postponed or (isinstance(node, ast.Constant) or self._is_value(node))
@@ -243,9 +257,9 @@ class _Scope:
         if isinstance(node, ast.Name):
             return node.id in self.known or bool(self.dotted(node))
         if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and self.known.get(node.value.id) == "class":
+            if isinstance(node.value, ast.Name) and self.known.get(node.value.id) in ("class", "enumeration"):
                 return node.attr in self.members.get(node.value.id, ())
-            return _is_standard(self.dotted(node))
+            return is_standard(self.dotted(node))
         if isinstance(node, ast.Tuple | ast.List):
             return all(map(self._is_value, node.elts))
         if isinstance(node, ast.Set):
@@ -271,21 +285,48 @@ class _Scope:
             return all(
                 isinstance(given, ast.Set | ast.Tuple | ast.List) and all(map(self._is_key, given.elts)) for given in node.args
             )
-        return False
+        if name == "collections.defaultdict" and not node.keywords and len(node.args) == 1:
+            return self.dotted(node.args[0]) in ("bool", "dict", "float", "int", "list", "set", "str", "tuple")
+        try:
+            named = {str(keyword.arg): self._constant(keyword.value) for keyword in node.keywords}
+            return makes(name, [self._constant(given) for given in node.args], named)
+        except ValueError:
+            return False
+
+    def _constant(self, node: ast.expr) -> object:
+        """Return the value of a constant, of a member of the standard library, or of such members joined by `|`."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            left, right = self._constant(node.left), self._constant(node.right)
+            if isinstance(left, int) and isinstance(right, int):
+                return left | right
+        if isinstance(node, ast.Attribute) and is_standard(self.dotted(node)):
+            return member(self.dotted(node))
+        return ast.literal_eval(node)
 
 
-@cache
-def _is_standard(name: str) -> bool:
-    """Whether a dotted name is a member of a module of the standard library."""
-    module, _, last = name.rpartition(".")
-    return module.partition(".")[0] in STANDARD and module.count(".") < 2 and hasattr(_module(module), last)
+def _imported(node: ast.Import | ast.ImportFrom) -> str:
+    """Return what an import of a single name imports: the module as it is written, and after a blank the name from it."""
+    name = node.names[0].name
+    return name if isinstance(node, ast.Import) else f"{'.' * node.level}{node.module or ''} {name}"
 
 
-def _module(name: str) -> object:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
+def _is_plain_enum(node: ast.ClassDef) -> bool:
+    """Return whether an enumeration has constants with names of their own, and functions that have no part in making it."""
+    names = list[str]()
+    for each in node.body:
+        if isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):
+            if not isinstance(each.value, ast.Constant) or not isinstance(each.value.value, int | str):
+                return False
+            if each.targets[0].id.startswith("_") or each.targets[0].id in ("mro", "name", "value"):
+                return False
+            names.append(each.targets[0].id)
+        elif isinstance(each, Function):
+            if each.name.startswith("_") and each.name not in ("__lt__", "__le__", "__gt__", "__ge__", "__str__", "__repr__"):
+                return False
+            names.append(each.name)
+        elif not isinstance(each, ast.Pass | ast.Expr):
+            return False
+    return len(names) == len(set(names))
 
 
 def _are_free_slots(members: list[ast.stmt], bound: list[str]) -> bool:

@@ -13,7 +13,7 @@ from typing import Self
 from bench.codebase.git import CodeError, Repository
 from bench.codebase.orders import compare_orders, with_known_sharing
 from bench.codebase.present import Present
-from bench.codebase.record import Execution
+from bench.codebase.record import ABSENT, Execution
 from bench.codebase.store import ExecutionStore
 from bench.codebase.units import digest
 
@@ -136,11 +136,21 @@ class Workspace:
             executions: In the order in which they ran.
             reversed_: Whether the order was the reverse of the usual one.
         """
+        self._read_modules(executions)
         if reversed_:
             executions = compare_orders(self.store, layout, executions)
         else:
             executions = with_known_sharing(self.store, self.present(), executions)
         self.store.save(step, layout, executions)
+
+    def _read_modules(self, executions: Sequence[Execution]) -> None:
+        """Read the modules that executions rely on and no step did: those that git ignores."""
+        records = {record for execution in executions for record in execution.records}
+        modules = {(fact.name, fact.value) for record in records for fact in record.facts if fact.kind == "skeleton"}
+        for path, skeleton in sorted(modules):
+            if skeleton != ABSENT and self.store.surface(skeleton) is None:
+                with contextlib.suppress(OSError):
+                    self.store.module((self.root / path).read_bytes())
 
 
 def drop_outdated_bytecode(source: Path) -> None:

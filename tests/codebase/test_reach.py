@@ -23,7 +23,8 @@ EVERY = ["apart", "limit", "module", "total"]
         (("LIMIT = 3", "LIMIT = 4"), ["limit", "module"]),
         (("by=1", "by=2"), ["module", "total"]),
         (("RATE = 2\n", ""), ["module"]),
-        (("RATE = 2", "RATE = 2\nfrom typing import TYPE_CHECKING"), EVERY),
+        (("RATE = 2", "RATE = 2\nfrom typing import Any"), ["module"]),
+        (("RATE = 2", "RATE = 2\nfrom typing import none"), EVERY),
         (("RATE = 2", "RATE = len('ab')"), EVERY),
         (("RATE = 2", "RATE = none"), EVERY),
         (("LIMIT = 3\nRATE = 2", "RATE = 2\nLIMIT = 3"), EVERY),
@@ -75,4 +76,69 @@ def test_a_change_reaches_all_that_uses_a_module_whose_import_may_come_to_do_ano
     root = repository(tmp_path, {"prices.py": PRICES, "shop.py": shop, "test_shop.py": test})
     impact(root)
     write(root, {"prices.py": PRICES.replace(*change)})
+    assert len(ExecutionState.open(root).invalid()) == 2
+
+
+PACKAGE = {
+    "shop/__init__.py": "from .till import paid\nfrom .rates import RATE\n",
+    "shop/till.py": "def paid(x):\n    return x\n",
+    "shop/rates.py": "import re\nRATE = 2\nWORD = re.compile('a')\n",
+    "test_shop.py": (
+        "import shop\nfrom shop import till\ndef test_paid(): assert till.paid(1)\n"
+        "def test_rate(): assert hasattr(till, 'RATE') in (True, False)\n"
+        "def test_loaded(): assert hasattr(shop, 'rates')\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "again"),
+    [
+        ({"shop/till.py": "from .rates import RATE\ndef paid(x):\n    return x\n"}, ["loaded", "rate"]),
+        ({"shop/till.py": "from shop.rates import RATE\ndef paid(x):\n    return x\n"}, ["loaded", "rate"]),
+        ({"shop/till.py": "from .rates import none\ndef paid(x):\n    return x\n"}, ["loaded", "paid", "rate"]),
+        ({"shop/till.py": "from . import rates\ndef paid(x):\n    return x\n"}, ["loaded", "paid", "rate"]),
+        ({"shop/till.py": "from other.rates import RATE\ndef paid(x):\n    return x\n"}, ["loaded", "paid", "rate"]),
+    ],
+)
+def test_a_new_import_of_a_plain_module_of_the_package_reaches_what_mentions_its_name(
+    tmp_path: Path, files: dict[str, str], again: list[str]
+) -> None:
+    root = repository(tmp_path, PACKAGE)
+    impact(root)
+    write(root, files)
+    assert sorted(ExecutionState.open(root).invalid()) == [f"test_shop.py::test_{name}" for name in again]
+
+
+def test_a_new_import_of_a_module_that_does_more_than_bind_names_reaches_all_that_uses_the_module(tmp_path: Path) -> None:
+    root = repository(tmp_path, PACKAGE | {"shop/rates.py": "print()\nRATE = 2\n"})
+    impact(root)
+    write(root, {"shop/till.py": "from .rates import RATE\ndef paid(x):\n    return x\n"})
+    assert len(ExecutionState.open(root).invalid()) == 3
+
+
+def test_a_name_without_a_dot_is_of_its_module_alone(tmp_path: Path) -> None:
+    shop = "LIMIT = 7\ndef most():\n    return LIMIT\n"
+    test = "import prices, shop\ndef test_most(): assert shop.most()\ndef test_limit(): assert prices.LIMIT\n"
+    root = repository(tmp_path, {"prices.py": PRICES, "shop.py": shop, "test_shop.py": test})
+    impact(root)
+    write(root, {"prices.py": PRICES.replace("LIMIT = 3", "LIMIT = 4")})
+    assert ExecutionState.open(root).invalid() == ["test_shop.py::test_limit"]
+
+
+def test_a_module_that_git_ignores_is_read_as_well(tmp_path: Path) -> None:
+    root = repository(tmp_path, {".gitignore": "prices.py\n", "prices.py": PRICES, "test_prices.py": TEST})
+    impact(root)
+    write(root, {"prices.py": PRICES.replace("LIMIT = 3", "LIMIT = 4")})
+    assert sorted(ExecutionState.open(root).invalid()) == ["test_prices.py::test_limit", "test_prices.py::test_module"]
+
+
+def test_a_star_takes_only_the_names_that_a_module_lists(tmp_path: Path) -> None:
+    prices = f"__all__ = ['LIMIT']\n{PRICES}"
+    test = "import shop\ndef test_limit(): assert shop.LIMIT\ndef test_apart(): pass\n"
+    root = repository(tmp_path, {"prices.py": prices, "shop.py": "from prices import *\n", "test_shop.py": test})
+    impact(root)
+    write(root, {"prices.py": prices + "MORE = 1\n"})
+    assert ExecutionState.open(root).invalid() == []
+    write(root, {"prices.py": prices.replace("LIMIT = 3\n", "")})
     assert len(ExecutionState.open(root).invalid()) == 2

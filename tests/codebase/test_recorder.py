@@ -35,6 +35,17 @@ def test_a_thread_runs_as_it_would_unrecorded_and_its_functions_are_seen(tmp_pat
     assert ("body", "work.py::doubled") in context.facts
 
 
+def test_the_profilers_of_threads_that_have_ended_do_not_stop_the_profiler_of_the_test(tmp_path: Path) -> None:
+    recorder, context = Recorder(tmp_path), ExecutionContext("test", "a test")
+    with recorder.recording(), recorder.context(context):
+        threads = [threading.Thread(target=print) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not context.volatile
+
+
 def test_a_function_is_seen_in_each_context_that_runs_it(tmp_path: Path) -> None:
     doubled, recorder = doubled_of(tmp_path), Recorder(tmp_path)
     contexts = [ExecutionContext("test", name) for name in ("first", "second")]

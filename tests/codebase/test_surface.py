@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
+
 import pytest
 
-from bench.codebase.mentions import ANY, BARE, STAR, mentions
+from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, body_mentions, mentions
+from bench.codebase.standard import STANDARD, WITHIN
 from bench.codebase.surface import surface_of
 
 
@@ -28,6 +33,9 @@ def kinds(source: str) -> list[str]:
         "if __name__ == '__main__':\n    run()",
         "F = lambda x, y=1: g(x)",
         "NOTHING = object()",
+        "import os.path",
+        "from typing import Any",
+        "class A(dict):\n    __slots__ = ('x',)",
     ],
 )
 def test_a_plain_definition_binds_and_does_no_more(source: str) -> None:
@@ -57,10 +65,53 @@ def test_a_plain_definition_binds_and_does_no_more(source: str) -> None:
         "for x in (): pass",
         "del x",
         "print()",
+        "class A(int):\n    __slots__ = ('x',)",
     ],
 )
 def test_what_may_fail_or_do_more_or_is_looked_for_by_its_name_is_no_plain_definition(source: str) -> None:
     assert kinds(source) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("import re\nWORD = re.compile('[a-z]+', re.I | re.X)", "binding"),
+        ("import re\nWORD = re.compile('[z-a]')", "other"),
+        ("import re\nWORD = re.compile(WORDS)", "other"),
+        ("from threading import local\nCURRENT = local()", "binding"),
+        ("from collections import defaultdict\nFOUND = defaultdict(list)", "binding"),
+        ("from collections import defaultdict\nFOUND = defaultdict(made)", "other"),
+        ("from enum import Enum\nclass A(Enum):\n    X = 1\n    Y = 1\n    def f(self): pass", "binding"),
+        ("from enum import Enum\nclass A(Enum):\n    X = 1\n    X = 2", "other"),
+        ("from enum import Enum\nclass A(Enum):\n    X = 1\n    def __init__(self, x): pass", "other"),
+        ("from enum import Enum\nclass A(Enum):\n    _sunder_ = 1", "other"),
+        ("from functools import total_ordering\n@total_ordering\nclass A:\n    def __lt__(self, other): pass", "binding"),
+        ("from functools import total_ordering\n@total_ordering\nclass A: pass", "other"),
+        ("import sys\nif sys.version_info >= (3, 2):\n    a = 1\nelse:\n    b = count()", "binding"),
+        ("import sys\nif sys.version_info < (3, 2):\n    a = 1\nelse:\n    b = count()", "other"),
+        ("import sys\nif sys.platform > 3:\n    a = 1", "other"),
+        ("from enum import Enum\nclass A(Enum):\n    X = 1\nB = A.X", "binding"),
+    ],
+)
+def test_of_what_the_standard_library_makes_it_is_known_whether_it_can_fail(source: str, kind: str) -> None:
+    assert kinds(source)[-1] == kind
+
+
+def test_an_enumeration_with_members_is_the_base_of_no_class() -> None:
+    assert kinds("from enum import Enum\nclass A(Enum):\n    X = 1\nclass B(A): pass") == ["binding", "binding", "other"]
+
+
+@pytest.mark.parametrize(
+    "source", ["from typing import none", "from typing import *", "import json.tool", "import this", "import a"]
+)
+def test_an_import_that_may_fail_or_run_code_is_no_binding(source: str) -> None:
+    assert kinds(source) == ["import"]
+
+
+def test_what_is_known_of_the_standard_library_is_loaded_before_any_test_is_imported() -> None:
+    code = "import sys, pytest, bench.codebase.pytest_recording; print(*sys.modules)"
+    loaded = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) >= STANDARD | WITHIN
 
 
 def test_a_builtin_name_that_the_module_binds_is_none() -> None:
@@ -70,7 +121,10 @@ def test_a_builtin_name_that_the_module_binds_is_none() -> None:
 
 
 def test_what_type_checkers_alone_read_is_no_statement() -> None:
-    assert kinds("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\nelse:\n    b = 1") == ["import", "binding"]
+    assert kinds("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\nelse:\n    b = 1") == [
+        "binding",
+        "binding",
+    ]
     assert kinds("if TYPE_CHECKING:\n    import a") == ["other"]
 
 
@@ -82,12 +136,14 @@ def test_a_default_may_be_a_member_of_a_plain_class_that_stands_before() -> None
 @pytest.mark.parametrize(
     ("source", "names"),
     [
-        ("a.b(c.d)", {"a", "b", "c", "d", BARE + "b", BARE + "d"}),
-        ("patch('one.two')", {"patch", "one", "two", BARE + "patch", BARE + "two"}),
+        ("a.b(c.d)", {PLAIN + "a", "b", PLAIN + "c", "d", BARE + "b", BARE + "d"}),
+        ("getattr(a.b, 'c')", {PLAIN + "getattr", BARE + "getattr", PLAIN + "a", "b", BARE + "b", "c", BARE + "c"}),
+        ("from sys import modules as m", {"sys", "modules", "m", BARE + "modules", ANY}),
+        ("patch('one.two')", {PLAIN + "patch", "one", "two", BARE + "patch", BARE + "two"}),
         ("from a.b import c as d", {"a", "b", "c", "d", BARE + "c"}),
         ("from a import *", {"a", STAR, BARE + "*"}),
         ("'''A docstring.'''", set()),
-        ("x.__dict__", {"x", "__dict__", BARE + "x", BARE + "__dict__"}),
+        ("x.__dict__", {PLAIN + "x", "__dict__", BARE + "x", BARE + "__dict__"}),
     ],
 )
 def test_code_mentions(source: str, names: set[str]) -> None:
@@ -97,3 +153,22 @@ def test_code_mentions(source: str, names: set[str]) -> None:
 @pytest.mark.parametrize("source", ["globals()", "sys.modules[x]", "eval(x)", "import_module(x)", "f.__globals__", "vars()"])
 def test_code_that_reaches_names_without_a_text_of_them_mentions_any(source: str) -> None:
     assert ANY in set(mentions([compile(source, "", "exec", 1024)]))
+
+
+@pytest.mark.parametrize(
+    ("body", "mentioned"),
+    [
+        ("return a", False),
+        ("return [a for _ in range(2)]", False),
+        ("a = 1\n    return lambda: a", False),
+        ("return b.a", True),
+        ("import a\n    return a", True),
+        ("class B:\n        a = a", True),
+        ("def f():\n        global a\n        return a", True),
+        ("return 'a'", True),
+    ],
+)
+def test_a_local_variable_mentions_no_name_of_a_module(body: str, mentioned: bool) -> None:
+    function = ast.parse(f"def f(a, b):\n    {body}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert bool({"a", PLAIN + "a", BARE + "a"} & body_mentions(function)) == mentioned
