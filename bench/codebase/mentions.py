@@ -116,12 +116,8 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield from (STAR,) if name == "*" else name.split(".")
     for alias in node.names:
         yield BARE + alias.name.rpartition(".")[2]
-        if alias.asname:
-            yield alias.asname
-            if (
-                alias.name in DYNAMIC | OWN_NAMES | BY_TEXT
-            ):  # a call by the other name does not look like a call of this function
-                yield ANY
+        if alias.asname and alias.name in DYNAMIC | OWN_NAMES | BY_TEXT:  # a use of the other name does not show what it is
+            yield ANY
 
 
 def _of_call(call: ast.Call) -> Iterator[str]:
@@ -149,9 +145,6 @@ SPOKEN: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
     ast.ImportFrom: _of_import,
     ast.Global: lambda node: node.names,
     ast.Nonlocal: lambda node: node.names,
-    ast.FunctionDef: lambda node: (node.name,),
-    ast.AsyncFunctionDef: lambda node: (node.name,),
-    ast.ClassDef: lambda node: (node.name,),
     ast.MatchClass: lambda node: node.kwd_attrs,
     ast.Constant: lambda node: WORDS.findall(node.value) if isinstance(node.value, str) else (),
     ast.Call: _of_call,

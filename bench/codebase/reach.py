@@ -1,7 +1,7 @@
-"""Which executions a change of skeletons reaches: those whose code mentions a name that has changed, or may have.
+"""Decides which executions a change of skeletons reaches: the executions whose code mentions a name that may have changed.
 
-Where more than names may have changed, or code can reach names that it does not mention, each execution that relies on the
-skeleton is reached.
+If more than names may have changed, or if code can reach names that it does not mention, the change reaches each execution that
+relies on the skeleton.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bench.codebase.record import ABSENT, Fact, Record
 from bench.codebase.surface import Surface, TopStatement
 
 Modules = frozenset[tuple[str, str]]
-"""Modules, each by its path and its skeleton's digest."""
+"""Modules, each with its path and its skeleton's digest."""
 
 
 class NameChange:
@@ -68,7 +68,7 @@ def _is_exported(name: str, statements: Iterable[TopStatement]) -> bool:
 
 
 def _parted(statements: Iterable[TopStatement], kept: Counter[str]) -> tuple[list[TopStatement], list[TopStatement]]:
-    """The statements that are in both versions, and the others."""
+    """Return the statements that both versions have, and the others."""
     left, stayed, others = Counter(kept), list[TopStatement](), list[TopStatement]()
     for each in statements:
         (stayed if left[each.digest] > 0 else others).append(each)
@@ -77,7 +77,7 @@ def _parted(statements: Iterable[TopStatement], kept: Counter[str]) -> tuple[lis
 
 
 class RecordNames:
-    """What one record says of names: the modules that it relies on, and what the bodies that ran in it mention."""
+    """The modules that one record relies on, and the names that the recorded bodies mention."""
 
     def __init__(self, record: Record, body: Callable[[str], frozenset[str] | None]):
         self.modules: Modules = frozenset((fact.name, fact.value) for fact in record.facts if fact.kind == "skeleton")
@@ -96,15 +96,15 @@ class RecordNames:
 
 
 class Reach:
-    """What a change of skeletons reaches.
+    """Decides which executions a change of skeletons reaches.
 
     Args:
-        changes: The skeletons that differ now, each with what differs.
-        surface: The surface of a skeleton by its digest; None where it is not known.
-        body: What a body mentions, by its digest; None where that is not known.
+        changes: For each skeleton that differs now, the difference.
+        surface: Returns the surface of a skeleton by its digest; None if it is not known.
+        body: Returns the names that a body mentions, by the body's digest; None if they are not known.
 
     Attributes:
-        named: The changed skeletons that reach only what mentions a name that changed.
+        named: The changed skeletons whose change reaches only code that mentions a name.
     """
 
     def __init__(
@@ -120,13 +120,13 @@ class Reach:
         self._tainted: dict[tuple[Modules, frozenset[str]], Set[str] | None] = {}
 
     def names_of(self, record: Record) -> RecordNames:
-        """What a record says of names, made once."""
+        """Return the modules and names of a record; they are read once."""
         if id(record) not in self._names:
             self._names[id(record)] = record, RecordNames(record, self._body)
         return self._names[id(record)][1]
 
     def touches(self, records: Iterable[Record]) -> bool:
-        """Whether an execution with these records may come out otherwise now, as far as skeletons tell."""
+        """Return whether an execution with these records may have another result, because of a changed skeleton."""
         told = [self.names_of(record) for record in records]
         modules: Modules = frozenset().union(*(each.modules for each in told))
         collected = frozenset(each.collected for each in told if each.collected)

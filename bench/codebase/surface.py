@@ -1,7 +1,7 @@
-"""The statements of a module outside of all functions, each with the names that it binds and the names that it mentions.
+"""Reads the statements of a module outside of all functions, with the names that each of them binds and mentions.
 
-So a change of one constant reaches the code that mentions it, and leaves alone what only imports the module. A name is taken
-for itself alone, whichever module it is of. A statement that may do more than bind names, or that may fail, is no `Binding`.
+A change of one constant therefore reaches only the code that mentions the constant, and not all code that imports the module.
+A statement is a binding if it binds names, does nothing else and cannot fail.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ Kind = Literal["binding", "import", "other"]
 CALLED_BY_NAME = re.compile(
     r"(setup|teardown|setUp|tearDown|pytest|test|Test|load_tests|collect_ignore).*|__(?!all|version|author)\w+"
 )
-"""Names at the top of a module that Python or a test runner looks for, and names of test functions and classes."""
+"""Names that Python or a test runner looks for at the top of a module, such as the names of tests."""
 ENUMS = frozenset({"enum.Enum"})
 """Classes whose subclasses are enumerations of any constants."""
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
-"""Names by which one class has a say in how another is made."""
+"""Names of members with which one class takes part when another class is made."""
 
 
 @dataclass(frozen=True)
 class TopStatement:
     """A statement at the top of a module, without the bodies of functions.
 
-    kind       a "binding" can do nothing but bind its names, and does not fail; an "import" is one; all else is "other"
+    kind       "binding" if it binds names, does nothing else and cannot fail; "import" if it is another import; else "other"
     binds      the names that it binds
-    mentions   the names that it mentions, `BARE` ones, and `ANY` or `STAR`
+    mentions   the names that it mentions, as `bench.codebase.mentions` writes them
+    digest     the digest of its syntax tree
+    imports    the module that it imports, as it is written, and after a blank the name from it; "" if it is no import
     """
 
     kind: Kind
@@ -47,14 +49,14 @@ class TopStatement:
 
 @dataclass(frozen=True)
 class Surface:
-    """A module's statements outside of functions, and what the body of each function mentions, by the body's digest."""
+    """A module's statements outside of functions, and for each function's body, by its digest, the names that it mentions."""
 
     statements: tuple[TopStatement, ...]
     bodies: dict[str, frozenset[str]]
 
 
 def surface_of(source: bytes) -> Surface | None:
-    """The surface of a source text; None where it does not parse, or is nested too deeply."""
+    """Return the surface of a source text; None if the text does not parse, or is nested too deeply."""
     try:
         return _surface_of(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -73,7 +75,7 @@ def _surface_of(tree: ast.Module) -> Surface:
 
 
 class _Scope:
-    """What is known of the names of a module, statement after statement."""
+    """Reads the statements of a module in their order, and remembers what each bound name stands for."""
 
     def __init__(self, tree: ast.Module):
         self.postponed = any(
@@ -84,13 +86,14 @@ class _Scope:
         )
         self.rebound = {word for node in ast.walk(tree) for word in _bound(node)}
         self.known = self.top = dict[str, str]()
-        """Names that are bound for certain, each with what it is: function, class, property, number, text, false, value, or a
-        dotted name. Within a class they are those of the class as well, and `top` has those of the module alone."""
+        """The names that are certainly bound, each with what it stands for: "function", "class", "enumeration", "property",
+        "number", "text", "false", "value" or a dotted name. While a class is read they include the names of the class; `top`
+        has the names of the module alone."""
         self.members: dict[str, set[str]] = {}
-        """What each class has that can do nothing but be made, as far as it is told here."""
+        """The members of each class that is a binding, as far as this module shows them."""
 
     def statements(self, nodes: Iterable[ast.stmt]) -> Iterator[TopStatement]:
-        """Statements that run when a module does, whose names are known from then on. Each name of an import is one."""
+        """Yield the statements that run when the module is imported. An import of two names yields two statements."""
         for node in nodes:
             if isinstance(node, ast.Pass):
                 continue
@@ -163,7 +166,7 @@ class _Scope:
         return "number" if self._is_number(value) else "value"
 
     def dotted(self, node: ast.expr | None) -> str:
-        """The dotted name that an expression stands for: of an import, or of Python's builtins; "" where it is not known."""
+        """Return the dotted name that an expression stands for, by an import or as a builtin; "" if it is not known."""
         if isinstance(node, ast.Name):
             known = self.known.get(node.id, "")
             if not known and hasattr(builtins, node.id) and node.id not in self.rebound and "*" not in self.rebound:
@@ -175,7 +178,7 @@ class _Scope:
         return ""
 
     def _binds_alone(self, node: ast.stmt) -> bool:
-        """Whether a statement can do nothing but bind names, and does not fail."""
+        """Return whether a statement binds names, does nothing else and cannot fail."""
         if isinstance(node, Function):
             given = node.args
             arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
@@ -251,7 +254,7 @@ class _Scope:
         return False
 
     def _is_value(self, node: ast.expr) -> bool:
-        """Whether an expression does not fail and does nothing but make a value."""
+        """Return whether an expression makes a value, does nothing else and cannot fail."""
         if isinstance(node, ast.Lambda):
             return all(map(self._is_value, _defaults(node.args)))
         if isinstance(node, ast.Name):
@@ -330,7 +333,7 @@ def _is_plain_enum(node: ast.ClassDef) -> bool:
 
 
 def _are_free_slots(members: list[ast.stmt], bound: list[str]) -> bool:
-    """Whether a class's slots are spelled out, and none is a member's name as well."""
+    """Return whether a class's slots are spelled out, and no slot has the name of a member."""
     values = [each.value for each in members if isinstance(each, ast.Assign) and "__slots__" in set(_bound(each.targets[0]))]
     if len(values) != 1 or not isinstance(values[0], ast.Tuple | ast.List):
         return False
@@ -344,12 +347,12 @@ def _defaults(given: ast.arguments) -> list[ast.expr]:
 
 
 def _is_main(node: ast.stmt) -> bool:
-    """Whether a statement runs only where the module is the program itself."""
+    """Return whether a statement runs only if the module is run as a program."""
     return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test).replace('"', "'") == "__name__ == '__main__'"
 
 
 def _of_module(node: ast.AST) -> Iterator[ast.AST]:
-    """A statement and what stands in it, but for what belongs to functions and classes."""
+    """Yield a statement and the nodes in it, without the nodes of functions and classes."""
     yield node
     if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
         for child in ast.iter_child_nodes(node):
@@ -357,7 +360,7 @@ def _of_module(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that one node binds where it stands."""
+    """Yield the names that one node binds in its scope."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, Function | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Which kept results still hold in the present tree, which do not, and why."""
+"""Decides which kept results still hold in the present tree, and which do not."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bench.codebase.store import ExecutionStore, Kept
 
 @dataclass(frozen=True)
 class ValidityDecision:
-    """What is valid now, of all executions of one layout.
+    """The executions of one layout that are valid in the present tree, and those that are not.
 
-    kept      for each execution's name, the result that holds
-    invalid   the names of those that must run again, in the order in which they last ran
-    stale     the facts that hold no more
+    kept      for the name of each valid execution, its result
+    invalid   the names of the executions that must run again, in the order in which they last ran
+    stale     the facts that no longer hold
     """
 
     kept: dict[str, Kept]
@@ -27,11 +27,17 @@ class ValidityDecision:
 
 
 def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence[str] = ("test",)) -> ValidityDecision:
-    """Judge every kept result by the present values of all that it relied on.
+    """Compare the facts of every kept result with the present tree.
 
-    A result of an older version counts as well: what a revert brings back need not run again. An execution that was volatile
-    when it last ran is never kept. A changed skeleton invalidates tests that mention a name that changed; see
-    `bench.codebase.reach`.
+    A result of an older version counts as well, so a test need not run again after a revert. An execution that was volatile
+    when it last ran is never kept. A changed skeleton invalidates only the tests that mention a changed name, if
+    `bench.codebase.reach` can tell the names.
+
+    Args:
+        store: The executions and their facts.
+        present: The present tree.
+        layout: The options under which the executions ran.
+        kinds: The kinds of executions that are judged.
     """
     facts = store.facts()
     stale = {id_: fact for id_, fact in facts.items() if present.value(fact.kind, fact.name) != fact.value}
@@ -54,7 +60,7 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
 
 
 class StoredReach(Reach):
-    """What changed skeletons reach of the executions in a store."""
+    """Decides which executions of a store a change of skeletons reaches."""
 
     def __init__(self, store: ExecutionStore, present: Present, stale: Iterable[Fact]):
         surface = cache(store.surface)
@@ -67,12 +73,12 @@ class StoredReach(Reach):
         super().__init__(changes, surface, cache(store.mentioned_by))
 
     def touches_execution(self, execution: int) -> bool:
-        """Whether a test that relies on a changed skeleton may come out otherwise now."""
+        """Return whether a test that relies on a changed skeleton may have another result now."""
         return self.touches(map(self._record, self._store.record_ids(execution)))
 
 
 def _whole_files(store: ExecutionStore, kept: dict[str, Kept], last: dict[str, Kept]) -> None:
-    """Keep nothing of a file in which an order-dependent test stands and any test must run again."""
+    """Keep no result of a file that has an order-dependent test and a test that must run again."""
     ordered = {name.partition("::")[0] for (name,) in store.rows("SELECT name FROM ordered")}
     broken = {name.partition("::")[0] for name in last if name not in kept} & ordered
     for name in [name for name in kept if name.partition("::")[0] in broken]:

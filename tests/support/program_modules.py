@@ -222,6 +222,7 @@ from named import *
 FACTOR_HERE = 1
 def star(): return globals().get("FACTOR"), globals().get("extra_name") is None
 def direct(): return first(3)
+def taken(): return FACTOR
 """,
     "computed.py": """
 import named
@@ -285,6 +286,7 @@ def test_star(): return starred.star()
 def test_direct(): return starred.direct()
 def test_here(): return starred.FACTOR_HERE
 def test_through(): return hasattr(starred, "FACTOR")
+def test_taken(): return starred.taken()
 def test_more(): return hasattr(starred, "extra_" + "name")
 """,
     "register.py": "ALL = []\ndef add(value): ALL.append(value)\n",
