@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
+from bench.codebase.units import parameters
+
 ANY = "?"
 """The mention of code that can reach names which its text does not contain, such as a call of `eval`."""
 STAR = "?star"
@@ -68,9 +70,7 @@ def _local_variables(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[st
     A variable is left out if an import binds it, if any `global` statement names it, or if a class in the body binds it: the
     class reads it from the module then.
     """
-    given = function.args
-    arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
-    local = {argument.arg for argument in arguments}
+    local = set(parameters(function))
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()

@@ -1,8 +1,9 @@
 """A module's source, parted into the bodies of its functions and the skeleton that is left.
 
-A function's body is what stands in it, without its docstring, and with all functions and classes inside. The skeleton is
-everything else: imports, constants, class members, signatures, decorators, annotations and docstrings. Whether a function is a
-generator or a coroutine belongs to it as well, since a caller can tell that without running the body.
+A function's body is what stands in it, without its docstring, with the names of its parameters and with all functions and
+classes inside. The skeleton is everything else: imports, constants, class members, signatures, decorators, annotations and
+docstrings. Whether a function is a generator or a coroutine belongs to it as well, since a caller can tell that without running
+the body.
 
 Digests are made of the syntax tree, so white space, comments and redundant parentheses change no version. A test that reads
 source text all the same depends on the file, which the recorder sees opened. What remains is a test that looks at line numbers.
@@ -127,10 +128,19 @@ def parted(node: Function, name: str, names: Counter[str]) -> Unit:
         node,
         name if names[name] == 1 else f"{name}#{names[name]}",
         "function",
-        digest(ast.dump(ast.Module(node.body, []), annotate_fields=False)),
+        digest(ast.dump(ast.Module(node.body, []), annotate_fields=False) + " ".join(parameters(node))),
     )
     node.body = [*docstring, ast.Expr(ast.Constant(_yields(node.body)))]
     return unit
+
+
+def parameters(node: Function) -> list[str]:
+    """Return the names of a function's parameters, by which one can tell the local variables of its body."""
+    given = node.args
+    return [
+        argument.arg
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+    ]
 
 
 def _yields(body: list[ast.stmt]) -> bool:
