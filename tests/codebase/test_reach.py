@@ -142,3 +142,12 @@ def test_a_star_takes_only_the_names_that_a_module_lists(tmp_path: Path) -> None
     assert ExecutionState.open(root).invalid() == []
     write(root, {"prices.py": prices.replace("LIMIT = 3\n", "")})
     assert len(ExecutionState.open(root).invalid()) == 2
+
+
+def test_a_parameter_of_one_function_hides_no_name_from_another_of_equal_body(tmp_path: Path) -> None:
+    shop = "def listed(prices):\n    assert vars(prices)\n"
+    test = "import prices, shop\ndef test_module():\n    assert vars(prices)\ndef test_listed():\n    shop.listed(prices)\n"
+    root = repository(tmp_path, {"prices.py": PRICES, "shop.py": shop, "test_shop.py": test})
+    impact(root)
+    write(root, {"prices.py": PRICES.replace("LIMIT = 3", "LIMIT = 4")})
+    assert sorted(ExecutionState.open(root).invalid()) == ["test_shop.py::test_listed", "test_shop.py::test_module"]
