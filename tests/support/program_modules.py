@@ -424,5 +424,5 @@ FILES = {
     "data/more.txt": "{more}",
 }
 """Files that are there where their slot, called by their path, is odd."""
-FAILING = ("from math import none", "LOW = {}", "_order_ = 'LOW'", "from .alone import none", "pass # no order")
+FAILING = ("from math import none", "LOW = {}", "_order_ = 'LOW'", "from .alone import none", "pass # no order", "kept = {}")
 """What makes an import fail where it stands in a slot. No program begins with it, but an edit may bring it in."""
