@@ -1,4 +1,4 @@
-"""The static graph of a tree's code: which functions and modules name which others. It answers for code that never ran.
+"""Builds the static graph of a tree's code, in which functions and modules name others. It answers for code that never ran.
 
 Definitions come from `ast`, and the names that a function takes from outside of itself from `symtable`. A name leads to each
 definition of that name in the file itself or in a module that the file imports, and an attribute to each method or function
@@ -17,7 +17,7 @@ from bench.codebase.units import Function, parse
 
 @dataclass(frozen=True)
 class Names:
-    """What a function, or the outside of all functions of a module, refers to.
+    """The names that a function refers to, or the code of a module outside of all functions.
 
     free         names that it takes from the module around it
     attributes   names after a dot
@@ -30,7 +30,7 @@ class Names:
 
 
 def names_in(source: str, path: str) -> dict[str, Names]:
-    """What each function of a file refers to, by the function's qualified name; "" has what stands outside of all."""
+    """Return the names that each function of a file refers to, by its qualified name. The name "" is of the code outside of all."""
     tree = ast.parse(source)
     module = parse(source.encode())
     globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
@@ -55,7 +55,7 @@ def names_in(source: str, path: str) -> dict[str, Names]:
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[tuple[tuple[str, int], set[str]]]:
-    """For each function of a symbol table, its global names, those of the functions in it too."""
+    """Yield each function of a symbol table with its global names, and with those of the functions inside it."""
     for child in table.get_children():
         inner = dict(_tables(child))
         yield from inner.items()
@@ -65,7 +65,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[tuple[tuple[str, int], set[
 
 
 def users_of(files: Mapping[str, str], artifact: str) -> list[str]:
-    """The artifacts that refer to an artifact, directly or through others.
+    """Return the artifacts that refer to an artifact, directly or through others.
 
     Args:
         files: The text of each Python file by its path.

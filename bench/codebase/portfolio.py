@@ -1,4 +1,4 @@
-"""Artifacts that belong together: code, its tests and its documents, and what of them is stale after a patch."""
+"""Keeps portfolios of artifacts that belong together, and tells which of the artifacts are stale after a patch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("test", "script", "step", "document")
 
 @dataclass(frozen=True)
 class Stale:
-    """An artifact of a portfolio that is to be looked at again.
+    """An artifact of a portfolio that must be looked at again.
 
     path      the artifact
     because   the artifacts that it needs and that changed since it was last confirmed or made anew
@@ -52,7 +52,7 @@ def declare(state: Workspace, name: str, needs: Mapping[str, Sequence[str]]) -> 
 
 
 def confirm(state: Workspace, name: str, path: str) -> None:
-    """Say that an artifact was looked at and is right for what it needs as that is now."""
+    """Note that somebody looked at an artifact, and that it fits the present versions of the artifacts that it needs."""
     known = _declared(state, name)
     if path not in known:
         raise CodeError(f"portfolio {name} has no artifact {path}; it has {', '.join(sorted(known))}")

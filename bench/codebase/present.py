@@ -1,4 +1,4 @@
-"""How things are now: the present value of each fact that an execution may have relied on."""
+"""Finds the present value of each fact that an execution may have relied on."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Present:
         self._modules: dict[str, Module | None] = {}
 
     def stale(self, facts: Iterable[Fact]) -> set[Fact]:
-        """The facts that hold no more."""
+        """Return the facts that no longer hold."""
         return {fact for fact in facts if self.value(fact.kind, fact.name) != fact.value}
 
     def value(self, kind: str, name: str) -> str:
-        """What a fact of this kind and name would say now."""
+        """Return the present value of the fact of this kind and name."""
         if kind in ("body", "skeleton"):
             path, _, function = name.partition("::")
             module = self.module(path)
@@ -57,7 +57,7 @@ class Present:
         return platform_value()
 
     def module(self, path: str) -> Module | None:
-        """A file of the tree, parsed; None where there is none."""
+        """Return a file of the tree, parsed; None if there is no such file."""
         if path not in self._modules:
             try:
                 self._modules[path] = self._parse((self.root / path).read_bytes())
@@ -66,13 +66,13 @@ class Present:
         return self._modules[path]
 
     def variable(self, name: str) -> str:
-        """The digest of a variable of the environment, or of all of them where the name is "*"."""
+        """Return the digest of a variable of the environment, or of all variables if the name is "*"."""
         if name == "*":
             return digest("\0".join(f"{key}={self.environment[key]}" for key in sorted(self.environment) if key not in IGNORED))
         return digest(self.environment[name]) if name in self.environment else ABSENT
 
     def _status_of(self, name: str) -> str:
-        """The file of the tree that a module's name leads to. The name has the folders behind it that are searched."""
+        """Return the file of the tree that a module's name leads to. After the name stand the folders that are searched."""
         module, _, search = name.partition(" in ")
         portions = []
         for folder in search.split(":"):
@@ -88,15 +88,15 @@ class Present:
 
 
 AT_START = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-"""Variables that say what a process of Python or pytest begins with."""
+"""Variables that tell a process of Python or pytest what to load first."""
 FROM_OUTSIDE = ("TZ", "LANG", "LC_ALL")
-"""Variables that the C library reads where no code under record is seen to."""
+"""Variables that the C library reads, which no recorder sees."""
 IGNORED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"})
-"""Variables that differ from call to call and that pytest or the shell sets."""
+"""Variables that pytest or the shell sets, and that differ from call to call."""
 
 
 def file_value(path: str | Path) -> str:
-    """The version of a file: the digest of its content, and whether it is executable; or "folder", "absent" or the like."""
+    """Return a file's version: the digest of its content and whether it is executable; or "folder", "absent" or the like."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -111,14 +111,14 @@ def file_value(path: str | Path) -> str:
 
 
 def status_value(path: str | Path) -> str:
-    """Whether there is a file or a folder, and whether by a link."""
+    """Return whether there is a file or a folder, and whether a link leads to it."""
     kinds = (("folder", os.path.isdir), ("file", os.path.isfile), ("special", os.path.exists))
     kind = next((kind for kind, holds in kinds if holds(path)), ABSENT)
     return f"{kind} by a link" if os.path.islink(path) else kind
 
 
 def listing_value(path: str | Path) -> str:
-    """The version of a folder's listing: the digest of its names, without what Python and its tools leave there."""
+    """Return the version of a folder's listing: the digest of its names, without what Python and its tools leave there."""
     try:
         return digest("\0".join(sorted(name for name in os.listdir(path) if name not in LEFT)))
     except OSError:
@@ -126,7 +126,7 @@ def listing_value(path: str | Path) -> str:
 
 
 def scan_value(path: str | Path) -> str:
-    """The version of a folder as `os.scandir` tells it: its names, which of them are folders, and the sizes of the others."""
+    """Return a folder's version as `os.scandir` tells it: its names, which of them are folders, and the sizes of the others."""
     try:
         with os.scandir(path) as entries:
             listed = sorted(
@@ -144,7 +144,7 @@ LEFT = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypo
 
 @cache
 def platform_value() -> str:
-    """The digest of Python's version and options, and of all installed distributions' versions."""
+    """Return the digest of Python's version and options, and of the versions of all installed distributions."""
     installed = sorted(
         name
         for folder in sys.path

@@ -30,11 +30,11 @@ class ExecutionState(Workspace):
     # Steps
 
     def steps(self) -> list[WorkspaceStep]:
-        """All steps, oldest first."""
+        """Return all steps, oldest first."""
         return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
 
     def at(self, step: int) -> dict[str, str]:
-        """What code there was at a step.
+        """Return the code that was there at a step.
 
         Args:
             step: The number of a step.
@@ -47,7 +47,7 @@ class ExecutionState(Workspace):
         return {artifact: value for artifact, value in dict(self.store.rows(query, step)).items() if value != "absent"}
 
     def content(self, step: int, path: str) -> bytes:
-        """What a file held at a step. Raises CodeError where it was not there."""
+        """Return the content of a file at a step. Raises CodeError if the file was not there."""
         blob = self.repository.blob_at(self.named_step(step).tree, path)
         if not blob:
             raise CodeError(f"{path} was not there at step {step}")
@@ -64,19 +64,19 @@ class ExecutionState(Workspace):
         return patches.note_changes(self, action, call, person)
 
     def patch(self, number: int) -> Patch:
-        """The patch of a number. Raises CodeError where there is none."""
+        """Return the patch of this number. Raises CodeError if there is none."""
         return patches.patch_of(self, number)
 
     def apply(self, patch: Patch) -> int:
-        """Apply a patch, merged with what changed meanwhile; returns the step. Raises CodeError where it conflicts."""
+        """Apply a patch, merge it with later changes, and return the step. Raises CodeError if they conflict."""
         return patches.apply(self, patch)
 
     def revert(self, patch: Patch) -> int:
-        """Take a patch back and keep what others changed since; returns the step. Raises CodeError where they conflict."""
+        """Take a patch back, keep later changes, and return the step. Raises CodeError if they conflict."""
         return patches.revert(self, patch)
 
     def turned_by(self, name: str) -> list[Patch]:
-        """The patches between an execution's last change of outcome and the outcome before: they turned it.
+        """Return the patches that turned an execution: those before its last change of outcome, since the run before.
 
         Args:
             name: A test's node id, or the name of a script, step or document.
@@ -92,21 +92,21 @@ class ExecutionState(Workspace):
     # Portfolios: see `bench.codebase.portfolio` for what each does
 
     def declare(self, portfolio: str, needs: Mapping[str, Sequence[str]]) -> None:
-        """Declare artifacts that belong together: for each path, the paths that it is made from or speaks of."""
+        """Declare artifacts that belong together: for each path, the paths that it is made from or writes about."""
         portfolios.declare(self, portfolio, needs)
 
     def confirm(self, portfolio: str, path: str) -> None:
-        """Say that an artifact was looked at and is right for what it needs as that is now."""
+        """Note that somebody looked at an artifact, and that it fits the present versions of what it needs."""
         portfolios.confirm(self, portfolio, path)
 
     def stale(self, portfolio: str) -> list[portfolios.Stale]:
-        """What of a portfolio is stale in the present tree, those first that others need."""
+        """Return the stale artifacts of a portfolio in the present tree. An artifact stands before those that need it."""
         return portfolios.stale(self, portfolio)
 
     # Executions
 
     def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
-        """Which results hold in the present tree, and which executions must run again, in their order."""
+        """Decide which results hold in the present tree, and which executions must run again, in their order."""
         return decide(self.store, self.present(), layout, kinds)
 
     def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
@@ -118,22 +118,22 @@ class ExecutionState(Workspace):
         return run_all(self, runnables, limit)
 
     def invalid(self) -> list[str]:
-        """The executions, of all layouts, that must run again in the present tree, in the order in which they last ran."""
+        """Return the executions of all layouts that must run again in the present tree, in the order in which they last ran."""
         kinds = ("test", "script", "step", "document")
         layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
         present = self.present()
         return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
-        """How many executions of a step had each outcome."""
+        """Return how many executions of a step had each outcome."""
         return dict(self.store.rows("SELECT outcome, COUNT(*) FROM executions WHERE step = ? GROUP BY outcome", step))
 
     def executions(self, name: str | None = None) -> list[Kept]:
-        """All executions, or those of one name, oldest first."""
+        """Return all executions, or those of one name, oldest first."""
         return self.store.executions(name=name)
 
     def why(self, name: str) -> list[Fact]:
-        """Why an execution must run again.
+        """Return why an execution must run again.
 
         Args:
             name: A test's node id, or the name of a script, step or document.
@@ -159,14 +159,14 @@ class ExecutionState(Workspace):
         return executions[-1]
 
     def reachable_from(self, artifact: str) -> list[str]:
-        """The artifacts that refer to one, directly or through others, by the static graph alone: for code that never ran."""
+        """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone."""
         paths = self.repository.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py").split(b"\0")
         files = {os.fsdecode(path): (self.root / os.fsdecode(path)) for path in paths if path}
         texts = {path: file.read_text("utf-8", "replace") for path, file in files.items() if file.is_file()}
         return users_of(texts, artifact)
 
     def impact(self, artifact: str) -> list[str]:
-        """What must run again if an artifact is made anew.
+        """Return what must run again if an artifact is made anew.
 
         Args:
             artifact: `path::function`, `path::Class.method`, or the path of a file.

@@ -1,4 +1,4 @@
-"""A module's source, parted into the bodies of its functions and the skeleton that is left.
+"""Parts a module's source into the bodies of its functions and the skeleton, which is the rest.
 
 A function's body is what stands in it, without its docstring, with the names of its parameters and with all functions and
 classes inside. The skeleton is everything else: imports, constants, class members, signatures, decorators, annotations and
@@ -41,12 +41,12 @@ class Unit:
 
 @dataclass(frozen=True)
 class Module:
-    """The versions in one file: its skeleton's digest, and its units in the order of their lines."""
+    """The versions in one file: the digest of its skeleton, and its units in the order of their lines."""
 
     skeleton: str
     units: tuple[Unit, ...]
     broken: str = ""
-    """Why it cannot be parsed; its whole content is its skeleton then."""
+    """The reason why the file cannot be parsed. Its whole content is its skeleton then."""
 
     @cached_property
     def functions(self) -> tuple[Unit, ...]:
@@ -54,11 +54,11 @@ class Module:
 
     @cached_property
     def bodies(self) -> dict[str, str]:
-        """The digest of each function's body by the function's name."""
+        """For the name of each function, the digest of its body."""
         return {unit.name: unit.digest for unit in self.functions}
 
     def why_not(self, path: str, name: str) -> str:
-        """Why the file at this path has no unit of this name, in words."""
+        """Return a sentence on why the file at this path has no unit of this name."""
         return f"{path} does not parse: {self.broken}" if self.broken else f"{path} has no function or class '{name}'"
 
     @cached_property
@@ -66,19 +66,19 @@ class Module:
         return [unit.first for unit in self.functions]
 
     def function_at(self, line: int) -> Unit | None:
-        """The function that holds this line; None where the line belongs to the skeleton."""
+        """Return the function that holds this line; None if the line belongs to the skeleton."""
         at = bisect_right(self._starts, line) - 1
         return self.functions[at] if at >= 0 and line <= self.functions[at].last else None
 
 
 def digest(content: bytes | str) -> str:
-    """A short digest of a content."""
+    """Return a short digest of a content."""
     return hashlib.sha256(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content).hexdigest()[:20]
 
 
 @lru_cache(maxsize=4096)
 def parse(source: bytes) -> Module:
-    """The versions in a source text. A text is parsed once, since a step and the record of a module both ask for it.
+    """Return the versions in a source text. A text is parsed once, since a step and a module's record both need it.
 
     Args:
         source: The bytes of a Python file.
@@ -101,7 +101,7 @@ def parse(source: bytes) -> Module:
 
 
 def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:
-    """The functions of a tree that stand in no other function, with their names."""
+    """Yield the functions of a tree that stand in no other function, with their names."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             yield child, prefix + child.name
@@ -121,7 +121,7 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
 
 
 def parted(node: Function, name: str, names: Counter[str]) -> Unit:
-    """The unit of a function. Its body is taken out of the tree; docstring and the kind of function are left there."""
+    """Return the unit of a function, and take its body out of the tree. The docstring and the kind of function stay there."""
     names[name] += 1
     docstring = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
     unit = _unit(
@@ -144,7 +144,7 @@ def parameters(node: Function) -> list[str]:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    """Whether statements make the function around them a generator."""
+    """Return whether statements make the function around them a generator."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()

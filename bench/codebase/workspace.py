@@ -1,4 +1,4 @@
-"""A repository's tree under version: each step notes the tree as it is, with the versions of all artifacts that changed."""
+"""Keeps the versions of a repository's tree: each step notes the tree, and the versions of all artifacts that changed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bench.codebase.store import ExecutionStore
 from bench.codebase.units import digest
 
 FOLDER = "bench-code"
-"""Where the state lies, under git's common directory."""
+"""The folder of the state, under git's common directory."""
 DOCUMENTS = (".md", ".rst", ".txt")
 
 
 @dataclass(frozen=True)
 class WorkspaceStep:
-    """A moment of the repository: its tree, and why it was looked at."""
+    """A moment of the repository: its tree, and why the tree was noted."""
 
     id: int
     at: float
@@ -48,7 +48,7 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: str | Path = ".") -> Self:
-        """The state of the repository that holds a folder; it begins empty.
+        """Return the state of the repository that holds a folder. A new state is empty.
 
         Args:
             folder: A folder of a git repository.
@@ -83,11 +83,11 @@ class Workspace:
         return step
 
     def present(self) -> Present:
-        """The tree as it is now; what was parsed before need not be parsed again."""
+        """Return the present tree. A source text that was parsed before is not parsed again."""
         return Present(self.root, parse=self.store.module)
 
     def drop_outdated_bytecode(self) -> None:
-        """Delete compiled files of the tree that are not newer than their source; see `drop_outdated_bytecode`."""
+        """Delete the compiled files of the tree that are not newer than their source; see `drop_outdated_bytecode`."""
         asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
         for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*asked).split(b"\0") if name}:
             drop_outdated_bytecode(path)
@@ -100,7 +100,7 @@ class Workspace:
                 yield artifact, kind, value
 
     def versions_of(self, path: str) -> Iterator[tuple[str, str, str]]:
-        """The artifacts of a file, each with its kind and the digest of its present version."""
+        """Yield the artifacts of a file, each with its kind and the digest of its present version."""
         file = self.root / path
         known = self.store.rows("SELECT DISTINCT artifact, kind FROM versions WHERE artifact LIKE ?", f"{path}::%")
         try:
@@ -121,14 +121,14 @@ class Workspace:
         yield from ((artifact, kind, "absent") for artifact, kind in known)
 
     def named_step(self, step: int) -> WorkspaceStep:
-        """A step by its number. Raises CodeError where there is none."""
+        """Return the step of this number. Raises CodeError if there is none."""
         rows = self.store.rows("SELECT id, at, tree, kind, note FROM steps WHERE id = ?", step)
         if not rows:
             raise CodeError(f"there is no step {step}; the last is {self.store.last_step()[0]}")
         return WorkspaceStep(*rows[0])
 
     def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
-        """Keep executions, with what two orders of the same tests show of what tests share.
+        """Keep executions, and what two orders of the same tests show that tests share.
 
         Args:
             step: The step whose tree they ran on.
@@ -144,7 +144,7 @@ class Workspace:
         self.store.save(step, layout, executions)
 
     def _read_modules(self, executions: Sequence[Execution]) -> None:
-        """Read the modules that executions rely on and no step did: those that git ignores."""
+        """Parse the modules that executions rely on and that no step has parsed, because git ignores them."""
         records = {record for execution in executions for record in execution.records}
         modules = {(fact.name, fact.value) for record in records for fact in record.facts if fact.kind == "skeleton"}
         for path, skeleton in sorted(modules):
