@@ -30,7 +30,7 @@ class Names:
 
 
 def names_in(source: str, path: str) -> dict[str, Names]:
-    """Return the names that each function of a file refers to, by its qualified name. The name "" is of the code outside of all."""
+    """Return the names that each function of a file refers to, by its qualified name; "" stands for the code outside of all."""
     tree = ast.parse(source)
     module = parse(source.encode())
     globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
