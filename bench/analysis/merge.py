@@ -95,7 +95,8 @@ def _records(run: Run, parts: Labelled, only: Collection[str] | None) -> Iterato
             trial = apart_here.get(record.id, record.id)
             if trial in names:
                 architecture, model = names[trial]
-                yield replace(record, id=trial, architecture=architecture, model=model)
+                named = record.id == trial and record.architecture == architecture and record.model == model
+                yield record if named else replace(record, id=trial, architecture=architecture, model=model)
 
 
 def _notes(runs: Labelled, shared: Shared, beside: Sequence[Run]) -> Iterator[str]:

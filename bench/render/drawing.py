@@ -59,6 +59,7 @@ LATENCY_LOOKS: Mapping[str, Look] = {
 RC: Mapping[Any, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9.0,
+    "axes.titley": 1.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,

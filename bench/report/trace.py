@@ -171,9 +171,8 @@ def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
 
 def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
     call = entry.call
-    seldom = {name for name in ("tool_calls", "options") if getattr(call, name) is None}
-    return {
-        **{name: value for name, value in vars(call).items() if name not in seldom},
+    shown = {
+        **vars(call),
         "messages": [(message.role, numbers.get(message.content, message.content)) for message in call.messages],
         "reply": numbers.get(call.reply, call.reply) if call.reply else None,
         "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
@@ -181,6 +180,10 @@ def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequenc
         "verdict": entry.verdict,
         "because": "" if call.caused_by is None else _told(events[call.caused_by]),
     }
+    for seldom in ("tool_calls", "options"):
+        if shown[seldom] is None:
+            del shown[seldom]
+    return shown
 
 
 def _told(event: Event) -> str:
@@ -212,11 +215,11 @@ class Packer:
     characters: int = 0
     _firsts: list[int] = field(default_factory=list)
     _packed: list[str] = field(default_factory=list)
-    _open: list[str] = field(default_factory=list)
+    _open: list[bytes] = field(default_factory=list)
     _added: int = 0
     _size: int = 0
 
-    def add(self, item: str) -> int:
+    def add(self, item: bytes) -> int:
         """Add an item and return its number, from 0."""
         self._open.append(item)
         self._added += 1
@@ -232,19 +235,19 @@ class Packer:
 
     def _close(self) -> None:
         self._firsts.append(self._added - len(self._open))
-        self._packed.append(_pack(f"[{','.join(self._open)}]"))
+        self._packed.append(_pack(b"[" + b",".join(self._open) + b"]"))
         self.characters += len(self._packed[-1])
         self._open.clear()
         self._size = 0
 
 
-def _json(value: object) -> str:
+def _json(value: object) -> bytes:
     """Return JSON in ASCII, so that half a surrogate pair survives."""
     try:
-        return to_json(value, ensure_ascii=True).decode("ascii")
+        return to_json(value, ensure_ascii=True)
     except PydanticSerializationError:  # half a surrogate pair; pydantic is three times as fast
-        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _pack(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode("ascii"), level=6)).decode("ascii")
+def _pack(text: bytes) -> str:
+    return base64.b64encode(zlib.compress(text, level=6)).decode("ascii")
