@@ -7,10 +7,11 @@ import json
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -89,6 +90,7 @@ class Suite:
                 if options == RECORDINGS[selector][0]:
                     self._drop(selector)
                 sessions.append(self._ended(self.run(*options)))
+            _write_out(self._state.get(selector))
             self._copy(self._state.get(selector), folder / "state")
             (folder / "sessions.json").write_text(json.dumps([asdict(session) for session in sessions]), encoding="utf-8")
         return [_session(each) for each in json.loads((folder / "sessions.json").read_text(encoding="utf-8"))]
@@ -243,6 +245,13 @@ class Suite:
     def _copy(source: Path | None, to: Path | None) -> None:
         if source is not None and to is not None:
             shutil.copytree(source, to) if source.is_dir() else shutil.copy2(source, to)
+
+
+def _write_out(state: Path | None) -> None:
+    """Bring what pytest-testmon left in a log beside its database into the database, which alone is set aside."""
+    if state is not None and state.is_file():
+        with closing(sqlite3.connect(state)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def once(file: Path, run: Callable[[], Session | None]) -> Session | None:
