@@ -7,20 +7,21 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import IO
 
-LONG, KEPT = 2**14, 8
-"""Characters of a text up to which its digest is kept, and the number of kept digests. A call names its reply three times."""
+LONG, KEPT = 2**14, 256
+"""Characters of a text up to which its digest is kept, and the number of kept digests. A call names its reply three times, and
+architectures and repetitions send many of the same texts."""
 
 
 def digest_of(text: str) -> str:
     """Return twenty hex digits that name a text."""
-    return (_digest if len(text) > LONG else _kept_digest)(text)
+    return (_digest if len(text) > LONG else kept_digest)(text)
 
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
-_kept_digest = lru_cache(maxsize=KEPT)(_digest)
+kept_digest = lru_cache(maxsize=KEPT)(_digest)
 
 
 def digest_of_file(file: IO[bytes]) -> str:

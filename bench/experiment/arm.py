@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bench.architectures.form import Form
 from bench.architectures.part import Architecture, ArchitecturePart
@@ -12,6 +12,7 @@ from bench.models.base import Model
 from bench.runtime.faults import FaultPlan
 from bench.runtime.trial import Settings
 from bench.scenario import Scenario
+from bench.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -115,9 +115,9 @@ class RunWriter:
 
     def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
         """Append a trial, its new texts first."""
-        lines = RunLines()
-        lines.add(record, texts)
-        self.append(lines)
+        self.add_texts(texts)
+        self._trials.append_chained(_trial_line(record))
+        self.trials += record.id not in self._failed
 
     def add_texts(self, texts: Mapping[str, str]) -> None:
         """Append these texts, by digest, except those that are there already."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from bench.runtime.slots import Slots
 from bench.runtime.trial import Surroundings, Trial
 from bench.runtime.workbench import Workbench
 from bench.scenario import Grade, Scenario, TaskEnvironment
+from bench.values import dataclass
 
 if TYPE_CHECKING:  # the other imports show what a trial runs through (`bench.experiment.code`)
     from bench.experiment.grading import Graders

@@ -28,11 +28,9 @@ def read_whole(request: Request) -> None:
 
 def is_long(request: Request) -> bool:
     """Return whether reading the request would hold up the event loop for long."""
-    many, long = len(request.messages), len(request.options)
-    for message in request.messages:
-        many += len(message.tool_calls)
-        long += len(message.content) + sum([len(call.arguments) for call in message.tool_calls])
-    return many > MANY or long > LONG
+    calls = [call for message in request.messages for call in message.tool_calls]
+    texts = [request.options, *[message.content for message in request.messages], *[call.arguments for call in calls]]
+    return len(request.messages) + len(calls) > MANY or sum(map(len, texts)) > LONG
 
 
 def tokens_written(reply: Reply) -> int:

@@ -211,16 +211,16 @@ class Asking:
     def _line(self, subtasks: tuple[Subtask, ...], first: CallPurpose, turns: Turns, causes: Causes) -> ModelLine:
         """Return the line for one proposal: its first call is the one asked for, an agent's further calls are further turns."""
         last: CallPurpose | None = None
-        schema = answer_schema(subtasks)
+        names, schema = names_of(subtasks), answer_schema(subtasks)
         questions: list[tuple[Message, ...]] = []
 
         async def line(messages: Sequence[Message]) -> LineReply:
             nonlocal last
             question = tuple(messages)
             rejected = turns.judge_last(subtasks) if last else None
-            last = ask = causes.turn(names_of(subtasks), last, question in questions, rejected) if last else first
+            last = ask = causes.turn(names, last, question in questions, rejected) if last else first
             questions.append(question)
-            causes.asked(names_of(subtasks), question)
+            causes.asked(names, question)
             received = await self._trial.caller.call(
                 messages, ask, schema, lambda reply, call: self._trial.corrupt(reply, subtasks, ask, call)
             )

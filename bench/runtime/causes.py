@@ -213,20 +213,20 @@ class Causes:
         sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
         seed = _seed_of(*drawn_from, attempt.number, *sampled)
         context = RequestContext(
-            scenario=key.scenario,
-            subtasks=tuple(names),
-            repetition=key.repetition,
-            attempt=attempt.number,
-            arm=key.arm,
-            judging=cause == "judge",
-            instance=key.instance,
-            sample=attempt.sample,
-            model=self._model,
-            answer_format=self._format,
-            state=self.state,
-            drawn_from=drawn_from,
-            references={name: self.references[name] for name in names if name in self.references},
-            life=self.life,
+            key.scenario,
+            tuple(names),
+            key.repetition,
+            attempt.number,
+            key.arm,
+            cause == "judge",
+            key.instance,
+            attempt.sample,
+            self._model,
+            self._format,
+            self.state,
+            drawn_from,
+            {name: self.references[name] for name in names if name in self.references},
+            self.life,
         )
         return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
 

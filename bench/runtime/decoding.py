@@ -6,6 +6,7 @@ import json
 import re
 from typing import NoReturn
 
+from bench.errors import whole_text
 from bench.nesting import MOST_LEVELS, is_too_deep
 from bench.scenario import Json
 from bench.values import dataclass
@@ -131,7 +132,7 @@ def ran_out(text: str, wrong: Malformed, last: int) -> bool:
 def _refuse_half_pairs(text: str, value: object) -> None:
     """Raise ValueError for half a surrogate pair, which could not be sent on. Only an escape, or a half in the text, can make
     one."""
-    if "\\u" in text or not text.isascii():
+    if "\\u" in text or whole_text(text) is not text:
         json.dumps(value, ensure_ascii=False).encode()
 
 

@@ -173,7 +173,7 @@ def points_of(name: str) -> list[Point]:
     return [point for point in POINTS if (name, point) in EFFECTS]
 
 
-dump = json.JSONEncoder(ensure_ascii=False).encode
+dump = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 """Write JSON as in the state and in prompts."""
 
 

@@ -119,9 +119,11 @@ class Verifier:
 
     def outputs(self, names: Collection[str]) -> dict[str, Output]:
         """Return the outputs in the state, among these, that fit their schemas."""
-        current = {name: version for name in names if (version := self._state.current(name))}
-        verdicts = {name: self._output(version) for name, version in current.items()}
-        return {name: verdict for name, verdict in verdicts.items() if not isinstance(verdict, Rejected)}
+        return {
+            name: verdict
+            for name in names
+            if (version := self._state.current(name)) and not isinstance(verdict := self._output(version), Rejected)
+        }
 
     def _output(self, version: Version) -> Verdict:
         """Return a version's verdict by its schema. Each value is checked once, and not again if it was verified as a reply."""

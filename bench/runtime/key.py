@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bench.values import dataclass, kept
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class TrialKey:
     instance: str = ""
     task: str = ""
 
-    @property
+    @kept
     def drawn_from(self) -> tuple[object, ...]:
         """The first parts of each draw of this trial. The only instance of a pack is left out, so that its draws are the same
         as before packs had instances."""

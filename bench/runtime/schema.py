@@ -13,7 +13,7 @@ from bench.scenario import Output, Subtask, schema_of
 
 def answer_schema(subtasks: Sequence[Subtask]) -> Mapping[str, Any]:
     """Return one subtask's output schema, or an object with one required property for each of several. It is cached."""
-    return _schema(tuple((subtask.name, subtask.output) for subtask in subtasks))
+    return _schema(tuple([(subtask.name, subtask.output) for subtask in subtasks]))
 
 
 @lru_cache(maxsize=256)

@@ -158,7 +158,9 @@ class Trial:
     async def foresee(self, proposals: Iterable[Proposal]) -> None:
         """Run checks that can take long off the event loop, for proposals and for what a fault in the state will make of
         them."""
-        for proposal in (each for each in proposals if self.verifier.takes_long(each.text)):
+        for proposal in proposals:
+            if not self.verifier.takes_long(proposal.text):
+                continue
             await self.verifier.foresee(proposal)
             struck = {}
             for subtask in proposal.subtasks:

@@ -41,6 +41,7 @@ class Turns:
     def __init__(self, state: State, verifier: Verifier, answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK):
         self._state, self._verifier, self._format, self._tags = state, verifier, answer_format, tags
         self._of: dict[str, list[Turn]] = {}
+        self._by_call: dict[int, Turn] = {}
         self._offered: set[int] = set()
 
     def add(self, subtasks: Sequence[Subtask], ask: CallPurpose, received: Received) -> None:
@@ -50,6 +51,7 @@ class Turns:
         if before is not None and not received.tool_calls and not gives_output:
             gives_output = any(reads_as(before, finish, subtask, subtasks, self._format, self._tags) for subtask in subtasks)
         turn = Turn(tuple(subtasks), ask, received, gives_output, extracted if len(text) <= LONG else None)
+        self._by_call[received.call] = turn
         for subtask in subtasks:
             self._of.setdefault(subtask.name, []).append(turn)
 
@@ -119,9 +121,9 @@ class Turns:
     def _taken(self, text: str, subtask: Subtask, subtasks: Sequence[Subtask], call: int | None) -> Turn:
         """Return the turn of this call. If the call is unknown: the last turn whose reply is this text, or says the same of the
         subtask; else the last turn."""
-        turns = self._of[subtask.name][::-1]
         if call is not None:
-            return next(turn for turn in turns if turn.received.call == call)
+            return self._by_call[call]
+        turns = self._of[subtask.name][::-1]
         if same_text := next((turn for turn in turns if turn.received.text == text), None):
             return same_text
         part = self.parts(text, subtasks).get(subtask.name)
@@ -142,14 +144,14 @@ class Turns:
                 parts = self.parts(turn.received.undamaged, turn.subtasks, turn.received.finish)
                 undamaged |= {name: part for name, part in parts.items() if name in names}
         return Proposal(
-            subtasks=subtasks,
-            attempt=taken[-1].ask.context.attempt,
-            calls=tuple(calls),
-            text=text,
-            parts=self._parts_of(taken, text, subtasks),
-            made_from=self._state.sources(subtasks) if made_from is None else tuple(made_from),
-            receipts=tuple([receipt for call in calls for receipt in turns[call].received.receipts]),
-            undamaged=undamaged,
+            subtasks,
+            taken[-1].ask.context.attempt,
+            tuple(calls),
+            text,
+            self._parts_of(taken, text, subtasks),
+            self._state.sources(subtasks) if made_from is None else tuple(made_from),
+            tuple([receipt for call in calls for receipt in turns[call].received.receipts]),
+            undamaged,
         )
 
     def _parts_of(self, taken: Sequence[Turn], text: str, subtasks: tuple[Subtask, ...]) -> dict[str, ReplyPart]:

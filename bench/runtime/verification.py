@@ -238,9 +238,9 @@ def check(
 
     If an input of the subtask has no valid output, no check is run: the output would have to be made again anyway.
     """
-    is_whole = all(name in documents or name in outputs for name in subtask.reads)
     context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
-    for check in (*(subtask.checks if is_whole else ()), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
+    lacks = [name for name in subtask.reads if not (name in documents or name in outputs)]
+    for check in (*(() if lacks else subtask.checks), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
         objection = ask(subtask, check, output, context)
         if objection is not None:
             return Rejected(subtask.name, "check", _one_line(objection))

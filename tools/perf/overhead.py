@@ -25,6 +25,7 @@ from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, Mo
 from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from bench.digests import kept_digest
 from bench.experiment.config import Config
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, build_matrix
@@ -101,14 +102,15 @@ def our_matrix(trials: int) -> tuple[Matrix, Timed, TimedChecks]:
 
 
 async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
-    """Seconds per call of each trial, the model's own and the checks' taken off. `cold` empties the token count's cache
-    before each trial."""
+    """Seconds per call of each trial, the model's own and the checks' taken off. `cold` forgets all token counts
+    and digests before each trial."""
     matrix, model, checks = our_matrix(trials)
     writer, graders, seconds = RunWriter(folder, manifest_of(matrix, "perf")), Graders(), []
     keeper = ResponseKeeper(model, writer)
     for spec in matrix.specs:
         if cold:
             counts.cache_clear()
+            kept_digest.cache_clear()
         began, others = process_time(), model.spent + checks.spent
         result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)
