@@ -30,7 +30,7 @@ class Profiled:
     """The functions that ran in one thread while it was enabled, by `cProfile`."""
 
     def __init__(self) -> None:
-        self._profile = Profile(subcalls=False)
+        self._profile = Profile(timer=bool, timeunit=1.0, subcalls=False)  # nobody asks for times, so no clock is read
 
     def enable(self) -> None:
         self._profile.enable()
@@ -41,12 +41,13 @@ class Profiled:
         self._profile.disable()
         return alone
 
-    def counts(self) -> list[tuple[FunctionKey | str, int]]:
-        """Each function that ran, and how often; a function in C by its name."""
-        return [
-            (code if isinstance(code, str) else (code.co_filename, code.co_firstlineno, code.co_name), count)
-            for code, count, *_ in self._profile.getstats()
-        ]
+    def functions(self) -> list[CodeType | str]:
+        """Return the code of each function that ran; the name of a function in C."""
+        return [entry.code for entry in self._profile.getstats()]
+
+    def counts(self) -> list[tuple[CodeType | str, int]]:
+        """Return each function that ran, and how often."""
+        return [(entry.code, entry.callcount) for entry in self._profile.getstats()]
 
     def clear(self) -> None:
         self._profile.clear()
@@ -56,23 +57,24 @@ class Monitored:
     """The functions that ran in any thread while it was enabled, by `sys.monitoring`."""
 
     def __init__(self) -> None:
-        self._seen: dict[FunctionKey | str, int] = {}
+        self._seen: dict[FunctionKey | str, CodeType | str] = {}
 
     def enable(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
         events, disable, seen = monitoring.events, monitoring.DISABLE, self._seen
 
         def begun(code: CodeType, _offset: int) -> object:
-            seen[key_of(code)] = 1
+            seen[key_of(code)] = code
             return disable
 
         def thrown(code: CodeType, _offset: int, _error: BaseException) -> None:
-            seen[key_of(code)] = 1
+            seen[key_of(code)] = code
 
         def called(_code: CodeType, _offset: int, function: object, _first: object) -> None:
             if type(function) is BuiltinFunctionType:
                 module = f"{function.__module__}." if function.__module__ else ""
-                seen[f"<built-in method {module}{function.__name__}>"] = 1
+                name = f"<built-in method {module}{function.__name__}>"
+                seen[name] = name
 
         if monitoring.get_tool(TOOL) is None:
             monitoring.use_tool_id(TOOL, "bench code")
@@ -88,9 +90,9 @@ class Monitored:
         sys.monitoring.set_events(TOOL, 0)  # type: ignore[attr-defined,unused-ignore]
         return True
 
-    def counts(self) -> list[tuple[FunctionKey | str, int]]:
-        """Each function that ran, counted once; a function in C by its name."""
-        return list(self._seen.items())
+    def functions(self) -> list[CodeType | str]:
+        """Return the code of each function that ran; the name of a function in C."""
+        return list(self._seen.values())
 
     def clear(self) -> None:
         self._seen.clear()

@@ -129,4 +129,4 @@ class Repository:
 
 def is_text(name: str) -> bool:
     """Whether a name that the system gave is UTF-8. SQLite keeps no other."""
-    return not any("\udc80" <= letter <= "\udcff" for letter in name)
+    return name.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in name)

@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from bench.codebase.present import LEFT
@@ -24,22 +25,20 @@ class PathNames:
 
     def __init__(self, root: Path):
         self.root = root
-        self._seen: dict[str, str | None] = {}
         prefixes = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
         self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
         self._scratch = os.path.realpath(tempfile.gettempdir()) + os.sep
+        self.of = cache(self._of)
+        """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
 
     def folders_of(self, package: str) -> list[str]:
         """The folders of the tree where Python looks for the modules of a package."""
         searched = getattr(sys.modules.get(package), "__path__", ())
         return [path for folder in searched if (path := self.of(folder)) and not path.startswith(os.sep)]
 
-    def of(self, path: str) -> str | None:
-        """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
-        if path not in self._seen:
-            with unwatched():
-                self._seen[path] = self._named(path)
-        return self._seen[path]
+    def _of(self, path: str) -> str | None:
+        with unwatched():
+            return self._named(path)
 
     def _named(self, path: str) -> str | None:
         if not os.path.isabs(path):

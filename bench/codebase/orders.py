@@ -67,7 +67,7 @@ def with_known_sharing(store: ExecutionStore, present: Present, executions: Sequ
         else execution
         for execution in executions
     ]
-    return [_with(execution, shared) for execution in known]
+    return [_with(execution, shared) for execution in known] if shared else known
 
 
 def _with(execution: Execution, shared: dict[str, set[Fact]]) -> Execution:

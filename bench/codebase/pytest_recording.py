@@ -17,7 +17,7 @@ from _pytest.assertion.rewrite import AssertionRewritingHook
 
 from bench.codebase.present import AT_START
 from bench.codebase.record import Execution, ExecutionContext
-from bench.codebase.recorder import Recorder
+from bench.codebase.recorder import Recorder, uncollected
 from bench.codebase.state import ExecutionState
 from bench.codebase.validity import ValidityDecision
 from bench.codebase.watching import unwatched
@@ -50,7 +50,8 @@ class RecordingPlugin:
             self.state = ExecutionState.open(config.rootpath)
         except Exception as error:
             raise pytest.UsageError(str(error)) from None
-        self.step = self.state.step("run")
+        with uncollected():
+            self.step = self.state.step("run")
         self.state.drop_outdated_bytecode()
         self.layout = self._layout_of(config, arguments)
         self.recorder = Recorder(self.state.root)
@@ -235,6 +236,11 @@ class RecordingPlugin:
     def _keep(self) -> None:
         self._ended = True
         self._stack.close()
+        with uncollected():
+            executions = self._executions()
+            self.state.save(self.step, self.layout, executions, reversed_=self.mode == "reversed")
+
+    def _executions(self) -> list[Execution]:
         missing = {item.nodeid for item in self._selected} - set(self._tests)
         partly = {name.partition("::")[0] for name in missing}  # a file that was broken off is not known
         executions = []
@@ -243,7 +249,7 @@ class RecordingPlugin:
                 records, volatile = self.recorder.records.of(context)
                 outcome, detail = self._outcomes[name]
                 executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile))
-        self.state.save(self.step, self.layout, executions, reversed_=self.mode == "reversed")
+        return executions
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in self._bad:

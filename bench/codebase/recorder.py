@@ -17,15 +17,15 @@ import random
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from bench.codebase import dates
-from bench.codebase.calls import MONITORED, FunctionKey, Monitored, Profiled, key_of
+from bench.codebase.calls import MONITORED, Monitored, Profiled, key_of
 from bench.codebase.git import is_text
 from bench.codebase.naming import PathNames
 from bench.codebase.present import FROM_OUTSIDE, Present, platform_value
@@ -44,6 +44,18 @@ UNSTABLE_CALLS = {
 
 MAKERS = ("script", "step")
 """Kinds of executions that are there to write files; a test that writes into the tree is never kept."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Let the garbage collector rest in the block. It takes much of the time in which many records are made."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class Recorder:
@@ -66,7 +78,7 @@ class Recorder:
         self._stack = [self.session]
         self._profiles: list[Profiled | Monitored] = [Monitored() if MONITORED else Profiled()]
         self._running = [False]
-        self._threads: list[tuple[threading.Thread, Profiled | None, dict[object, int], ExecutionContext]] = []
+        self._threads: list[tuple[threading.Thread, Profiled | None, dict[int, int], ExecutionContext]] = []
         self._names = PathNames(self.root)
         self.records = RecordMaker(self.present, self._names, self.session)
         self._writers: dict[str, ExecutionContext] = {}
@@ -115,11 +127,11 @@ class Recorder:
         finally:
             self._pause()
             self._count_calls()
-            self.seeded()
+            state = self._note_draws()
             self._stack.pop()
             self._profiles.pop()
             self._running.pop()
-            self._drawn = outer and random.getstate()
+            self._drawn = outer and state
             self._go_on()
 
     @contextmanager
@@ -162,8 +174,7 @@ class Recorder:
 
     def _count_calls(self) -> None:
         """Give the current context what ran in it."""
-        for function, _ in self._profiles[-1].counts():
-            self._count(self._stack[-1], function)
+        self._count(self._stack[-1], self._profiles[-1].functions())
         self._profiles[-1].clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
@@ -176,31 +187,27 @@ class Recorder:
             profile.enable()
 
     def _of_threads(self, context: ExecutionContext) -> None:
-        collecting = gc.isenabled()
-        gc.disable()  # nothing may give the thread its turn while its calls are counted
-        try:
+        with uncollected():  # nothing may give the thread its turn while its calls are counted
             frames = sys._current_frames()
             for thread, profile, seen, starter in self._threads:
-                for function, count in profile.counts() if profile is not None else ():
-                    if seen.get(function) != count:
-                        seen[function] = count
-                        self._count(context, function)
+                counts = profile.counts() if profile is not None else ()
+                self._count(context, [function for function, count in counts if seen.get(id(function)) != count])
+                seen.update((id(function), count) for function, count in counts)
                 frame = frames.get(thread.ident or 0) if context is not self.session or context is starter else None
                 while frame is not None:  # the profiler counts a call when it returns, and a server's loop never does
                     context.codes.add(key_of(frame.f_code))
                     frame = frame.f_back
-        finally:
-            if collecting:
-                gc.enable()
         self._threads = [thread for thread in self._threads if thread[0].is_alive()]
 
-    def _count(self, context: ExecutionContext, function: FunctionKey | str) -> None:
-        """Add a function that ran, unless it is installed; of those in C, which have a name alone, what they read outside."""
-        if not isinstance(function, str):
-            if self._names.of(function[0]) is not None:
-                context.codes.add(function)
-        elif function in UNSTABLE_CALLS and not any(reason.startswith(UNSTABLE_CALLS[function]) for reason in context.volatile):
-            context.volatile.add(UNSTABLE_CALLS[function])
+    def _count(self, context: ExecutionContext, functions: Iterable[CodeType | str]) -> None:
+        """Add the functions that ran and are not installed, and what those in C, which have a name alone, read outside."""
+        name_of, codes = self._names.of, context.codes
+        for function in functions:
+            if not isinstance(function, str):
+                if name_of(function.co_filename) is not None:
+                    codes.add(key_of(function))
+            elif function in UNSTABLE_CALLS and not any(why.startswith(UNSTABLE_CALLS[function]) for why in context.volatile):
+                context.volatile.add(UNSTABLE_CALLS[function])
 
     # What running code reads (see Listener)
 
@@ -240,9 +247,15 @@ class Recorder:
         self.current.volatile.add(why)
 
     def seeded(self) -> None:
-        if self._drawn is not None and random.getstate() != self._drawn:
-            self.unstable("draws unseeded chance")
+        self._note_draws()
         self._drawn = None  # what this context draws from now on is the same each time
+
+    def _note_draws(self) -> object:
+        """Note whether the current context drew chance since it began. Return the state of the generator."""
+        state = random.getstate()
+        if self._drawn is not None and state != self._drawn:
+            self.unstable("draws unseeded chance")
+        return state
 
     # Modules
 

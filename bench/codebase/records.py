@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 
+from bench.codebase.calls import FunctionKey
 from bench.codebase.naming import PathNames
 from bench.codebase.present import Present
 from bench.codebase.record import ExecutionContext, Fact, Record
@@ -24,6 +26,7 @@ class RecordMaker:
         self._made: dict[ExecutionContext, Record] = {}
         self._leads: dict[str, str] = {}
         self._search: dict[str, None] = {}
+        self._facts_of = cache(self._told_by)
 
     def of(self, context: ExecutionContext) -> tuple[list[Record], str]:
         """The records that a finished context depends on, its own among them, and why its result cannot be kept."""
@@ -45,20 +48,28 @@ class RecordMaker:
         return [self._made[known] for known in done], "; ".join(why)
 
     def _finished(self, context: ExecutionContext) -> Record:
-        for file, line, name in context.codes:
-            path = self._names.of(file)
+        for code in context.codes:
+            path, facts = self._facts_of(code)
             if path in self.by_path:
                 context.uses.add(self.by_path[path])
-            module = None if path is None or path.startswith(os.sep) else self._present.module(path)
-            if path is None or module is None:
-                continue
-            if name != "<module>" and (unit := module.function_at(line)):
-                context.note("body", f"{path}::{unit.name}", module.bodies[unit.name])
-            context.note("skeleton", path, module.skeleton)
+            for key, value in facts:
+                context.facts.setdefault(key, value)
         for package, name, level, items in context.imports:
             self._resolve(context, package, name, level, items)
         context.uses.discard(context)
         return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
+
+    def _told_by(self, code: FunctionKey) -> tuple[str | None, list[tuple[tuple[str, str], str]]]:
+        """Return the name of the path of a function that ran, and the versions of its body and of its module's skeleton."""
+        file, line, name = code
+        path = self._names.of(file)
+        module = None if path is None or path.startswith(os.sep) else self._present.module(path)
+        if path is None or module is None:
+            return path, []
+        facts = [(("skeleton", path), module.skeleton)]
+        if name != "<module>" and (unit := module.function_at(line)):
+            facts.append((("body", f"{path}::{unit.name}"), module.bodies[unit.name]))
+        return path, facts
 
     def _resolve(self, context: ExecutionContext, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
         base = package.rsplit(".", level - 1)[0] if level else ""

@@ -207,22 +207,19 @@ class ExecutionStore:
                 self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
 
     def _record_ids(self, records: set[Record]) -> dict[Record, int]:
-        facts = {fact for record in records for fact in record.facts}
+        facts = set[Fact]().union(*(record.facts for record in records))
         self.db.executemany("INSERT OR IGNORE INTO facts(kind, name, value) VALUES (?, ?, ?)", facts)
         ids = {Fact(kind, name, value): id_ for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
-        ids_of: dict[Record, int] = {}
+        keyed = []
         for record in records:
-            fact_ids = sorted(ids[fact] for fact in record.facts)
-            key = digest(json.dumps([record.kind, record.name, fact_ids]))
-            known = self.rows("SELECT id FROM records WHERE digest = ?", key)
-            if known:
-                ids_of[record] = known[0][0]
-                continue
-            row = (key, record.kind, record.name)
-            made = int(self.db.execute("INSERT INTO records(digest, kind, name) VALUES (?, ?, ?)", row).lastrowid or 0)
-            ids_of[record] = made
-            self.db.executemany("INSERT INTO record_facts(record, fact) VALUES (?, ?)", [(made, fact) for fact in fact_ids])
-        return ids_of
+            relied = sorted([ids[fact] for fact in record.facts])
+            keyed.append((record, digest(json.dumps([record.kind, record.name, relied])), json.dumps(relied)))
+        made = [(key, record.kind, record.name) for record, key, _ in keyed]
+        self.db.executemany("INSERT OR IGNORE INTO records(digest, kind, name) VALUES (?, ?, ?)", made)
+        query = "INSERT OR IGNORE INTO record_facts SELECT records.id, value FROM records, json_each(?) WHERE digest = ?"
+        self.db.executemany(query, [(relied, key) for _, key, relied in keyed])
+        known = dict(self.rows("SELECT digest, id FROM records"))
+        return {record: known[key] for record, key, _ in keyed}
 
     def facts(self) -> dict[int, Fact]:
         """All facts that some execution relied on."""

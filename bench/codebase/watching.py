@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType
 from typing import Any, Protocol
 
@@ -166,16 +167,24 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
 
     What the import system reads of a module's source, and of the folders that it searches, is versioned as a module's name.
     """
+    modules = path.endswith((".py", "listing"))
     while frame is not None:
         file = frame.f_code.co_filename
-        if path.endswith((".py", "listing")) and file.startswith("<frozen importlib"):
+        if modules and file.startswith("<frozen importlib"):
             return False
-        if not file.startswith(STDLIB) or "site-packages" in file:
-            inside = f"{os.sep}_pytest{os.sep}" in file or f"{os.sep}pluggy{os.sep}" in file
-            if not (file.startswith(HERE)):
-                return not inside
+        asks = _asks(file)
+        if asks is not None:
+            return asks
         frame = frame.f_back
     return True
+
+
+@cache
+def _asks(file: str) -> bool | None:
+    """Return whether code of this file asks for itself, or is pytest's; None for the standard library and for us."""
+    if file.startswith(HERE) or (file.startswith(STDLIB) and "site-packages" not in file):
+        return None
+    return f"{os.sep}_pytest{os.sep}" not in file and f"{os.sep}pluggy{os.sep}" not in file
 
 
 HERE = str(pathlib.Path(__file__).parent) + os.sep
@@ -249,8 +258,8 @@ def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -
         if _listener is not listener:  # code that was imported under record may have kept this function
             return original(*arguments, **named)
         asking = sys._getframe(1)
-        waits = asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking) or _collecting(asking)
-        if not waits and (most is None or len(arguments) <= most) and _asked_by_code(asking, ""):
+        reads = (most is None or len(arguments) <= most) and _asked_by_code(asking, "")
+        if reads and not (asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking) or _collecting(asking)):
             listener.unstable("reads the clock")
         return original(*arguments, **named)
 
