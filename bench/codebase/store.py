@@ -53,6 +53,8 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS modules(source TEXT PRIMARY KEY, parsed TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS surfaces(skeleton TEXT PRIMARY KEY, statements TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
 )
 """What states of this format did not have at first."""
 
@@ -162,25 +164,35 @@ class ExecutionStore:
             return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
         module = parse(source)
         units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
-        surface = surface_of(source)
-        told = surface.statements if surface is not None else ()
-        statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in told]
-        bodies = [
-            (_read(body), " ".join(sorted(names))) for body, names in (surface.bodies if surface is not None else {}).items()
-        ]
         with self.writing():
             self.db.execute(
                 "INSERT OR IGNORE INTO modules VALUES (?, ?)", (key, json.dumps([module.skeleton, units, module.broken]))
             )
-            if surface is not None:
-                self.db.execute(
-                    "INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_read(module.skeleton), json.dumps(statements))
-                )
-            self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
+            self.db.execute("INSERT OR IGNORE INTO unread VALUES (?, ?, ?)", (key, module.skeleton, source))
         return module
+
+    def is_known(self, skeleton: str) -> bool:
+        """Return whether a text with this skeleton was parsed, so that its surface can be read."""
+        query = "SELECT 1 FROM unread WHERE skeleton = ? UNION ALL SELECT 1 FROM surfaces WHERE skeleton = ?"
+        return bool(self.rows(query, skeleton, _read(skeleton)))
+
+    def _read_names(self, where: str, *values: object) -> None:
+        """Read which names the unread texts mention. It takes as long as parsing, and only a changed skeleton asks for it."""
+        for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
+            surface = surface_of(text)
+            told = surface.statements if surface is not None else ()
+            statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in told]
+            names = {} if surface is None else surface.bodies
+            bodies = [(_read(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
+            with self.writing():
+                if surface is not None:
+                    self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_read(skeleton), json.dumps(statements)))
+                self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
+                self.db.execute("DELETE FROM unread WHERE source = ?", (source,))
 
     def surface(self, skeleton: str) -> Surface | None:
         """The surface of a module that was parsed, by its skeleton's digest; None where none was, or it does not parse."""
+        self._read_names("skeleton = ?", skeleton)
         for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _read(skeleton)):
             told = json.loads(known)
             return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in told), {})
@@ -188,7 +200,11 @@ class ExecutionStore:
 
     def mentioned_by(self, body: str) -> frozenset[str] | None:
         """The names that the body of a function mentions, by its digest; None where it was not parsed."""
-        rows = self.rows("SELECT names FROM mentions WHERE body = ?", _read(body))
+        query = "SELECT names FROM mentions WHERE body = ?"
+        rows = self.rows(query, _read(body))
+        if not rows:
+            self._read_names("1")
+            rows = self.rows(query, _read(body))
         return frozenset(rows[0][0].split(" ")) if rows else None
 
     # Executions

@@ -148,7 +148,7 @@ class Workspace:
         records = {record for execution in executions for record in execution.records}
         modules = {(fact.name, fact.value) for record in records for fact in record.facts if fact.kind == "skeleton"}
         for path, skeleton in sorted(modules):
-            if skeleton != ABSENT and self.store.surface(skeleton) is None:
+            if skeleton != ABSENT and not self.store.is_known(skeleton):
                 with contextlib.suppress(OSError):
                     self.store.module((self.root / path).read_bytes())
 

@@ -94,6 +94,18 @@ def test_a_state_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None
         ExecutionState.open(root)
 
 
+def test_names_that_code_mentions_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    store = ExecutionStore(tmp_path / "state.db")
+    first = store.module(b"LIMIT = 1\ndef total(amounts):\n    return sum(amounts)\n")
+    assert not store.rows("SELECT * FROM surfaces")
+    surface = store.surface(first.skeleton)
+    assert surface is not None and {"LIMIT"} in [statement.binds for statement in surface.statements]
+    second = store.module(b"LIMIT = 1\ndef total(amounts):\n    return max(amounts)\n")
+    assert second.skeleton == first.skeleton
+    assert store.mentioned_by(second.bodies["total"]) is not None
+    assert not store.rows("SELECT * FROM unread")
+
+
 def test_two_processes_write_one_state(tmp_path: Path) -> None:
     root = repository(tmp_path)
     program = (
