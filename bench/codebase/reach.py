@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 from pathlib import PurePath
 
-from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, WORDS, mentions_in
+from bench.codebase.mentions import ANY, BARE, PLAIN, STAR, mentions_in
 from bench.codebase.record import ABSENT, Fact, Record
 from bench.codebase.surface import Surface, TopStatement
 
@@ -248,7 +248,7 @@ class ChangedMeanings:
                 elif not self._binds(path, each, hit):
                     return False
             for path in starred:  # a star gives the names of other modules to this one
-                self.names |= {f"{path}{PLAIN}{name}" for name in self.names if WORDS.fullmatch(name)}
+                self.names |= {f"{path}{PLAIN}{name}" for name in self.names if name.isidentifier()}
             waiting = left
         self.names |= self._loaded
         return True
