@@ -113,4 +113,4 @@ def _whose_replies(matrix: Matrix) -> Iterator[str]:
         if model.timing == "recorded":
             yield f"REPLAY of {model.endpoint}{f', for {name}' if len(matrix.models) > 1 else ''}"
         if any(part.parameters.get("kind") == "simulated" for part in answerers(model)):
-            yield f"'{name}' is SIMULATED: it answers from the packs' references, and no model spent its tokens and seconds."
+            yield f"'{name}' is SIMULATED: it answers from the packs' references; no model spent tokens or seconds."

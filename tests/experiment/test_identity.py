@@ -69,7 +69,7 @@ def test_an_own_architecture_in_the_working_folder_runs_and_is_known_by_its_code
     assert "4 trials, 4 of them recorded already" in bench(folder, *RUN)[1]
     edit(folder / "helpers" / "order.py")
     code, out, _ = bench(folder, *RUN, "--set-aside")
-    assert code == 0 and "it is now results/small-simulated.1" in out and "4 trials, 0 of them recorded already" in out
+    assert code == 0 and "its name is now results/small-simulated.1" in out and "4 trials, 0 of them recorded already" in out
 
 
 @pytest.mark.parametrize(

@@ -436,7 +436,7 @@ def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: st
         other.write_text("not yours")
     report = Report({"report.html": b"page", "tables/t.md": b"table"}, Summary("a headline", "", (), ()), ())
     if link == "tables":
-        with pytest.raises(ResultsError, match="out/tables: is a link, and none is followed on writing"):
+        with pytest.raises(ResultsError, match="out/tables: is a link, and nothing is written through a link"):
             write_files(out, report.files)
         assert list(other.iterdir()) == []
     else:

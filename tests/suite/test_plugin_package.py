@@ -116,7 +116,7 @@ def test_the_package_that_bench_new_plugin_writes_passes_its_own_test_and_is_sou
 
 def test_a_name_that_is_no_package_or_is_taken_is_refused(tmp_path: Path) -> None:
     for name in ("My-Parts", "1st", ""):
-        with pytest.raises(PackError, match="is no name here; use lower-case letters"):
+        with pytest.raises(PackError, match="cannot be the name; use lower-case letters"):
             new_plugin(name, tmp_path)
     new_plugin("mine", tmp_path)
     with pytest.raises(PackError, match="exists already; choose another name"):

@@ -76,7 +76,7 @@ def command_of(
         raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
     for name in env:
         if name in OURS or "=" in name or not name:
-            raise ConfigError(f"{where}.env: '{name}' cannot be given to the agent; it can be given {', '.join(OURS)}")
+            raise ConfigError(f"{where}.env: '{name}' cannot be set; the driver itself sets {', '.join(OURS)}")
     path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
     files = _files([*words, *map(Path.as_posix, beside)], home)
     program = _program(words[0], files, home, path, where)

@@ -49,7 +49,7 @@ def test_a_served_trial_is_not_run_again_and_the_answer_says_why(served: Path) -
 def test_one_served_trial_is_told_of_as_well(served: Path) -> None:
     code, out, _ = bench(served, "diagnose", "outside", "--trial", "worst")
     assert code == 3
-    assert "It is not diagnosable: 'external' is not started from here" in out
+    assert "It cannot be diagnosed: 'external' is not started from here" in out
 
 
 def test_nothing_can_be_shrunk_of_a_served_trial(served: Path) -> None:

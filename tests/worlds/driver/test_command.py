@@ -28,7 +28,7 @@ from bench.worlds.driver.command import Bounds, command_of
         (["."], {}, "architecture.mine.command: '.' is a folder; name the program in it"),
         (["python", "clrk.py"], {}, "architecture.mine.command: there is no file clrk.py in"),
         (["python"], {"folder": "no/such"}, "architecture.mine.folder: there is no folder no/such"),
-        (["python"], {"env": {"HOME": "/"}}, "architecture.mine.env: 'HOME' is none that can be given"),
+        (["python"], {"env": {"HOME": "/"}}, "architecture.mine.env: 'HOME' cannot be set; the driver itself sets"),
         (["python"], {"files": ["no.py"]}, "architecture.mine.files: there is no file no.py in"),
         (["python"], {"packages": ["no-such"]}, "architecture.mine.packages: no-such is not installed"),
     ],
@@ -41,10 +41,10 @@ def test_a_command_that_cannot_be_started_is_refused(words: list[str], entry: di
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"base": "static", "command": ["python"]}, "one of the two"),
-        ({"max_attempts": 2}, "one of the two"),
+        ({"base": "static", "command": ["python"]}, "give either a base"),
+        ({"max_attempts": 2}, "give either a base"),
         ({"base": "static", "env": {"A": "b"}}, "are those of a command"),
-        ({"command": ["python"], "max_attempts": 2}, "max_attempts is none of a command's"),
+        ({"command": ["python"], "max_attempts": 2}, "max_attempts is not a setting of a command"),
         ({"command": []}, "at least 1"),
         ({"command": ["python"], "time_limit_seconds": 0}, "greater than 0"),
         ({"command": ["python"], "model_calls": 0}, "greater than or equal to 1"),
