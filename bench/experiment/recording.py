@@ -120,36 +120,42 @@ def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord
     """Return a response as it is kept; its texts go into `texts`."""
     request, outcome = response.request, response.outcome
     context = request.context
-    asked = (response.model, settings, stored(request.messages, texts), request.seed, request.occurrence, request.answers)
-    then = (context.scenario, context.instance, context.repetition, context.arm, response.seconds)
-    options = texts.keep(request.options) if request.options else None
+    asked: dict[str, Any] = {
+        "model": response.model,
+        "settings": settings,
+        "messages": stored(request.messages, texts),
+        "seed": request.seed,
+        "occurrence": request.occurrence,
+        "answers": request.answers,
+        "scenario": context.scenario,
+        "instance": context.instance,
+        "repetition": context.repetition,
+        "arm": context.arm,
+        "seconds": response.seconds,
+        "by": outcome.by,
+        "options": texts.keep(request.options) if request.options else None,
+    }
     if isinstance(outcome, CallFailed):
         counted = outcome.counted or (None, None)
         return ResponseRecord(
-            *asked,
-            *then,
+            **asked,
             usage_in=counted[0],
             usage_out=counted[1],
-            by=outcome.by,
             failure=outcome.kind,
             detail=outcome.detail,
             retry_after=outcome.retry_after,
             partial=texts.keep(outcome.partial) if outcome.partial else None,
-            options=options,
         )
     usage = outcome.usage
     return ResponseRecord(
-        *asked,
-        *then,
-        texts.keep(outcome.text),
-        outcome.finish,
-        usage.tokens_in if usage else None,
-        usage.tokens_out if usage else None,
-        outcome.by,
-        outcome.reused,
+        **asked,
+        reply=texts.keep(outcome.text),
+        finish=outcome.finish,
+        usage_in=usage.tokens_in if usage else None,
+        usage_out=usage.tokens_out if usage else None,
         usage_cached=usage.cached if usage else None,
+        reused=outcome.reused,
         tool_calls=texts.keep(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
-        options=options,
         extra=texts.keep(outcome.extra) if outcome.extra else None,
     )
 
