@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
@@ -22,7 +21,11 @@ Timing = Literal["live", "simulated", "recorded"]
 """Whether a trial's seconds are real, simulated or recorded."""
 
 
-OptionalText = Annotated[str | None, Field(exclude_if=operator.not_)]
+def _is_empty(text: str | None) -> bool:
+    return not text
+
+
+OptionalText = Annotated[str | None, Field(exclude_if=_is_empty)]
 """A text's digest that most records lack. An empty value is not written, so that a record without it stays the same as before
 the field existed."""
 
@@ -37,7 +40,7 @@ class StoredMessage:
     role: MessageRole
     content: str
     tool_calls: OptionalText = None
-    tool_call_id: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    tool_call_id: Annotated[str, Field(exclude_if=_is_empty)] = ""
     extra: OptionalText = None
 
 
