@@ -34,6 +34,16 @@ def test_the_page_says_how_long_the_commits_took_and_which_tests_always_ran() ->
     assert [words for words in expected if words not in page] == []
 
 
+def test_the_page_says_how_many_tests_of_a_selection_came_out_otherwise_and_how_many_always_run() -> None:
+    page = " ".join((ROOT / "docs" / "code.md").read_text(encoding="utf-8").split())
+    selections = [row for row in (*ROWS, *HUNKS) if row["selector"] == "bench" and row["distorted"]]
+    run, distorted = (sum(int(row[key]) for row in selections) for key in ("run", "distorted"))
+    assert f"{distorted} of its {run:,} tests came out otherwise" in page
+    cachetools = next(row for row in REASONS[0] if row["package"].startswith("cachetools"))
+    edits = sum(row["package"] == cachetools["package"] and row["selector"] == "bench" for row in ROWS)
+    assert f"about {int(cachetools['volatile']) / edits:.0f} of the {int(cachetools['tests']) // edits} of cachetools" in page
+
+
 def test_the_page_has_the_aims_beside_what_was_measured() -> None:
     lines = (ROOT / "docs" / "code.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in aims(ROWS, HUNKS, COSTS, UNFOLLOWED) if row not in lines] == []
