@@ -207,7 +207,7 @@ class Run:
 def load_run(path: str | Path, check: bool = False) -> Run:
     """Read a run's folder.
 
-    The frames of a large run are kept in the user's cache folder (`bench.analysis.kept`), so that its records are parsed once.
+    The frames of a large run are kept in the user's cache folder (`bench.analysis.kept`), so that they are made only once.
 
     Args:
         path: The folder, or its archive.

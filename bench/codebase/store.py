@@ -180,8 +180,8 @@ class ExecutionStore:
         """Read which names the unread texts mention. It takes as long as parsing, and only a changed skeleton asks for it."""
         for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
             surface = surface_of(text)
-            told = surface.statements if surface is not None else ()
-            statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in told]
+            read = surface.statements if surface is not None else ()
+            statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in read]
             names = {} if surface is None else surface.bodies
             bodies = [(_read(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
             with self.writing():
@@ -194,8 +194,8 @@ class ExecutionStore:
         """The surface of a module that was parsed, by its skeleton's digest; None where none was, or it does not parse."""
         self._read_names("skeleton = ?", skeleton)
         for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _read(skeleton)):
-            told = json.loads(known)
-            return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in told), {})
+            statements = json.loads(known)
+            return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in statements), {})
         return None
 
     def mentioned_by(self, body: str) -> frozenset[str] | None:

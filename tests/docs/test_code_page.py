@@ -54,9 +54,9 @@ def test_the_report_is_made_of_the_rows() -> None:
 
 
 def test_a_report_says_nothing_of_what_was_not_measured() -> None:
-    told = report([], HUNKS, [], [], [], [], [], [])
-    assert "By release" in told
-    assert [words for words in ("times the processor seconds", "deciding in", "Commits of this") if words in told] == []
+    text = report([], HUNKS, [], [], [], [], [], [])
+    assert "By release" in text
+    assert [words for words in ("times the processor seconds", "deciding in", "Commits of this") if words in text] == []
 
 
 def test_what_the_page_says_of_beliefs_about_tests_stands_in_the_studys_table() -> None:
