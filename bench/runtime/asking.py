@@ -18,12 +18,12 @@ from bench.runtime.causes import CallPurpose, Causes
 from bench.runtime.prompt import prompt_of
 from bench.runtime.proposal import Proposal
 from bench.runtime.schema import answer_schema
-from bench.runtime.session_host import names_of
 from bench.runtime.state import NOTHING, Source
 from bench.runtime.trial import Trial
 from bench.runtime.turns import Turns
 from bench.runtime.verification import Rejected
 from bench.scenario import Document, Subtask, as_document
+from bench.task import names_of
 from bench.values import dataclass
 
 

@@ -10,6 +10,7 @@ from bench.runtime.faults import OpenReceipt
 from bench.runtime.reply import ReplyPart
 from bench.runtime.state import Source
 from bench.scenario import Subtask
+from bench.task import names_of
 from bench.values import dataclass
 
 
@@ -46,4 +47,4 @@ class Proposal:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the subtasks."""
-        return tuple(subtask.name for subtask in self.subtasks)
+        return names_of(self.subtasks)

@@ -17,6 +17,7 @@ from bench.runtime.proposal import Proposal
 from bench.runtime.trial import Trial
 from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
+from bench.task import names_of
 
 OpenSession = TypeVar("OpenSession", bound=EndpointSession)
 
@@ -81,7 +82,3 @@ async def served(trial: Trial, session: OpenSession, server: Server | None = Non
         session.explain(error)
         raise
     session.check()
-
-
-def names_of(subtasks: Sequence[Subtask]) -> tuple[str, ...]:
-    return tuple([subtask.name for subtask in subtasks])

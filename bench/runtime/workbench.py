@@ -24,15 +24,17 @@ from typing import Any
 
 from bench.errors import GaveUp
 from bench.runtime import verification
+from bench.runtime.answering import IsJudging, never
 from bench.runtime.asking import Asking
 from bench.runtime.causes import CallLimit
 from bench.runtime.effects import dump
-from bench.runtime.endpoint_session import EndpointSession, IsJudging, Server, never
+from bench.runtime.endpoint_session import EndpointSession, Server
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import ReplyPart
-from bench.runtime.session_host import SessionHost, names_of, served
+from bench.runtime.session_host import SessionHost, served
 from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask
+from bench.task import names_of
 
 
 class Workbench(Asking):

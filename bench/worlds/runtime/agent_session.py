@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
+from bench.runtime.answering import RequestKey
 from bench.runtime.call import Received
 from bench.runtime.caller import Caller
 from bench.runtime.causes import CallPurpose
-from bench.runtime.endpoint_session import EndpointSession, RequestKey
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.host import Host
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import ReplyPart
