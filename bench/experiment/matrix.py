@@ -27,10 +27,9 @@ from bench.packs import load_instances, load_pack
 from bench.packs.environments import ENVIRONMENTS
 from bench.runtime.call import BackOff
 from bench.runtime.effects import EFFECTS
-from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.faults import FaultPlan
 from bench.runtime.key import TrialKey
-from bench.runtime.trial import Settings
+from bench.runtime.trial import Server, Settings, no_server
 from bench.scenario import Scenario, scenario_key
 from bench.seeding import draw_for
 

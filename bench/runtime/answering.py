@@ -16,13 +16,11 @@ from bench.answers.formats import AnswerFormat
 from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
 from bench.runtime.call import Lost, Received, after
-from bench.runtime.caller import Caller
 from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
 from bench.runtime.clock import Pause
 from bench.runtime.faults import Due, OpenReceipt
-from bench.runtime.host import Host
 from bench.runtime.injection import Corrupted
-from bench.runtime.turns import Turns
+from bench.runtime.trial import Trial
 from bench.scenario import Subtask
 from bench.task import names_of
 
@@ -76,15 +74,13 @@ class Answering:
     def __init__(
         self,
         subtasks: tuple[Subtask, ...],
-        host: Host,
-        caller: Caller,
-        turns: Turns,
+        trial: Trial,
         judges: IsJudging = never,
         limit: CallLimit = "calls",
         judged: bool = True,
     ):
-        self.subtasks, self._host, self._caller, self._turns, self._judges = subtasks, host, caller, turns, judges
-        self._limit, self._judged = limit, judged
+        self.subtasks, self._trial, self._judges, self._limit, self._judged = subtasks, trial, judges, limit, judged
+        self._caller, self._turns = trial.caller, trial.turns()
         self.received = self.refused = 0
         self._failed: dict[RequestKey, list[_Pending]] = {}
         self._read: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
@@ -114,7 +110,7 @@ class Answering:
     @property
     def answer_format(self) -> AnswerFormat:
         """Return the format in which answers are asked for and read."""
-        return self._host.answer_format
+        return self._trial.settings.answer_format
 
     def begin(self) -> None:
         """Let the trial's time begin now, when its agent has come, and not when its session was opened."""
@@ -192,7 +188,7 @@ class Answering:
 
     async def _foresee(self, subtasks: Sequence[Subtask]) -> None:
         if self._judged:
-            await self._host.foresee(self._turns.to_foresee(subtasks))
+            await self._trial.foresee(self._turns.to_foresee(subtasks))
 
     def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
         """Keep a reply that came."""
@@ -235,7 +231,7 @@ class Answering:
                 self._caller.waited(pending.pause)
             return pending
         if self._judges(question[1]):
-            return _Pending(self._host.judge_ask(subtasks), [])
+            return _Pending(self._trial.causes.judge(names_of(subtasks)), [])
         ask = self._ask(question, subtasks)
         return _Pending(ask, self._caller.due(ask))
 
@@ -244,7 +240,8 @@ class Answering:
         if self._judged:
             self._turns.judge_last(subtasks)
         asked = question[1:] if question[2] else question[1]
-        return self._host.next_ask(subtasks, asked, self._turns.under_way(subtasks), self._limit)
+        under_way = self._turns.under_way(subtasks)
+        return self._trial.causes.next(names_of(subtasks), asked, inferred=True, limit=self._limit, under_way=under_way)
 
     def _reach_limit(self, gave_up: GaveUp) -> None:
         """Let an agent whose attempts are limited here still hand in what it has. Any other should have stopped: a bug."""
@@ -258,7 +255,7 @@ class Answering:
         ask = pending.ask
 
         def corrupt(reply: Reply, call: int) -> Corrupted:
-            return Corrupted(reply.text) if ask.cause == "judge" else self._host.corrupt(reply, subtasks, ask, call)
+            return Corrupted(reply.text) if ask.cause == "judge" else self._trial.corrupt(reply, subtasks, ask, call)
 
         _, messages, options = question
         return await self._caller.send(messages, ask, pending.faults, pending.tries, corrupt, options=options)
@@ -280,11 +277,11 @@ class Answering:
 
     def _lost(self, ask: CallPurpose, event: int) -> None:
         """Note that this event lost a paid reply."""
-        self._host.lost(ask, event)
+        self._trial.causes.failed(ask.context.subtasks, event)
 
     def _recovered(self, event: int) -> None:
         """Note that the reply that this event lost has come after all."""
-        self._host.recovered(event)
+        self._trial.causes.recovered(event)
 
     def _with_inputs(self, names: tuple[str, ...], received: Received) -> Received:
         """Return a reply with the faults of the inputs that were read for it."""

@@ -6,36 +6,21 @@ what becomes of its outputs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
 
 from bench.models.base import Message
 from bench.runtime.answering import Answering
-from bench.runtime.prompt import Prompt
+from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
+from bench.runtime.trial import Server
 from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 from bench.task import names_of
 
 PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one included, it makes together."""
-Server = Callable[["EndpointSession"], AbstractAsyncContextManager[str]]
-"""Serves a session over HTTP; opens with the root address, http://HOST:PORT."""
-
-
-def no_server(_: EndpointSession) -> AbstractAsyncContextManager[str]:
-    """Refuse to serve, for a workbench without a server.
-
-    Args:
-        _: The session.
-
-    Returns:
-        Nothing.
-
-    Raises:
-        RuntimeError: Always.
-    """
-    raise RuntimeError("nothing serves the sessions of this workbench")
 
 
 class EndpointSession(Answering):
@@ -92,9 +77,14 @@ class EndpointSession(Answering):
         Raises:
             RuntimeError: Something that they read is not there yet.
         """
-        chosen = subtasks or self.subtasks
-        prompt, self._read[names_of(chosen)] = self._host.prompt(chosen, documents_alone, repair)
-        return prompt
+        trial, chosen = self._trial, subtasks or self.subtasks
+        sources = trial.state.sources(chosen) if documents_alone else trial.sources(chosen)
+        if documents_alone:
+            sources = tuple(source for source in sources if not source.version)
+        inputs = {source.name: trial.state.text_of(source) for source in sources}
+        names = names_of(chosen)
+        inputs, self._read[names] = trial.injection.read(chosen, inputs, trial.causes.attempts(names) + 1)
+        return prompt_of(trial.task, chosen, inputs, repair, trial.settings.repair, self.answer_format)
 
     def proposal(self, text: str, *subtasks: Subtask) -> Proposal:
         """Return what the framework made of its replies, as a proposal.
@@ -110,7 +100,7 @@ class EndpointSession(Answering):
             RuntimeError: No reply came for these subtasks.
         """
         chosen = subtasks or self.subtasks
-        self._host.settle(chosen)
+        self._trial.injection.settle(chosen)
         return self._turns.proposal(text, chosen)
 
     async def submit(self, outputs: Mapping[str, str]) -> AsyncIterator[Proposal]:
@@ -154,4 +144,27 @@ class EndpointSession(Answering):
         Returns:
             The number of attempts by the subtask's name.
         """
-        return {subtask.name: self._host.attempts([subtask]) for subtask in self.subtasks}
+        return {subtask.name: self._trial.causes.attempts(names_of([subtask])) for subtask in self.subtasks}
+
+    @asynccontextmanager
+    async def served(self, server: Server | None = None) -> AsyncIterator[Self]:
+        """Serve the session over HTTP until the block has ended.
+
+        Args:
+            server: Serves it instead of the trial's server.
+
+        Yields:
+            The session.
+
+        Raises:
+            GaveUp: The block raised after an injected failure of the session's last call.
+            CallFailed: The block raised after the session's last call had failed.
+        """
+        try:
+            async with (server or self._trial.server)(self) as self.root:
+                with self._caller.elsewhere():
+                    yield self
+        except Exception as error:
+            self.explain(error)
+            raise
+        self.check()

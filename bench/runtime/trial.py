@@ -1,13 +1,14 @@
 """A trial: it owns all parts of one attempt at a task, and is built in one step.
 
-An architecture sees it as a workbench (`bench.runtime.workbench`), and a session at the endpoint as a host
-(`bench.runtime.session_host`). What a task has around it beside its documents are its surroundings: nothing, or a wing's.
+An architecture sees it as a workbench (`bench.runtime.workbench`). What a task has around it beside its documents are its
+surroundings: nothing, or a wing's.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,6 @@ from bench.runtime.checks import Checks, Reference, unknown
 from bench.runtime.clock import TrialClock
 from bench.runtime.drafts import THINK, Tags
 from bench.runtime.effects import WORLD_POINTS
-from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Committed
 from bench.runtime.faults import FaultPlan, FaultSchedule
 from bench.runtime.injection import Corrupted, Injection
@@ -40,6 +40,14 @@ from bench.runtime.turns import Turns
 from bench.runtime.verification import Unreadable
 from bench.scenario import Answer, Json, Scenario, Subtask
 from bench.values import dataclass
+
+Server = Callable[[Any], AbstractAsyncContextManager[str]]
+"""Serves an `EndpointSession` over HTTP; opens with the root address, http://HOST:PORT."""
+
+
+def no_server(_: object) -> AbstractAsyncContextManager[str]:
+    """Refuse to serve a session, for a trial without a server."""
+    raise RuntimeError("nothing serves the sessions of this workbench")
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from bench.runtime.answering import IsJudging, never
 from bench.runtime.asking import Asking
 from bench.runtime.causes import CallLimit
 from bench.runtime.effects import dump
-from bench.runtime.endpoint_session import EndpointSession, Server
+from bench.runtime.endpoint_session import EndpointSession
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import ReplyPart
-from bench.runtime.session_host import SessionHost, served
+from bench.runtime.trial import Server
 from bench.runtime.verification import Rejected
 from bench.scenario import Json, Output, Subtask
 from bench.task import names_of
@@ -141,9 +141,8 @@ class Workbench(Asking):
             GaveUp: The framework ended with an exception after the attempts were used up.
             CallFailed: The framework ended with an exception after its last call had failed.
         """
-        host, turns = SessionHost(self._trial), self._trial.turns()
-        session = EndpointSession(subtasks, host, self._trial.caller, turns, judges, limit, judged)
-        async with served(self._trial, session, server):
+        session = EndpointSession(subtasks, self._trial, judges, limit, judged)
+        async with session.served(server):
             yield session
 
     def verify(self, proposal: Proposal, sufficiency: bool = False) -> Rejected | None:

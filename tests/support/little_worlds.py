@@ -16,9 +16,9 @@ from bench.experiment.matrix import build_matrix
 from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model, Response
 from bench.packs import load_pack
-from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
+from bench.runtime.trial import Server, no_server
 from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario, Task
 from bench.worlds.environment import Environment, Tool, World

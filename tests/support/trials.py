@@ -19,10 +19,10 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import find_packs, instances_of, lacks, load_pack
 from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
-from bench.runtime.endpoint_session import Server, no_server
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
+from bench.runtime.trial import Server, no_server
 from bench.runtime.workbench import Workbench
 from bench.scenario import Scenario, Task
 

@@ -16,9 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bench.runtime.endpoint_session import Server
-from bench.runtime.session_host import served
-from bench.runtime.trial import Trial
+from bench.runtime.trial import Server, Trial
 from bench.worlds.environment import Acted, Arrival, Environment, Moment, PolicyVerdict, ProcedureStep
 from bench.worlds.environment.people import ANSWER, MODEL
 from bench.worlds.environment.preview import Preview
@@ -328,7 +326,7 @@ class WorldActions:
             CallFailed: The agent ended with an exception after its last call had failed.
         """
         session = self.agent = session_of(self._trial)
-        async with served(self._trial, session, server):
+        async with session.served(server):
             yield session
         if proposal := session.output():
             self._trial.write(proposal, verified=False)

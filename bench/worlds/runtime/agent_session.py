@@ -11,15 +11,11 @@ from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
 from bench.runtime.answering import RequestKey
 from bench.runtime.call import Received
-from bench.runtime.caller import Caller
 from bench.runtime.causes import CallPurpose
 from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.host import Host
 from bench.runtime.proposal import Proposal
 from bench.runtime.reply import ReplyPart
-from bench.runtime.session_host import SessionHost
 from bench.runtime.trial import Trial
-from bench.runtime.turns import Turns
 from bench.runtime.verification import Unreadable
 from bench.scenario import Output, Subtask
 from bench.worlds.runtime.agent_causes import AgentCauses
@@ -51,9 +47,9 @@ class _Answered:
 class AgentSession(EndpointSession):
     """`life` counts the agent's processes, from 1."""
 
-    def __init__(self, host: Host, caller: Caller, turns: Turns, causes: AgentCauses):
-        super().__init__((AGENT,), host, caller, turns, limit="none", judged=False)
-        self._agent_causes = causes
+    def __init__(self, trial: Trial):
+        super().__init__((AGENT,), trial, limit="none", judged=False)
+        self._agent_causes = AgentCauses(trial.causes, trial.log)
         self._answered_calls: list[_Answered] = []
         self.life = 1
 
@@ -116,8 +112,7 @@ class AgentSession(EndpointSession):
 def session_of(trial: Trial) -> AgentSession:
     trial.add(AGENT, UNASKED)
     trial.injection.wordy.add(AGENT.name)
-    causes = AgentCauses(trial.causes, trial.log)
-    return AgentSession(SessionHost(trial), trial.caller, trial.turns(), causes)
+    return AgentSession(trial)
 
 
 def _said_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
