@@ -36,7 +36,6 @@ Expected *rejections* are data (`bench.runtime.verification.Rejected`), never ex
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 
 
@@ -231,10 +230,5 @@ def whole_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        pass
-    else:
-        return text
-    joined = re.sub(
-        "[\ud800-\udbff][\udc00-\udfff]", lambda halves: halves[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
-    )
-    return re.sub("[\ud800-\udfff]", "\ufffd", joined)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

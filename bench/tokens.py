@@ -17,7 +17,7 @@ from pathlib import Path
 import tiktoken
 
 from bench.digests import digest_of
-from bench.errors import BenchError
+from bench.errors import BenchError, whole_text
 
 TOKENIZER = "cl100k_base"
 TABLE = Path(__file__).with_name(TOKENIZER) / f"{TOKENIZER}.tiktoken.xz"
@@ -83,7 +83,7 @@ class Counts:
     def _of_long(self, text: str) -> int:
         """Count a long text. One at a time, because this takes about fifty times the text's size in memory."""
         with self._counting:
-            return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(_whole(text)))
+            return sum(len(_encoding().encode_to_numpy(piece, disallowed_special=())) for piece in pieces(whole_text(text)))
 
 
 @cache
@@ -140,12 +140,3 @@ def first_tokens(text: str, most: int) -> str:
     """Return the text's first `most` tokens, or all of it if it has no more. A character that is cut through is left out."""
     tokens = _encoding().encode_ordinary(text)
     return text if len(tokens) <= most else _encoding().decode(tokens[:most], errors="ignore")
-
-
-def _whole(text: str) -> str:
-    """Return the text as tiktoken reads it: U+FFFD replaces each lone half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bench.authoring.hooks import TaskHooks
 from bench.authoring.soundness import Soundness, checks_of, notes_on
-from bench.cli.hooks import HookFailed, Hooks
+from bench.cli.hooks import HookFailed
 from bench.errors import PackError, Unavailable
 from bench.packs import find_packs, instances_of, load_pack, variants_of
 
@@ -62,11 +63,11 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
     except PackError as error:
         yield name, CheckResult(LOADS, (str(error),))
         return
-    loaded: dict[str, Hooks] = {}
+    loaded: dict[str, TaskHooks] = {}
     refused: dict[str, Soundness] = {}
     for instance in instances:
         try:
-            loaded[instance] = Hooks(load_pack(name, packs, instance), folder)
+            loaded[instance] = TaskHooks(load_pack(name, packs, instance), folder)
         except PackError as error:
             refused[instance] = Soundness((str(error),))
     label = name if instances == ("",) else f"{name} ({len(instances)} instances)"
@@ -80,7 +81,7 @@ def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[t
         yield label, CheckResult(note, is_note=True)
 
 
-def _safely(check: Callable[[Hooks], Soundness], hooks: Hooks) -> Soundness:
+def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundness:
     """Run a check, and report it as a problem if code of the pack fails where no check expects that."""
     try:
         soundness: Soundness = hooks.call("the pack", check, hooks)

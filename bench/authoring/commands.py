@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from bench.authoring.check import check_pack
+from bench.authoring.new import new_plugin, new_scenario
 from bench.cli.command_part import PACK_SOURCES
-from bench.cli.scaffold import check_command, new_plugin, new_scenario
+from bench.cli.scaffold import check_command
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import PackError

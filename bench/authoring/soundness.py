@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.architectures.registry import ARCHITECTURES
-from bench.cli.hooks import HookFailed, Hooks
+from bench.authoring.hooks import TaskHooks
+from bench.cli.hooks import HookFailed
 from bench.experiment.config import Config
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import build_matrix
@@ -44,7 +45,7 @@ class Soundness:
     excess: str = ""
 
 
-def reference_is_accepted(hooks: Hooks) -> Soundness:
+def reference_is_accepted(hooks: TaskHooks) -> Soundness:
     return Soundness(tuple(_objections(hooks, _outputs(hooks.scenario, {}), objections_count=True)))
 
 
@@ -54,7 +55,7 @@ def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]
     return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
 
 
-def _objections(hooks: Hooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
+def _objections(hooks: TaskHooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
     """Ask every check and signal of every subtask. If objections do not count, yield only functions that fail."""
     for subtask in hooks.scenario.task.subtasks:
         output = outputs[subtask.name]
@@ -74,7 +75,7 @@ def _objections(hooks: Hooks, outputs: dict[str, Output], *, objections_count: b
                     yield f"{label}: {objection}"
 
 
-def reference_is_right(hooks: Hooks) -> Soundness:
+def reference_is_right(hooks: TaskHooks) -> Soundness:
     try:
         grade = hooks.grade(hooks.scenario.reference)
     except HookFailed as failure:
@@ -82,7 +83,7 @@ def reference_is_right(hooks: Hooks) -> Soundness:
     return Soundness(() if grade.correct else (grade.note or "it is not",))
 
 
-def wrong_are_wrong(hooks: Hooks) -> Soundness:
+def wrong_are_wrong(hooks: TaskHooks) -> Soundness:
     scenario = hooks.scenario
     if not scenario.wrong:
         return Soundness(("there is none in reference/wrong; a grader is only known to be careful by what it refuses",))
@@ -94,7 +95,7 @@ def wrong_are_wrong(hooks: Hooks) -> Soundness:
     return Soundness(lines, f"{len(scenario.wrong)} of them")
 
 
-def _problems_of(hooks: Hooks, wrong: WrongAnswer) -> Iterator[str]:
+def _problems_of(hooks: TaskHooks, wrong: WrongAnswer) -> Iterator[str]:
     for failure in _objections(hooks, _outputs(hooks.scenario, wrong.outputs), objections_count=False):
         yield f"cannot be verified: {failure}"
     try:
@@ -104,11 +105,11 @@ def _problems_of(hooks: Hooks, wrong: WrongAnswer) -> Iterator[str]:
         yield f"cannot be graded: {failure}"
 
 
-def faults_are_caught(hooks: Hooks) -> Soundness:
+def faults_are_caught(hooks: TaskHooks) -> Soundness:
     return Soundness(tuple(problem for subtask in hooks.scenario.task.subtasks for problem in _uncaught(hooks, subtask)))
 
 
-def _uncaught(hooks: Hooks, subtask: Subtask) -> Iterator[str]:
+def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
     try:
         for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
             for number in range(DRAWS):
@@ -129,7 +130,7 @@ def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
 
 
-def nothing_leaks(hooks: Hooks) -> Soundness:
+def nothing_leaks(hooks: TaskHooks) -> Soundness:
     return Soundness(tuple(dict.fromkeys(_leaks(hooks.scenario))))
 
 
@@ -154,7 +155,7 @@ def _texts_in(value: Json) -> Iterator[str]:
             yield from _texts_in(item)
 
 
-def baseline_fails(hooks: Hooks) -> Soundness:
+def baseline_fails(hooks: TaskHooks) -> Soundness:
     try:
         answer = hooks.baseline()
         if not answer:
@@ -174,7 +175,7 @@ def baseline_fails(hooks: Hooks) -> Soundness:
     return Soundness(detail=f"they score {grade.score:.2f}")
 
 
-def every_architecture_solves_it(hooks: Hooks) -> Soundness:
+def every_architecture_solves_it(hooks: TaskHooks) -> Soundness:
     try:
         records = hooks.call("an architecture", lambda: run(_with_reference(hooks.scenario)))
     except HookFailed as failure:
@@ -212,7 +213,7 @@ async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
     return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in matrix.specs]
 
 
-CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
+CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
     "the reference answer passes every schema and check": reference_is_accepted,
     "the reference answer is graded correct": reference_is_right,
     "every wrong answer is graded wrong": wrong_are_wrong,
@@ -224,27 +225,27 @@ CHECKS: dict[str, Callable[[Hooks], Soundness]] = {
 """What must hold -> its check."""
 
 
-def reference_course_is_right(hooks: Hooks) -> Soundness:
+def reference_course_is_right(hooks: TaskHooks) -> Soundness:
     return _told(hooks, _checked(hooks).problems_of_reference)
 
 
-def wrong_courses_are_wrong(hooks: Hooks) -> Soundness:
+def wrong_courses_are_wrong(hooks: TaskHooks) -> Soundness:
     return _told(hooks, _checked(hooks).problems_of_wrong)
 
 
-def _checked(hooks: Hooks) -> Any:
+def _checked(hooks: TaskHooks) -> Any:
     """Return the module that finds what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
     return attribute_at(ENVIRONMENTS[hooks.scenario.environment.part].checked)
 
 
-def _told(hooks: Hooks, problems: Callable[[Hooks], Iterator[str]]) -> Soundness:
+def _told(hooks: TaskHooks, problems: Callable[[TaskHooks], Iterator[str]]) -> Soundness:
     try:
         return Soundness(tuple(problems(hooks)))
     except HookFailed as failure:
         return Soundness((str(failure),))
 
 
-OF_WORLDS: dict[str, Callable[[Hooks], Soundness]] = {
+OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
     "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": (
         reference_course_is_right
     ),
@@ -255,11 +256,11 @@ OF_WORLDS: dict[str, Callable[[Hooks], Soundness]] = {
 """The checks of a pack with a world, in which the world is graded."""
 
 
-def checks_of(scenario: Scenario) -> Mapping[str, Callable[[Hooks], Soundness]]:
+def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundness]]:
     return OF_WORLDS if scenario.environment else CHECKS
 
 
-def notes_on(hooks: Hooks) -> Iterator[str]:
+def notes_on(hooks: TaskHooks) -> Iterator[str]:
     """Yield what an author should know, although nothing is wrong."""
     task = hooks.scenario.task
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.errors import ResultsError
-from bench.experiment.agreement import refuse_unlike
+from bench.experiment.agreement import NAMED, NamedParts, differences, key_that_differs
 from bench.experiment.archive import archive_path
 from bench.experiment.files import GRADES, holds
 from bench.experiment.manifest import BaselineGrades, Manifest, ManifestPack, Merged
@@ -26,8 +26,20 @@ from bench.experiment.reading import read_manifest, read_records, read_responses
 from bench.experiment.record import SessionRecord, TrialRecord
 from bench.experiment.store import RunWriter
 from bench.experiment.verify import RunCheck, whole_digest
+from bench.scenario import scenario_key
 
 Entry = TypeVar("Entry")
+BY_INSTANCE: Mapping[str, NamedParts] = {
+    **NAMED,
+    "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
+    "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
+    "version of the grader of the scenario": lambda manifest: _of_instances(manifest, "graded_by"),
+    "variant of the scenario": lambda manifest: {name: pack.variant for name, pack in manifest.scenarios.items()},
+    "plan": lambda manifest: manifest.config.plan,
+    "variant of an architecture": lambda manifest: manifest.config.architecture,
+}
+IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
+"""The keys of a config in which the parts of a run can differ."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,7 @@ def _checked(folder: Path) -> RunPart:
 
 def _refuse(part: RunPart, other: RunPart) -> None:
     """Raise ResultsError if two parts are not of a single run, or both hold what only one of them can hold."""
-    refuse_unlike(part.manifest, other.manifest)
+    _refuse_unlike(part.manifest, other.manifest)
     if twice := len(part.trials.keys() & other.trials.keys()):
         problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
         raise ResultsError(f"{problem}; name each part once")
@@ -213,3 +225,21 @@ def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
     every = sum(baseline.of for baseline in baselines)
     score = sum(baseline.score * baseline.of for baseline in baselines) / every
     return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=every, score=score)
+
+
+def _refuse_unlike(first: Manifest, second: Manifest) -> None:
+    """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
+    for what, before, after in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
+        difference = ": {} is {} and {}".format(*key_that_differs(before, after)) if what == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
+        raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
+
+
+def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
+    """Return the digest of each instance that has one."""
+    return {
+        scenario_key(name, instance): digest
+        for name, pack in manifest.scenarios.items()
+        for instance in pack.instances
+        if (digest := pack.digests(instance)[what])
+    }

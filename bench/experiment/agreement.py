@@ -1,5 +1,4 @@
-"""Whether a run can continue in a folder, and whether two runs are parts of one: only if all that determines their trials
-agrees."""
+"""Whether a run can continue in a folder: only if all that determines its trials agrees."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ from pathlib import Path
 from bench.errors import ResultsError, one_line
 from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_grades
-from bench.scenario import scenario_key
 
 NamedParts = Callable[[Manifest], Mapping[str, object]]
 NAMED: Mapping[str, NamedParts] = {
@@ -21,23 +19,12 @@ NAMED: Mapping[str, NamedParts] = {
     "version of the settings of the model": lambda manifest: {name: model.shown for name, model in manifest.models.items()},
     "version of the package": lambda manifest: manifest.packages,
 }
-BY_INSTANCE: Mapping[str, NamedParts] = {
-    **NAMED,
-    "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
-    "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
-    "version of the grader of the scenario": lambda manifest: _of_instances(manifest, "graded_by"),
-    "variant of the scenario": lambda manifest: _of_packs(manifest, "variant"),
-    "plan": lambda manifest: manifest.config.plan,
-    "variant of an architecture": lambda manifest: manifest.config.architecture,
-}
-IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
-"""The keys of a config in which the parts of a run can differ."""
 
 
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """Raise ResultsError, which names the difference, if the folder holds another experiment, or trials of other code."""
-    for what, before, after in _differences(there, now, {"repetitions"}):
-        difference = ": {} was {} and is {}".format(*_key_that_differs(before, after)) if what == "config" else ""
+    for what, before, after in differences(there, now, {"repetitions"}):
+        difference = ": {} was {} and is {}".format(*key_that_differs(before, after)) if what == "config" else ""
         advice = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
         raise ResultsError(
             f"{folder}: was recorded with another {what}{difference}; {advice}, or --set-aside to rename the old one"
@@ -53,15 +40,7 @@ def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
             raise ResultsError(f"{problem}; make its grades anew by `bench regrade {folder.name}`, then go on")
 
 
-def refuse_unlike(first: Manifest, second: Manifest) -> None:
-    """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
-    for what, before, after in _differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
-        difference = ": {} is {} and {}".format(*_key_that_differs(before, after)) if what == "config" else ""
-        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
-        raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
-
-
-def _differences(
+def differences(
     there: Manifest, now: Manifest, free: Set[str], compared: Mapping[str, NamedParts] = NAMED, *, all_names: bool = True
 ) -> Iterator[tuple[str, object, object]]:
     """Yield (what, there, now) for all that differs. Config keys in `free` are not compared; without `all_names`, nor are names
@@ -79,7 +58,7 @@ def _differences(
     return (pair for pair in pairs if pair[1] != pair[2])
 
 
-def _key_that_differs(there: object, now: object) -> tuple[str, str, str]:
+def key_that_differs(there: object, now: object) -> tuple[str, str, str]:
     """Return the first key in which two configs differ, with its value in each."""
     before, after = dict(_leaves(there)), dict(_leaves(now))
     key = next(key for key in (*before, *after) if before.get(key) != after.get(key))
@@ -100,13 +79,3 @@ def _leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
 
 def _of_packs(manifest: Manifest, key: str) -> dict[str, object]:
     return {name: getattr(pack, key) for name, pack in manifest.scenarios.items()}
-
-
-def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
-    """Return the digest of each instance that has one."""
-    return {
-        scenario_key(name, instance): digest
-        for name, pack in manifest.scenarios.items()
-        for instance in pack.instances
-        if (digest := pack.digests(instance)[what])
-    }

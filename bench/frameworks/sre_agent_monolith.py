@@ -20,7 +20,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from bench.models.document_tools import LIST, READ, called, offered
+from bench.models.document_tools import LIST, NAME, READ, name_in
 from bench.runtime.prompt import Prompt
 from bench.runtime.workbench import Workbench
 from bench.scenario import Task
@@ -54,7 +54,7 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
         {"role": "system", "content": f"{prompt.role}\n{prompt.rule}"},
         {"role": "user", "content": user},
     ]
-    tools: Mapping[str, Any] = {"tools": offered()} if prompt.inputs else {}
+    tools: Mapping[str, Any] = {"tools": _offered()} if prompt.inputs else {}
     failures, text = 0, ""
     for _ in range(MOST_TURNS):
         message = (await client.chat.completions.create(model="bench", messages=conversation, **tools)).choices[0].message
@@ -64,9 +64,36 @@ async def _investigation(client: AsyncOpenAI, prompt: Prompt) -> str:
         conversation.append(message.model_dump(exclude_none=True))
         for call in message.tool_calls:
             name, arguments = (call.function.name, call.function.arguments) if call.type == "function" else ("", "")
-            answer, went_well = called(prompt.inputs, name, arguments)
+            answer, went_well = _called(prompt.inputs, name, arguments)
             conversation.append({"role": "tool", "tool_call_id": call.id, "content": answer})
             failures = 0 if went_well else failures + 1
         if failures >= MOST_FAILURES:
             break
     return text
+
+
+def _offered() -> list[dict[str, Any]]:
+    """Return the tools as a chat completion declares them."""
+    name = {"type": "object", "properties": {NAME: {"type": "string"}}, "required": [NAME]}
+    return [
+        _function(LIST, "The names of the documents there are.", {"type": "object", "properties": {}}),
+        _function(READ, "The whole text of one document.", name),
+    ]
+
+
+def _called(documents: Mapping[str, str], tool: str, arguments: str) -> tuple[str, bool]:
+    """Return the result of a tool call, and whether it succeeded. The result of a call that cannot be made says why."""
+    if tool == LIST:
+        return "\n".join(documents), True
+    if tool != READ:
+        return f"There is no tool '{tool}'; the tools are {LIST} and {READ}.", False
+    name = name_in(arguments)
+    if name is None:
+        return f'The arguments of {READ} must be {{"{NAME}": the name of a document}}.', False
+    if name not in documents:
+        return f"There is no document '{name}'; the documents are {', '.join(documents)}.", False
+    return documents[name], True
+
+
+def _function(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

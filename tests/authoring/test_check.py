@@ -11,7 +11,8 @@ from commands import bench
 from pack_edits import PACKS, Edit, copy_of, edit, in_code, in_file
 
 from bench.authoring.check import CheckResult, check_pack
-from bench.cli.scaffold import check_command, new_scenario
+from bench.authoring.new import new_scenario
+from bench.cli.scaffold import check_command
 from bench.errors import PackError
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -16,7 +16,7 @@ from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplac
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
-from bench.cli.scaffold import new_scenario
+from bench.authoring.new import new_scenario
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_trials
 from bench.packs import find_packs, loading

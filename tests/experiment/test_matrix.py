@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.cli.scaffold import new_scenario
+from bench.authoring.new import new_scenario
 from bench.errors import ConfigError, PackError
 from bench.experiment.config import Config
 from bench.experiment.matrix import Matrix, build_matrix

@@ -14,7 +14,7 @@ from little_worlds import ROOT as WORLDS
 from plugged import PARROT, install_package, plugged
 
 from bench.architectures.registry import architecture_named, load_architecture
-from bench.cli.scaffold import new_scenario
+from bench.authoring.new import new_scenario
 from bench.errors import ResultsError
 from bench.experiment.code import PACKAGE, Codebase, our_codebase
 from bench.experiment.config import Config

@@ -10,7 +10,7 @@ import pytest
 from study_runs import run_of_matrix
 
 import bench
-from bench.cli.scaffold import new_scenario
+from bench.authoring.new import new_scenario
 from bench.errors import ResultsError
 from bench.experiment.config import Config
 from bench.experiment.files import GRADES, RESPONSES, TEXTS, TRIALS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from experiment_runs import sessions_of
 
-from bench.cli.scaffold import new_scenario
+from bench.authoring.new import new_scenario
 from bench.errors import (
     BadAnswer,
     CallFailed,

@@ -17,8 +17,8 @@ import pytest
 from trials import AVAILABLE, CALLS, CELLS, OURS, ROOTS, answered_packs, events, matrix_of, needs_json, run_all, stages
 
 from bench.analysis.ledger import book, imbalance
+from bench.authoring.hooks import TaskHooks
 from bench.authoring.soundness import OF_WORLDS
-from bench.cli.hooks import Hooks
 from bench.experiment.record import RECORD, TrialRecord
 from bench.experiment.trial import TrialResult
 from bench.packs import instances_of, load_pack, variants_of
@@ -144,7 +144,7 @@ def test_every_pack_is_solved_in_every_answer_format(pack: str, answer_format: s
 @pytest.mark.parametrize("pack", WORLDS)
 def test_every_world_is_sound(pack: str) -> None:
     for instance in instances_of(pack, ROOTS)[:FEW]:
-        hooks = Hooks(load_pack(pack, ROOTS, instance), AVAILABLE[pack])
+        hooks = TaskHooks(load_pack(pack, ROOTS, instance), AVAILABLE[pack])
         assert [problem for check in OF_WORLDS.values() for problem in check(hooks).problems] == []
 
 

@@ -14,7 +14,7 @@ from little_worlds import REFUNDS, harm
 from plugged import PARROT, install_package, plugged
 from trials import Fault, events, matrix_of, run_all, stages
 
-from bench.cli.scaffold import new_plugin, new_scenario
+from bench.authoring.new import new_plugin, new_scenario
 from bench.errors import PackError
 from bench.experiment.config import Config
 from bench.experiment.matrix import build_matrix

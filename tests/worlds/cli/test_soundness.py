@@ -10,15 +10,15 @@ import pytest
 from little_worlds import ENVIRONMENT, REFUNDS, ROOT
 
 from bench.authoring.check import check_pack
+from bench.authoring.hooks import TaskHooks
 from bench.authoring.soundness import OF_WORLDS
-from bench.cli.hooks import Hooks
 from bench.scenario import Grade
 from bench.worlds.environment import Policy, PolicyVerdict, World
 
 
 def problems(grade: Callable[..., Any] = REFUNDS.grade, **changes: Any) -> list[str]:
     scenario = replace(REFUNDS, environment=replace(ENVIRONMENT, **changes), grade=grade)
-    hooks = Hooks(scenario, ROOT / "refunds")
+    hooks = TaskHooks(scenario, ROOT / "refunds")
     result = [problem for check in OF_WORLDS.values() for problem in check(hooks).problems]
     assert not any("\n" in problem for problem in result)
     return result

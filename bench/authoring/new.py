@@ -1,0 +1,35 @@
+"""`bench new`: makes a small working pack from the package's template, or a package of parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.cli.scaffold import copy_template, made_pack, render_templates
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+
+
+def new_scenario(name: str, into: Path) -> Path:
+    """Copy the template to `into/name`. Raises PackError if the name is no identifier or is taken."""
+
+    def write(folder: Path) -> None:
+        copy_template(TEMPLATES / "scenario", folder)
+        readme = folder / "README.md"
+        readme.write_text(readme.read_text(encoding="utf-8").replace("SCENARIO_NAME", name), encoding="utf-8")
+
+    return made_pack(name, into, write)
+
+
+def new_plugin(name: str, into: Path) -> Path:
+    """Make a package of parts in `into/name`: an architecture, an effect and a metric, with tests.
+
+    Raises:
+        PackError: The name is no identifier or is taken.
+    """
+
+    def write(folder: Path) -> None:
+        copy_template(TEMPLATES / "plugin", folder)
+        (folder / "package").rename(folder / name)
+        render_templates(folder, {"name": name})
+
+    return made_pack(name, into, write)
