@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from bench.render import table
 
 LONGEST_LINE = 1000
+WIDEST = 160
+"""Characters of a report's table in a pipe or a file, unless COLUMNS says how wide it is."""
 
 
 class Terminal(Console):
@@ -34,12 +37,14 @@ class Terminal(Console):
         if self.is_terminal and needed <= self.width:
             self.print(table)
             return
-        wider = Terminal()
-        wider.file, wider.width = self.file, needed if self.is_terminal else LONGEST_LINE
-        wider.print(table)
+        self._of_width(needed if self.is_terminal else LONGEST_LINE).print(table)
 
     def show_report_table(self, shown: table.Table) -> None:
-        """Print a report's table. If a word would be broken, print each row as a block with a line for each column."""
+        """Print a report's table. If a word would be broken, print each row as a block with a line for each column. In a pipe
+        or a file a table is as wide as its cells are, up to WIDEST."""
+        if not self.is_terminal and not os.environ.get("COLUMNS") and self.width < WIDEST:
+            self._of_width(WIDEST, wrapped=True).show_report_table(shown)
+            return
         short = shown.shortened(1)
         drawn = Table(title=short.title, title_justify="left", title_style="bold")
         for title in short.columns:
@@ -59,6 +64,12 @@ class Terminal(Console):
                 block.add_row(*pair)
             self.print()
             self.print(block)
+
+    def _of_width(self, width: int, wrapped: bool = False) -> Terminal:
+        """Return a terminal of this width that prints to the same place."""
+        other = Terminal(wrapped=wrapped)
+        other.file, other.width = self.file, width
+        return other
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escape a text. Every printed text, alone or in a table, passes through here."""

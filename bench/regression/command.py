@@ -50,6 +50,9 @@ def compare(
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Refuse runs that do not hold the same.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables as Markdown, with all columns, for a comment or a page.")
+    ] = False,
     by_scorecard: Annotated[
         bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; the default for two JSON files.")
     ] = False,
@@ -97,7 +100,7 @@ def compare(
     if as_json:
         out.print(compare_table.as_json(comparison))
     else:
-        _print_tables(compare_table.arms_table(comparison), compare_table.compare_table(comparison))
+        _print_tables(compare_table.arms_table(comparison), compare_table.compare_table(comparison), as_markdown)
         picked = [pick for pick in (models, architectures) if pick]
         a, b = (", ".join((Path(run).name, *(names[n] for names in picked))) for n, run in enumerate((run_a, run_b or run_a)))
         if dollars := compare_table.dollars_line(comparison):
@@ -106,19 +109,19 @@ def compare(
     raise typer.Exit(EXIT_CODES[comparison.verdict])
 
 
-def _print_tables(verdicts: Table, measures: Table) -> None:
-    """Print tables as Markdown, for a log. A terminal gets only the columns that fit."""
+def _print_tables(verdicts: Table, measures: Table, as_markdown: bool) -> None:
+    """Print tables, with all columns only as Markdown."""
     from bench.regression.compare_table import NARROW  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
 
-    if not out.is_terminal:
+    if as_markdown:
         out.print(f"{markdown(verdicts)}\n{markdown(measures)}")
         return
     wrapped = Terminal(wrapped=True)
     for table in (verdicts, measures.without(NARROW)):
         wrapped.show_report_table(table)
         wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
-    wrapped.print("With --json or | cat, the tables also have margins, pairs, reasons, and how many pairs would decide.")
+    wrapped.print("With --json or --markdown, the tables also have margins, pairs, reasons, and how many pairs would decide.")
 
 
 def _compare_in(form: ComparisonPart, a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:

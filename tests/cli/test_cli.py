@@ -233,6 +233,13 @@ def test_all_commands_say_the_same_of_a_run_that_is_not_there(tmp_path: Path) ->
     )
     for command, *options in commands:
         assert refused(bench(tmp_path, command, "nothing", *options)) == line, command
+    (tmp_path / "results" / "nothing-simulated").mkdir(parents=True)
+    (tmp_path / "results" / "smoke.zip").touch()
+    for command, *options in (*commands, ["export"], ["verify"], ["archive"], ["compare"], ["merge", "--name", "whole"]):
+        words = [command, "nothing-simulatd", *options, *(["other"] if command == "compare" else [])]
+        line = "bench: results/nothing-simulatd: holds no run; did you mean 'nothing-simulated'?\n"
+        assert refused(bench(tmp_path, *words)) == line, command
+    assert refused(bench(tmp_path, "report", "x")).endswith("holds no run; known: nothing-simulated, smoke\n")
 
 
 def test_a_missing_key_is_one_line_that_names_the_variable(tmp_path: Path) -> None:

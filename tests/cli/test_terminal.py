@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.table import Table
 
-from bench.cli.terminal import Terminal
+from bench.cli.terminal import WIDEST, Terminal
 from bench.render.table import Table as ReportTable
 
 
@@ -50,3 +50,16 @@ def test_a_report_s_table_breaks_no_word_and_no_line_is_longer_than_the_terminal
     assert max(map(len, lines)) <= columns
     words = [word for text in (*titles, *row) for word in text.split()]
     assert all(written.getvalue().count(word) >= 1 for word in words)
+
+
+@pytest.mark.parametrize(("columns", "cell", "in_lines"), [("", "a" * 70, 1), ("100", "a" * 70, 2), ("", "a b " * 60, 4)])
+def test_a_report_s_table_in_a_pipe_is_as_wide_as_its_cells_or_as_it_may_be(
+    columns: str, cell: str, in_lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    terminal, written = Terminal(wrapped=True), io.StringIO()
+    terminal.file = written
+    terminal.show_report_table(ReportTable("shown", "At a glance", ("First", "Second"), ((cell, cell),)))
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) <= (int(columns) if columns else WIDEST)
+    assert sum("a" in line for line in lines[1:]) == in_lines

@@ -291,9 +291,10 @@ def test_the_command_says_of_each_run_whether_it_is_sound_and_what_a_report_is_m
     shutil.copytree(changed(whole, TRIALS, lambda lines: lines[1:]), tmp_path / "results" / "unsound")
     code, out, _ = bench(tmp_path, "verify")
     assert code == 1 and "results/unsound/trials.jsonl: line 1 was changed, or lines before it are lost" in out
-    assert bench(tmp_path, "verify", "sound")[0] == 0 and bench(tmp_path, "verify", "nothing")[:2] == (
-        1,
-        "results/nothing: holds no run (no manifest.json); name a folder that `bench run` wrote\n",
+    assert bench(tmp_path, "verify", "sound")[0] == 0 and bench(tmp_path, "verify", "nothing") == (
+        2,
+        "",
+        "bench: results/nothing: holds no run; known: sound, unsound\n",
     )
 
 

@@ -462,7 +462,8 @@ def test_two_models_are_compared_in_one_command_by_the_exit_code(tmp_path: Path)
     code, out, err = command(tmp_path, "compare", "both", "--models", "simulated", "week")
     assert (code, out, err) == (2, "", "bench: both holds no trial of the model 'week'; did you mean 'weak'?\n")
     code, out, _ = command(tmp_path, "compare", "before", "both", "--architectures", "static", "runtime_structured")
-    assert "static → runtime_structured" in out and "left out: the model weak (only in both, runtime_structured)" in out
+    text = " ".join(out.split())
+    assert "static → runtime_structured" in text and "left out: the model weak (only in both, runtime_structured)" in text
 
 
 def test_the_json_says_what_the_table_says(
@@ -474,7 +475,7 @@ def test_the_json_says_what_the_table_says(
     assert (result["verdict"], result["margin"], result["arms"][0]["verdict"]) == ("worse", 0.1, "worse")
     [tokens] = [row for row in result["rows"] if row["measure"] == "tokens"]
     assert tokens["difference"] == pytest.approx(200) and tokens["low"] > 100 and tokens["verdict"] == "worse"
-    assert run_command(monkeypatch, "compare", first, second) == 1
+    assert run_command(monkeypatch, "compare", first, second, "--markdown") == 1
     shown = capsys.readouterr().out
     assert (
         "| tokens | 1000 | 1200 | 200 [" in shown
@@ -490,7 +491,15 @@ def test_a_terminal_is_shown_tables_that_fit_it(tmp_path: Path) -> None:
     tables, _, lines = out.partition("- ")
     assert code == 1 and "Verdict" in tables and "To decide" not in out.partition("measure by measure")[2].partition("- ")[0]
     assert max(map(len, tables.splitlines())) <= 100
-    assert "With --json or | cat, the tables also have margins, pairs, reasons" in lines
+    assert "With --json or --markdown, the tables also have margins, pairs, reasons" in lines
+
+
+def test_a_pipe_is_given_the_tables_of_a_terminal(tmp_path: Path) -> None:
+    for name, tokens in (("a", BEFORE), ("b", DEARER)):
+        write_run(tmp_path / "results" / name, runs(tokens))
+    code, out, _ = command(tmp_path, "compare", "a", "b", COLUMNS="")
+    [row] = [line for line in out.splitlines() if line.startswith("│") and "1000" in line and "1200" in line]
+    assert code == 1 and "worse" in row and "Reason" not in out
 
 
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
