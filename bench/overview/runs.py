@@ -22,7 +22,7 @@ from bench.render.cells import BoundedNumber, Estimate, Linked, Rate
 from bench.render.labels import each_arm
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.claims_part import CLAIMS
-from bench.report.html import rendered, source
+from bench.report.html import grouped, rendered, source
 from bench.report.results import claims_of
 
 PAGES = ("report.html", "report.md")
@@ -170,7 +170,7 @@ def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
 def _price_said(arms: Sequence[ArmOfRun]) -> str:
     means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    ends = [(mean.mean or 0.0, BoundedNumber(mean.mean, mean.low, mean.high).text(), name) for mean, name in priced]
+    ends = [(mean.mean or 0.0, grouped(BoundedNumber(mean.mean, mean.low, mean.high)), name) for mean, name in priced]
     return _between(ends, "not measured")
 
 

@@ -64,8 +64,10 @@ def source(name: str, folder: Path = FOLDER) -> str:
 
 
 def _shown(value: object) -> object:
-    """Escape control characters. Jinja then escapes HTML."""
-    return escape_terminal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """Escape control characters, and keep an interval in one line. Jinja then escapes HTML."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", escape_terminal(value))
 
 
 def _policy(style: str, script: str) -> str:
@@ -92,12 +94,9 @@ def _sort_value(cell: Cell) -> str:
 
 
 def grouped(cell: Cell) -> str:
-    """Return a cell as a page shows it: commas between thousands, and no line break within an interval. A text, such as a run's
-    name, stays as it is."""
+    """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
     text = text_of(cell)
-    if isinstance(cell, str | Linked):
-        return text
-    return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text))
+    return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
 
 
 def _data_uri(picture: Picture) -> str:

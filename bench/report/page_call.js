@@ -11,11 +11,11 @@ function callDetails(call, record, firsts) {
 
 function callSummary(call) {
   const tried = call.try_ > 1 ? `, try ${call.try_}` : "";
-  const cost = `${count(call.tokens_in)} + ${count(call.tokens_out)} tokens, ${seconds(call.seconds)}`;
+  const cost = `${count(call.tokens_in)} + ${count(call.tokens_out)} tokens ${words(call.account)}, ${seconds(call.seconds)}`;
   return make("summary", {},
     make("span", { className: `key ${call.account}` }),
     make("strong", {}, `${call.call}. ${laneOf(call)}`),
-    ` attempt ${call.attempt}${tried}, ${call.cause}: ${call.verdict}, ${words(call.account)}; ${cost}`,
+    ` attempt ${call.attempt}${tried}, ${call.cause}: ${call.verdict}; ${cost}`,
   );
 }
 

@@ -14,7 +14,7 @@ function worldOf(world) {
   shown.append(
     make("h4", {}, "The world"),
     damageOf(world),
-    world.lacking ? make("p", { className: "notes" }, `Rows, and what damage was counted from, are not shown: ${world.lacking}.`) : "",
+    world.lacking ? make("p", { className: "notes" }, `The rows that changed are not shown: ${world.lacking}.`) : "",
     filters, ...bands,
   );
   return shown;

@@ -44,13 +44,19 @@ TABLE = Table(
     ("Name", "Value"),
     (("nine", Number(9.0)), ("unknown", Number(None)), ("ten", Number(10.0)), ("minus", Number(-1.0))),
 )
+TALL = Table(
+    "tall",
+    "A title that is far too long for one line of a narrow screen, and that a reader sees whole",
+    ("Name", *(f"Column {number}" for number in range(9))),
+    tuple(("multi_file_debugging", *([Number(1234.0)] * 9)) for _ in range(60)),
+)
 
 
 def write_page(folder: Path, records: Sequence[TrialRecord]) -> Path:
     write_with_texts(folder / "run", records, TEXTS)
     run = bench.load_run(folder / "run")
     path = folder / "report.html"
-    path.write_text(as_html(page_of(Results(run), [TABLE], []), trace_of(run)), encoding="utf-8")
+    path.write_text(as_html(page_of(Results(run), [TABLE, TALL], []), trace_of(run)), encoding="utf-8")
     return path
 
 
@@ -109,8 +115,8 @@ def shown(page: Any, selector: str) -> list[str]:
 
 def test_a_table_sorts_by_its_numbers_with_what_is_unknown_last_and_back(page: Any, path: Path) -> None:
     opened(page, path)
-    header = page.locator("#more th", has_text="Value")
-    names = "#more tbody th"
+    header = page.locator("#table-demo th", has_text="Value")
+    names = "#table-demo tbody th"
     orders = []
     for _ in range(3):
         header.get_by_role("button").click()
@@ -261,6 +267,35 @@ def test_nothing_is_wider_than_a_narrow_screen_and_dark_mode_is_dark(page: Any, 
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     brightness = page.evaluate("Number(/\\d+/.exec(getComputedStyle(document.body).backgroundColor)[0])")
     assert (brightness < 60) == (scheme == "dark")
+
+
+def test_a_tall_table_scrolls_in_a_window_below_its_header(page: Any, path: Path) -> None:
+    opened(page, path)
+    window = page.locator("#table-tall")
+    window.evaluate("(element) => element.scrollTo(0, 900)")
+    assert window.bounding_box()["height"] < 900 < window.evaluate("(element) => element.scrollHeight")
+    assert window.locator("thead th").first.bounding_box()["y"] == pytest.approx(window.bounding_box()["y"], abs=1)
+    assert "(60 rows)" in window.locator("caption").text_content()
+
+
+def test_a_narrow_screen_shows_a_table_s_whole_title_and_breaks_no_name(page: Any, path: Path) -> None:
+    page.set_viewport_size(NARROW)
+    opened(page, path)
+    window = page.locator("#table-tall")
+    window.evaluate("(element) => element.scrollTo(200, 0)")
+    title, name = window.locator("caption span").bounding_box(), window.locator("tbody th").first.bounding_box()
+    assert title["x"] >= 0 and title["x"] + title["width"] <= NARROW["width"]
+    assert name["x"] >= 0 and name["height"] < 40
+
+
+def test_the_page_prints_whole_and_light(page: Any, path: Path) -> None:
+    page.set_viewport_size({"width": 1050, "height": 700})
+    opened(page, path)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    window = page.locator("#table-tall")
+    assert window.locator("tbody tr").last.is_visible() and window.bounding_box()["height"] > 900
+    assert window.evaluate("(element) => element.scrollWidth <= element.clientWidth")
 
 
 def test_the_tables_of_the_paper_s_report_fit_a_wide_screen_or_scroll_beside_a_fixed_column(page: Any) -> None:

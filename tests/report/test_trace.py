@@ -223,7 +223,9 @@ def assert_policy_fits(text: str) -> None:
 
 def test_verdicts_stand_first_then_tables_and_no_table_is_lost(tmp_path: Path) -> None:
     text = page(run_of(tmp_path / "run", experiment(repetitions=1)))
-    places = [text.index(f"<caption>{name}</caption>") for name in ("claims", "comparison-x", "ledger", "of_others")]
+    places = [
+        text.index(f"<caption><span>{name}</span></caption>") for name in ("claims", "comparison-x", "ledger", "of_others")
+    ]
     assert places == sorted(places) and places[-1] < text.index('<section id="trials">')
 
 

@@ -90,7 +90,9 @@ class Worlds:
             return Remade((), lacking=UNKEPT)
         self._made += 1
         if self._made > MOST_REMADE:
-            return Remade((), lacking=f"worlds are made again for {MOST_REMADE} trials of a page; see bench trace RUN --trial")
+            return Remade(
+                (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
+            )
         environment = self._environment(record.scenario, record.instance)
         return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
 
