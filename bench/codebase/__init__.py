@@ -4,7 +4,7 @@
     state.run(["tests"])            # runs what the present code invalidates, and takes the rest from kept results
     state.impact("src/money.py::total")
 
-What stands here is imported on first use, so that the pytest plug-in costs nothing where nobody asks for it.
+Each name is imported on first use, so that the pytest plug-in costs nothing in a session that does not ask for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bench.codebase.state import ExecutionState
 
 ENTRIES = {"commands": ("bench.codebase.entries:COMMANDS",)}
-"""What the wing brings, by kind (`bench.registry.WINGS`)."""
+"""The import paths of the wing's entries, by kind (`bench.registry.WINGS`)."""
 __all__ = ["Edit", "ExecutionState", "Patch"]
 
 

@@ -1,8 +1,8 @@
-"""Sees which functions run.
+"""Records which functions run.
 
-On Python 3.11 it is the profiler in C, `cProfile`, which counts calls and knows the code object of each. It costs less than a
-line tracer, and leaves `sys.settrace` to debuggers and coverage. From 3.12 on it is `sys.monitoring`, which sees all threads,
-and tells of each function once for each context.
+Python 3.11 uses `cProfile`, the profiler in C, which counts the calls of each code object. It costs less than a line
+tracer, and leaves `sys.settrace` to debuggers and coverage. Later versions use `sys.monitoring`, which sees all threads and
+reports each function once in each context.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ TOOL = 4
 
 
 FunctionKey = tuple[str, int, str]
-"""A function's file, first line and name. Code objects of equal content are equal, whichever file they are of."""
+"""A function's file, first line and name. A code object is no key: two of equal content are equal, even in different files."""
 
 
 def key_of(code: CodeType) -> FunctionKey:
-    """What tells a function apart from all others."""
+    """Return the key of a function, which no other function has."""
     return code.co_filename, code.co_firstlineno, code.co_name
 
 
 class Profiled:
-    """The functions that ran in one thread while it was enabled, by `cProfile`."""
+    """Records with `cProfile` which functions run in one thread while it is enabled."""
 
     def __init__(self) -> None:
         self._profile = Profile(timer=bool, timeunit=1.0, subcalls=False)  # nobody asks for times, so no clock is read
@@ -36,17 +36,17 @@ class Profiled:
         self._profile.enable()
 
     def disable(self) -> bool:
-        """See no more; False where somebody else's profiler has taken the place of this one."""
+        """Stop recording. Return False if another profiler has replaced this one."""
         alone = id(sys.getprofile()) == id(self._profile)
         self._profile.disable()
         return alone
 
     def functions(self) -> list[CodeType | str]:
-        """Return the code of each function that ran; the name of a function in C."""
+        """Return the code object of each function that ran, or the name of a function in C."""
         return [entry.code for entry in self._profile.getstats()]
 
     def counts(self) -> list[tuple[CodeType | str, int]]:
-        """Return each function that ran, and how often."""
+        """Return each function that ran, with the number of its calls."""
         return [(entry.code, entry.callcount) for entry in self._profile.getstats()]
 
     def clear(self) -> None:
@@ -54,7 +54,7 @@ class Profiled:
 
 
 class Monitored:
-    """The functions that ran in any thread while it was enabled, by `sys.monitoring`."""
+    """Records with `sys.monitoring` which functions run in any thread while it is enabled."""
 
     def __init__(self) -> None:
         self._seen: dict[FunctionKey | str, CodeType | str] = {}
@@ -86,12 +86,12 @@ class Monitored:
         monitoring.restart_events()
 
     def disable(self) -> bool:
-        """See no more. No other tool can take its place."""
+        """Stop recording. Return True, since no other tool can replace this one."""
         sys.monitoring.set_events(TOOL, 0)  # type: ignore[attr-defined,unused-ignore]
         return True
 
     def functions(self) -> list[CodeType | str]:
-        """Return the code of each function that ran; the name of a function in C."""
+        """Return the code object of each function that ran, or the name of a function in C."""
         return list(self._seen.values())
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""`bench code`: what a patch invalidates, what runs again, and who changed what. Each command asks the execution state."""
+"""The commands of `bench code`. They show what a patch invalidates and who changed what, and run what must run again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: 
     for fact in stale:
         typer.echo(f"changed: {WORDS.get(fact.kind, fact.kind + ' {}').format(fact.name.partition(' in ')[0])}")
     for patch in state.turned_by(test):
-        typer.echo(f"turned by {_told(patch)}")
+        typer.echo(f"turned by {_label_of(patch)}")
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -107,7 +107,7 @@ def patch(
     For example: bench code patch --action "fix the total"
     """
     made = ExecutionState.open(folder).note_changes(action, call, person)
-    typer.echo(f"{_told(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
+    typer.echo(f"{_label_of(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
 
 
 @app.command()
@@ -163,9 +163,9 @@ def log(folder: FolderOption = HERE) -> None:
         count = state.outcomes_at(step.id)
         ran = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())) or "nothing ran"
         word, _, number = step.note.partition(" ")
-        note = _told(state.patch(int(number))) if word == "patch" else step.note
+        note = _label_of(state.patch(int(number))) if word == "patch" else step.note
         typer.echo(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
 
 
-def _told(patch: Patch) -> str:
+def _label_of(patch: Patch) -> str:
     return f"patch {patch.id}" + (f" ({patch.made_by})" if patch.made_by else "")

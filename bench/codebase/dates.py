@@ -1,6 +1,7 @@
-"""Tells texts that say a whole date from those that `dateutil` completes by today's.
+"""Keeps `dateutil` from reading the clock when a text gives a whole date.
 
-`dateutil` reads the clock for every text, and a frozen clock is set by a text: all tests of a frozen clock would be volatile.
+`dateutil` completes an incomplete date from the clock, and reads the clock for every text. Libraries that freeze the clock
+parse a text to set it, so every test with a frozen clock would count as volatile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ DAYS = (datetime.datetime(2000, 1, 1), datetime.datetime(2031, 12, 28))
 
 
 def without_clock(parser: ModuleType) -> None:
-    """Let the module's parser read the clock only for a text that means another date on another day."""
+    """Make the module's parser read the clock only for a text whose date depends on the day."""
     parser.parser.parse = _parsing(parser.parser.parse)
 
 

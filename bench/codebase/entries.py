@@ -1,4 +1,4 @@
-"""What the wing of code registers at the core."""
+"""The entries of the wing `codebase`."""
 
 from __future__ import annotations
 

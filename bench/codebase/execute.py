@@ -1,4 +1,4 @@
-"""`python -m bench.codebase.execute ROOT KIND NAME PATH ARGUMENT...`: one script, step or document, under record."""
+"""`python -m bench.codebase.execute ROOT KIND NAME PATH ARGUMENT...` runs one script, step or document and records it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.codebase.units import digest
 
 
 def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
-    """Run a file, and keep what came of it. Its output is shown once it has ended."""
+    """Run a file and keep its result. Its output is printed after it has ended. Return 0 if it passed, else 1."""
     state = ExecutionState.open(root)
     step = state.step("run")
     state.drop_outdated_bytecode()

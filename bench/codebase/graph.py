@@ -1,8 +1,8 @@
-"""Builds the static graph of a tree's code, in which functions and modules name others. It answers for code that never ran.
+"""Builds the static graph of a tree's code: which functions and modules refer to which. It is used for code that never ran.
 
-Definitions come from `ast`, and the names that a function takes from outside of itself from `symtable`. A name leads to each
-definition of that name in the file itself or in a module that the file imports, and an attribute to each method or function
-of that name there. So the graph says too much rather than too little.
+`ast` gives the definitions, and `symtable` gives the names that a function takes from outside. A name refers to each definition
+of that name in the same file, or in a module that the file imports. An attribute refers to each method or function of its name
+there. So the graph has too many references rather than too few.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.codebase.units import Function, parse
 class Names:
     """The names that a function refers to, or the code of a module outside of all functions.
 
-    free         names that it takes from the module around it
+    free         names that it takes from its module
     attributes   names after a dot
     imports      modules that it imports, by their dotted names
     """
@@ -30,7 +30,7 @@ class Names:
 
 
 def names_in(source: str, path: str) -> dict[str, Names]:
-    """Return the names that each function of a file refers to, by its qualified name; "" stands for the code outside of all."""
+    """Return the names that each function of a file refers to, by its qualified name; "" is the code outside of functions."""
     tree = ast.parse(source)
     module = parse(source.encode())
     globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
@@ -72,7 +72,7 @@ def users_of(files: Mapping[str, str], artifact: str) -> list[str]:
         artifact: `path::function`, `path::Class` or a path.
 
     Returns:
-        Artifacts as `path::function`, or a path for what stands outside of functions; sorted.
+        The artifacts, sorted: `path::function`, or a path for code outside of functions.
     """
     graph: dict[str, Names] = {}
     for path, text in files.items():

@@ -10,13 +10,13 @@ from typing import Any
 from bench.codebase.units import parameters
 
 ANY = "?"
-"""The mention of code that can reach names which its text does not contain, such as a call of `eval`."""
+"""The mention of code that can reach names which its text does not contain, for example by a call of `eval`."""
 STAR = "?star"
 """The mention of `from module import *`, which takes all public names of the module."""
 BARE = "*"
-"""The prefix of a name that stands without an attribute after it: the code may hand a whole module over by that name."""
+"""The prefix of a name with no attribute after it: the code may pass a whole module on by that name."""
 PLAIN = ":"
-"""The prefix of a name without a dot before it: it belongs to the module that the code stands in, or to Python."""
+"""The prefix of a name with no dot before it: a name of the module of the code, or a builtin."""
 BY_TEXT = frozenset({"patch", "resolve_name", "locate", "import_module", "__import__"})
 """Functions whose first argument is the name of a module, or of a member of a module, as a text."""
 OWN_NAMES = frozenset({"globals", "locals", "vars", "dir"})
@@ -32,9 +32,9 @@ def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterato
     """Yield the names that code mentions: identifiers, and the words in its texts other than docstrings.
 
     Args:
-        nodes: The code.
-        local: Local variables of the function that the code stands in. They hold nothing that the function, or its caller, does
-            not mention elsewhere, so a local variable mentions no name.
+        nodes: The syntax trees of the code.
+        local: The local variables of the function around the code. They hold nothing that the function or its caller does not
+            mention elsewhere, so a local variable is no mention.
     """
     waiting, followed = list(nodes), set[int]()
     while waiting:
@@ -43,7 +43,7 @@ def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterato
             followed.add(id(node.value))
         if isinstance(node, ast.Name) and node.id in local:
             continue
-        yield from SPOKEN[type(node)](node) if type(node) in SPOKEN else ()
+        yield from MENTIONED[type(node)](node) if type(node) in MENTIONED else ()
         if isinstance(node, ast.Name | ast.Attribute):
             word = node.id if isinstance(node, ast.Name) else node.attr
             if isinstance(node.ctx, ast.Load) and id(node) not in followed:
@@ -116,12 +116,12 @@ def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield from (STAR,) if name == "*" else name.split(".")
     for alias in node.names:
         yield BARE + alias.name.rpartition(".")[2]
-        if alias.asname and alias.name in DYNAMIC | OWN_NAMES | BY_TEXT:  # a use of the other name does not show what it is
+        if alias.asname and alias.name in DYNAMIC | OWN_NAMES | BY_TEXT:  # a use of the alias does not show what it is
             yield ANY
 
 
 def _of_call(call: ast.Call) -> Iterator[str]:
-    """Yield what a call mentions in addition to the names in it: the module that a text names, or `ANY`."""
+    """Yield what a call mentions beside the names in it: the module that a text names, or `ANY`."""
     function = call.func
     word = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     if word in OWN_NAMES and not call.args:
@@ -138,7 +138,7 @@ def _named_by(node: ast.expr) -> str:
     return BARE + text.rpartition(".")[2] if isinstance(text, str) else ""
 
 
-SPOKEN: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
+MENTIONED: dict[type[ast.AST], Callable[[Any], Iterable[str]]] = {
     ast.Name: lambda node: (PLAIN + node.id,),
     ast.Attribute: lambda node: (node.attr,),
     ast.Import: _of_import,

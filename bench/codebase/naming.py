@@ -1,4 +1,4 @@
-"""What paths are called in facts: relative in the tree, absolute outside of it; what is installed has no name there."""
+"""Gives paths their names in facts: relative inside the tree, absolute outside of it. An installed file has no name."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.codebase.present import LEFT
 from bench.codebase.watching import unwatched
 
 INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
-"""Folders of a tree that hold no version of it."""
+"""Folders of a tree whose files are not part of its versions."""
 
 
 class PathNames:
-    """The names of paths, each found once.
+    """The names of paths. Each is worked out once.
 
     Args:
-        root: The folder of the tree, without links on its way.
+        root: The folder of the tree, as a path without symbolic links.
     """
 
     def __init__(self, root: Path):
@@ -29,10 +29,10 @@ class PathNames:
         self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
         self._scratch = os.path.realpath(tempfile.gettempdir()) + os.sep
         self.of = cache(self._of)
-        """What a path is called in facts: relative in the tree, absolute outside; None where nobody follows it."""
+        """Returns the name of a path in facts; None if its content is not followed."""
 
     def folders_of(self, package: str) -> list[str]:
-        """The folders of the tree where Python looks for the modules of a package."""
+        """Return the folders of the tree in which Python looks for the modules of a package."""
         searched = getattr(sys.modules.get(package), "__path__", ())
         return [path for folder in searched if (path := self.of(folder)) and not path.startswith(os.sep)]
 

@@ -1,8 +1,8 @@
-"""What tests share by stealth: found by running the same tests in two orders.
+"""Finds what tests share without declaring it, by running the same tests in two orders.
 
-A test that fills a cache runs the function behind it, and the next one does not, though it depends on that function as well. In
-the reverse order it is the other way round. So whatever a test ran or read in one order and not in the other belongs to none of
-them alone: it is counted to the modules that ran it, and thereby to every test that uses those.
+A test that fills a cache runs the function behind the cache. The next test does not run it, though it depends on it as well. In
+the reverse order the other test runs it. So whatever a test ran or read in only one of the orders is shared: it is added to the
+modules that ran it, and thereby to every test that uses these modules.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ SHARED = ("body", "file", "status", "listing", "environment")
 
 
 def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Execution]) -> Sequence[Execution]:
-    """Executions of the reverse order, with what the usual order showed beside; both in the usual order.
+    """Add to the executions of the reverse order what the same tests depended on in the usual order.
 
-    A test whose outcome differs is order-dependent, which the store notes.
+    The store notes each test whose outcome differs as order-dependent.
+
+    Returns:
+        The executions, in the usual order.
     """
     before = {execution.name: execution for execution in store.executions(layout)}
     shared: dict[str, set[Fact]] = {}
@@ -33,14 +36,14 @@ def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Exec
         if usual is None:
             merged.append(execution)
             continue
-        then = {fact for _, _, fact in store.facts_of(usual.id)}
-        differing = {fact for fact in then ^ execution.facts if fact.kind in SHARED}
+        usual_facts = {fact for _, _, fact in store.facts_of(usual.id)}
+        differing = {fact for fact in usual_facts ^ execution.facts if fact.kind in SHARED}
         modules = {fact.name.partition("::")[0] for fact in differing if fact.kind == "body"}
         for module in modules:
             shared.setdefault(module, set()).update(differing)
         if (usual.outcome, usual.detail) != (execution.outcome, execution.detail):
             ordered.append(execution.name)
-        combined = Record(BOTH, execution.name, frozenset(then | execution.facts))
+        combined = Record(BOTH, execution.name, frozenset(usual_facts | execution.facts))
         volatile = "; ".join(dict.fromkeys(filter(None, (execution.volatile, usual.volatile))))
         kept = replace(execution, outcome=usual.outcome, detail=usual.detail, volatile=volatile)
         merged.append(replace(kept, records=(*execution.records, combined)))
@@ -52,7 +55,7 @@ def compare_orders(store: ExecutionStore, layout: str, executions: Sequence[Exec
 
 
 def with_known_sharing(store: ExecutionStore, present: Present, executions: Sequence[Execution]) -> list[Execution]:
-    """Executions with all that earlier runs in two orders have shown them to share, as that is in the present tree."""
+    """Add to executions all that earlier runs in two orders have shown them to share, with its present versions."""
     shared: dict[str, set[Fact]] = {}
     query = (
         "SELECT DISTINCT r.kind, r.name, f.kind, f.name FROM records r JOIN record_facts rf ON rf.record = r.id "

@@ -1,4 +1,4 @@
-"""Patches: targeted edits with their provenance, applied, rebased on other changes, taken back, and credited."""
+"""Patches: edits with their provenance. They are applied, merged with later changes, reverted, and credited with tests."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bench.codebase.units import parse
 from bench.codebase.workspace import Workspace
 
 EXACTLY = 6
-"""Up to so many patches, all their subsets are run to credit them."""
+"""The most patches of which all subsets are run to credit them."""
 
 
 @dataclass(frozen=True)
 class Edit:
     """A change of one file.
 
-    path      relative to the top of the tree
-    before    the content that the edit was made for; None where there is to be no file
-    after     the content that it leaves; None where it removes the file
+    path      the file, relative to the top of the tree
+    before    the content that the edit changes; None if it makes the file
+    after     the content after the edit; None if it removes the file
     """
 
     path: str
@@ -37,14 +37,36 @@ class Edit:
 
     @classmethod
     def write(cls, root: Path, path: str, content: str | None) -> Edit:
-        """The edit that leaves this content in a file, or that removes it."""
+        """Make an edit that writes a whole file, or removes it.
+
+        Args:
+            root: The top of the tree.
+            path: The file, relative to it.
+            content: The file's new content; None to remove the file.
+
+        Returns:
+            The edit.
+        """
         file = root / path
         before = file.read_bytes() if file.is_file() else None
         return cls(path, before, None if content is None else content.encode())
 
     @classmethod
     def replace(cls, root: Path, path: str, old: str, new: str) -> Edit:
-        """The edit that puts a text in another's place. Raises CodeError unless the other stands there once."""
+        """Make an edit that replaces a text in a file.
+
+        Args:
+            root: The top of the tree.
+            path: The file, relative to it.
+            old: The text to replace.
+            new: The text in its place.
+
+        Returns:
+            The edit.
+
+        Raises:
+            CodeError: The file cannot be read, or does not hold the text exactly once.
+        """
         text = _text(root, path)
         if text.count(old) != 1:
             raise CodeError(f"{path} holds the text to replace {text.count(old)} times; give one that it holds once")
@@ -52,9 +74,18 @@ class Edit:
 
     @classmethod
     def function(cls, root: Path, artifact: str, source: str) -> Edit:
-        """The edit that puts new source in the place of a function or a class, `path::name`.
+        """Make an edit that replaces the source of a function or a class.
 
-        The source is indented as the artifact is. Raises CodeError where there is no such artifact.
+        Args:
+            root: The top of the tree.
+            artifact: The function or class, as `path::name`.
+            source: The new source. It is indented as the artifact is.
+
+        Returns:
+            The edit.
+
+        Raises:
+            CodeError: There is no such artifact.
         """
         path, _, name = artifact.partition("::")
         text = _text(root, path)
@@ -69,7 +100,7 @@ class Edit:
 
     @property
     def targets(self) -> list[str]:
-        """The artifacts that it changes."""
+        """The artifacts that the edit changes."""
         if not self.path.endswith(".py") or self.before is None or self.after is None:
             return [self.path]
         old, new = parse(self.before), parse(self.after)
@@ -82,9 +113,13 @@ class Edit:
 class Patch:
     """Edits that belong together, and who made them.
 
-    id       its number in the state
-    status   proposed, applied or reverted
-    action   the agent's action that it is of; `call` is the model call, `person` a person; each may be ""
+    id       the patch's number in the state
+    at       when it was made, in seconds since 1970
+    status   "proposed", "applied" or "reverted"
+    edits    the edits, at most one for each file
+    action   the agent's action that made it; "" if none did
+    call     the model call that made it; "" if none did
+    person   the person who made it; "" if nobody did
     """
 
     id: int
@@ -97,6 +132,7 @@ class Patch:
 
     @property
     def made_by(self) -> str:
+        """Who made the patch, in words; "" if that is not known."""
         return ", ".join(
             f"{key} {value}" for key, value in (("action", self.action), ("call", self.call), ("by", self.person)) if value
         )
@@ -107,16 +143,16 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
 
     Args:
         state: The execution state.
-        edits: At most one for each file.
-        action: The agent's action that it comes from.
-        call: The model call that it comes from.
+        edits: The edits, at most one for each file.
+        action: The agent's action that made it.
+        call: The model call that made it.
         person: The person who made it.
 
     Returns:
         The patch with its number.
 
     Raises:
-        CodeError: There are no edits, two of the same file, or one outside of the tree.
+        CodeError: There are no edits, two edits change the same file, or an edit lies outside of the tree.
     """
     if not edits:
         raise CodeError("a patch needs an edit")
@@ -140,34 +176,34 @@ def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, cal
 
 
 def patch_of(state: Workspace, number: int) -> Patch:
-    """The patch of a number. Raises CodeError where there is none."""
+    """Return the patch of a number. Raises CodeError if there is none."""
     query = "SELECT id, at, status, edits, action, call, person FROM patches WHERE id = ?"
-    rows_read = state.store.rows(query, number)
-    if not rows_read:
+    rows_of_patch = state.store.rows(query, number)
+    if not rows_of_patch:
         raise CodeError(f"there is no patch {number}; `bench code log` shows the patches")
-    id_, at, status, rows, *made = rows_read[0]
+    id_, at, status, rows, *provenance = rows_of_patch[0]
     content = state.repository.content
     edits = tuple(
         Edit(row["path"], *(content(row[side]) if row[side] else None for side in ("before", "after")))
         for row in json.loads(rows)
     )
-    return Patch(id_, at, status, edits, *made)
+    return Patch(id_, at, status, edits, *provenance)
 
 
 def apply(state: Workspace, patch: Patch) -> int:
-    """Apply a patch to the tree as it is now; where the file has changed meanwhile, both changes are merged.
+    """Apply a patch to the present tree. If a file has changed since, both changes are merged.
 
     Returns:
-        The step that the patch made.
+        The number of the step that the patch made.
 
     Raises:
-        CodeError: The patch is applied already, or conflicts with the tree. Nothing is written then.
+        CodeError: The patch is applied already, or conflicts with the tree. Then nothing is written.
     """
     return _change(state, patch, [(edit.path, edit.before, edit.after) for edit in patch.edits], "applied")
 
 
 def revert(state: Workspace, patch: Patch) -> int:
-    """Take a patch back, and keep what others changed since. Raises CodeError as `apply` does."""
+    """Revert a patch, and keep later changes. Return the number of the step. Raises CodeError as `apply` does."""
     return _change(state, patch, [(edit.path, edit.after, edit.before) for edit in patch.edits], "reverted")
 
 
@@ -188,7 +224,7 @@ def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: L
 
 
 def _changed(state: Workspace, root: Path, path: str, old: bytes | None, new: bytes | None, who: str) -> bytes | None:
-    """A file's content with a change in it. Raises CodeError where they conflict."""
+    """Return a file's present content with a change applied to it. Raises CodeError if they conflict."""
     file = root / path
     present = file.read_bytes() if file.is_file() else None
     if present == old:
@@ -213,10 +249,13 @@ def _put(file: Path, content: bytes | None) -> None:
 
 
 def note_changes(state: Workspace, action: str = "", call: str = "", person: str = "") -> Patch:
-    """Make a patch of all that changed in the tree since the last step: for an agent that edits files itself.
+    """Make a patch of all that changed in the tree since the last step. An agent that edits files itself uses this.
+
+    Returns:
+        The patch, which counts as applied.
 
     Raises:
-        CodeError: Nothing changed, or there is no step to compare with.
+        CodeError: Nothing changed, or there is no earlier step.
     """
     step, before = state.store.last_step()
     if not step:
@@ -236,11 +275,12 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
 
 @dataclass(frozen=True)
 class Credit:
-    """How a test was turned by a set of patches.
+    """Which patches of a set changed the outcome of a test.
 
-    before, after   its outcome without them and with all of them
-    sufficient      the patches that turn it alone
-    necessary       the patches without which it is not turned; both are empty where credit is shared
+    before       the outcome without any of the patches
+    after        the outcome with all of them
+    sufficient   the patches each of which changes it alone
+    necessary    the patches without which it does not change; both are empty if several groups of patches change it
     """
 
     test: str
@@ -254,16 +294,17 @@ Runner = Callable[[Path], Mapping[str, str]]
 
 
 def credit(state: Workspace, patches: Sequence[Patch], base: int, run: Runner) -> list[Credit]:
-    """Credit patches with the tests that they turn, by running subsets of them.
+    """Credit patches with the tests whose outcome they change, by running the tests with subsets of the patches.
 
     Args:
         state: The execution state.
-        patches: Up to six exactly; of more, each alone and all but each.
-        base: The step that they are applied to, in the given order.
+        patches: The patches, in the order in which they are applied. Of up to six all subsets are run; of more only each patch
+            alone and all patches but each.
+        base: The step whose tree they are applied to.
         run: Runs the tests in a folder, and returns each test's outcome.
 
     Returns:
-        For each test whose outcome differs with all patches, who turned it. A subset that cannot be applied turns nothing.
+        The credit for each test whose outcome differs with all patches. A subset that cannot be applied changes no outcome.
     """
     numbers = [patch.id for patch in patches]
     sizes: Iterator[int] | tuple[int, ...] = iter(range(len(patches) + 1))
@@ -299,7 +340,7 @@ def _outcomes(state: Workspace, patches: Sequence[Patch], base: int, run: Runner
 
 @contextmanager
 def checked_out(state: Workspace, step: int) -> Iterator[Path]:
-    """A folder with the files of a step, which is a worktree of the same repository, and so has the same execution state."""
+    """Yield a folder with the files of a step. It is a worktree of the repository, so it has the same execution state."""
     repository = state.repository
     commit = repository.commit_of(state.named_step(step).tree)
     with tempfile.TemporaryDirectory(prefix="bench-code-") as scratch:

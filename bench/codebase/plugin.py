@@ -1,6 +1,6 @@
 """The pytest plug-in: `pytest --bench-impact` runs the tests that the present code invalidates, and keeps the others' results.
 
-It does nothing, and imports nothing, unless it is asked for.
+It does nothing and imports nothing unless one of its options is given.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> Generator[None, None, None]:
-    asked = early_config.known_args_namespace
-    mode = asked.bench_record or ("select" if asked.bench_impact else "")
+    options = early_config.known_args_namespace
+    mode = options.bench_record or ("select" if options.bench_impact else "")
     if not mode:
         return (yield)
     from bench.codebase.pytest_recording import RecordingPlugin  # noqa: PLC0415

@@ -32,11 +32,11 @@ def declare(state: Workspace, name: str, needs: Mapping[str, Sequence[str]]) -> 
 
     Args:
         state: The workspace.
-        name: What the portfolio is called; one of the same name is replaced.
-        needs: For each artifact, a path in the tree, the artifacts of the portfolio that it is made from or speaks of.
+        name: The portfolio's name. An earlier portfolio of this name is replaced.
+        needs: For each artifact, a path in the tree, those artifacts of the portfolio that it is made from or writes about.
 
     Raises:
-        CodeError: An artifact is not there, needs one that is not declared, or needs itself in a circle.
+        CodeError: An artifact does not exist, needs an artifact that is not declared, or needs itself in a circle.
     """
     for path, needed in needs.items():
         if not (state.root / path).is_file():
@@ -52,7 +52,16 @@ def declare(state: Workspace, name: str, needs: Mapping[str, Sequence[str]]) -> 
 
 
 def confirm(state: Workspace, name: str, path: str) -> None:
-    """Note that somebody looked at an artifact, and that it fits the present versions of the artifacts that it needs."""
+    """Note that somebody looked at an artifact, and that it fits the present versions of the artifacts that it needs.
+
+    Args:
+        state: The workspace.
+        name: The portfolio's name.
+        path: The artifact.
+
+    Raises:
+        CodeError: There is no such portfolio, or it does not have the artifact.
+    """
     known = _declared(state, name)
     if path not in known:
         raise CodeError(f"portfolio {name} has no artifact {path}; it has {', '.join(sorted(known))}")
@@ -62,13 +71,20 @@ def confirm(state: Workspace, name: str, path: str) -> None:
 
 
 def stale(state: Workspace, name: str) -> list[Stale]:
-    """What of a portfolio is stale in the present tree.
+    """Return the artifacts of a portfolio that are stale in the present tree.
 
-    An artifact that has executions is stale where one of them must run again, or failed. Another is stale where something that
-    it needs changed, and it did not change itself, since it was declared or confirmed.
+    An artifact with executions is stale if one of them must run again or failed. Any other artifact is stale if it did not
+    change since it was declared or confirmed, and something that it needs did.
+
+    Args:
+        state: The workspace.
+        name: The portfolio's name.
 
     Returns:
-        The stale artifacts, those first that others need.
+        The stale artifacts. Each stands behind those that it needs.
+
+    Raises:
+        CodeError: There is no such portfolio.
     """
     known = _declared(state, name)
     present = state.present()
@@ -97,7 +113,7 @@ def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
 
 
 def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:
-    """The version of each artifact: for code, of all of its functions and of its skeleton; else of its content."""
+    """Return the version of each artifact: the digests of its functions and its skeleton for code, else that of its content."""
     present = state.present()
     versions = {}
     for path in paths:
@@ -113,7 +129,7 @@ def _refuse_circles(name: str, needs: Mapping[str, Sequence[str]]) -> None:
 
 
 def _ordered(needs: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The artifacts, each after those that it needs; those in a circle are left out."""
+    """Return the artifacts, each behind those that it needs. Artifacts in a circle are left out."""
     done: list[str] = []
     while ready := [path for path, others in needs.items() if path not in done and set(others) - {path} <= set(done)]:
         done += ready

@@ -16,12 +16,12 @@ from bench.codebase.units import Module, digest, parse
 
 
 class Present:
-    """The present values of facts in one tree.
+    """Finds the present values of facts in one tree.
 
     Args:
-        root: The folder of the tree; names of files in it are relative to it.
-        environment: The variables of the environment; those of this process where none are given.
-        parse: What parses a source text; the execution state knows the texts that it has parsed before.
+        root: The folder of the tree. Names of its files are relative to it.
+        environment: The environment variables; by default those of this process.
+        parse: Parses a source text. The execution state passes a function that remembers what it parsed.
     """
 
     def __init__(self, root: Path, environment: dict[str, str] | None = None, parse: Callable[[bytes], Module] = parse):
@@ -72,7 +72,7 @@ class Present:
         return digest(self.environment[name]) if name in self.environment else ABSENT
 
     def _status_of(self, name: str) -> str:
-        """Return the file of the tree that a module's name leads to. After the name stand the folders that are searched."""
+        """Return the file that a module's name leads to. `name` is `MODULE in FOLDER:FOLDER`, with the folders to search."""
         module, _, search = name.partition(" in ")
         portions = []
         for folder in search.split(":"):
@@ -88,15 +88,15 @@ class Present:
 
 
 AT_START = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-"""Variables that tell a process of Python or pytest what to load first."""
+"""Variables that tell Python or pytest what to load when a process starts."""
 FROM_OUTSIDE = ("TZ", "LANG", "LC_ALL")
-"""Variables that the C library reads, which no recorder sees."""
+"""Variables that the C library reads. No recorder sees these reads."""
 IGNORED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_VERSION", "_", "SHLVL", "PWD", "OLDPWD", "COLUMNS", "LINES"})
-"""Variables that pytest or the shell sets, and that differ from call to call."""
+"""Variables that pytest or the shell sets, with values that differ from call to call."""
 
 
 def file_value(path: str | Path) -> str:
-    """Return a file's version: the digest of its content and whether it is executable; or "folder", "absent" or the like."""
+    """Return a file's version: the digest of its content and whether it is executable, or a word such as "folder"."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -118,7 +118,7 @@ def status_value(path: str | Path) -> str:
 
 
 def listing_value(path: str | Path) -> str:
-    """Return the version of a folder's listing: the digest of its names, without what Python and its tools leave there."""
+    """Return the digest of the names in a folder, without the names in LEFT."""
     try:
         return digest("\0".join(sorted(name for name in os.listdir(path) if name not in LEFT)))
     except OSError:
@@ -126,7 +126,7 @@ def listing_value(path: str | Path) -> str:
 
 
 def scan_value(path: str | Path) -> str:
-    """Return a folder's version as `os.scandir` tells it: its names, which of them are folders, and the sizes of the others."""
+    """Return the digest of what `os.scandir` tells of a folder: its names, which are folders, and the sizes of the others."""
     try:
         with os.scandir(path) as entries:
             listed = sorted(
@@ -140,6 +140,7 @@ def scan_value(path: str | Path) -> str:
 
 
 LEFT = frozenset({"__pycache__", ".pytest_cache", ".git", ".testmondata", ".hypothesis", ".mypy_cache", ".ruff_cache"})
+"""Names that Python and its tools leave in folders."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""One pytest session under record: each test apart, and what its modules, fixtures and collection ran and read."""
+"""Records a pytest session: for each test, module, shared fixture and collection, what it ran and read."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from bench.codebase.watching import unwatched
 
 OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
 CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-"""Where pytest looks for its options, in its order."""
+"""The files in which pytest looks for its options, in its order."""
 RUN_BY_PYTEST = ("_pytest.python", "_pytest.unittest")
-"""Modules of pytest whose fixtures call `setup_module`, `setUpClass` and their like of the tree."""
+"""Modules of pytest whose fixtures call functions of the tree, such as `setup_module` and `setUpClass`."""
 WORST = ("passed", "xpassed", "xfailed", "skipped", "failed", "error")
-"""Outcomes of a test's phases; the one that stands later here is the test's."""
+"""Outcomes of a test's phases, the least serious first. The test has the most serious outcome of its phases."""
 PER_TEST = ("pytest_runtest", "pytest_fixture", "pytest_pyfunc", "pytest_exception", "pytest_report", "pytest_assert")
-"""Hooks by which a conftest takes part in each test; pytest's own part in it is not recorded."""
+"""The beginnings of the hooks by which a conftest takes part in each test. What pytest itself runs there is not recorded."""
 
 
 class RecordingPlugin:
-    """The plug-in of a session that was asked for with `--bench-impact` or `--bench-record`.
+    """The plug-in of a session with the option `--bench-impact` or `--bench-record`.
 
     Args:
         config: pytest's configuration.
-        mode: "select" runs what is invalid, "usual" everything, and "reversed" everything in reverse order.
-        arguments: The words of the command line.
+        mode: "select" runs the tests that are invalid, "usual" all tests, and "reversed" all tests in reverse order.
+        arguments: The arguments of the command line.
     """
 
     def __init__(self, config: pytest.Config, mode: str, arguments: list[str]):
@@ -56,7 +56,7 @@ class RecordingPlugin:
         self.layout = self._layout_of(config, arguments)
         self.recorder = Recorder(self.state.root)
         self._names: dict[Path, str] = {}
-        for name in CONFIGURATIONS:  # a file that is not there yet would be read in the place of the present one
+        for name in CONFIGURATIONS:  # pytest would read an earlier one, if it existed, instead of the present one
             self._depend_on(self.recorder.session, config.rootpath / name)
             if config.inipath == config.rootpath / name:
                 break
@@ -75,7 +75,7 @@ class RecordingPlugin:
         self._ended = False
         self._kept: list[str] = []
         self._bad: list[str] = []
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as below nohup; but an interrupted session keeps what has ended
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup; the ended tests must be stored all the same
             signal.signal(signal.SIGINT, signal.default_int_handler)
         self._stack = ExitStack()
         self._stack.enter_context(self._fixture_contexts())
@@ -84,17 +84,17 @@ class RecordingPlugin:
         rewrite._rewrite_test = self.recorder.uncounted(rewrite._rewrite_test)
 
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
-        """What of a call can change a result: all but the files and folders that are asked for, and how it is shown."""
+        """Return the arguments and variables that can change a result: all but the requested files and display options."""
         folder = config.invocation_params.dir
-        asked = {word for word in config.known_args_namespace.file_or_dir if (folder / word).exists()}
-        left_out = {"-q", "-qq", "-v", "-vv", "-x", "--no-header", "bench.codebase.plugin", *asked}
+        requested = {word for word in config.known_args_namespace.file_or_dir if (folder / word).exists()}
+        left_out = {"-q", "-qq", "-v", "-vv", "-x", "--no-header", "bench.codebase.plugin", *requested}
         words = [word for word in arguments if word not in left_out and not word.startswith(OURS)]
         words += [f"in {os.path.relpath(folder, self.state.root)}"] if folder.resolve() != self.state.root else []
         words += [f"{name}={os.environ[name]}" for name in AT_START if name in os.environ]
         return " ".join(words)
 
     def _depend_on(self, context: ExecutionContext, path: Path) -> None:
-        """A file that pytest reads by itself."""
+        """Note that a context relies on a file which pytest itself reads."""
         with unwatched():
             if path not in self._names:
                 real = path.resolve()
@@ -118,7 +118,7 @@ class RecordingPlugin:
             return (yield)
         context = self._collections.setdefault(collector.path, ExecutionContext("collection", self._relative(collector.path)))
         if collector.path.is_dir():
-            for name in ("conftest.py", "__init__.py"):  # absent ones too
+            for name in ("conftest.py", "__init__.py"):  # also if there is none
                 self._depend_on(context, collector.path / name)
         with self.recorder.context(context):
             return (yield)
@@ -185,7 +185,7 @@ class RecordingPlugin:
 
     @contextmanager
     def _fixture_contexts(self) -> Iterator[None]:
-        """A fixture that several tests share is recorded apart, and each test that asks for it relies on that record."""
+        """Record each fixture that several tests share apart. Each test that requests the fixture relies on that record."""
         original: Callable[..., Any] = pytest.FixtureDef.execute
 
         def execute(fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Any:
@@ -220,7 +220,7 @@ class RecordingPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
-        """Keep what has ended before pytest writes the traceback, for which an interrupted session may have no time left."""
+        """Store the ended tests before pytest writes the traceback: an interrupted session may have no time left afterwards."""
         self._keep()
 
     @pytest.hookimpl(trylast=True)
@@ -242,7 +242,7 @@ class RecordingPlugin:
 
     def _executions(self) -> list[Execution]:
         missing = {item.nodeid for item in self._selected} - set(self._tests)
-        partly = {name.partition("::")[0] for name in missing}  # a file that was broken off is not known
+        partly = {name.partition("::")[0] for name in missing}  # of a file that was interrupted nothing is stored
         executions = []
         for name, (context, seconds) in self._tests.items():
             if name.partition("::")[0] not in partly and name in self._outcomes:

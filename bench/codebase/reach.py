@@ -127,16 +127,16 @@ class Reach:
 
     def touches(self, records: Iterable[Record]) -> bool:
         """Return whether an execution with these records may have another result, because of a changed skeleton."""
-        told = [self.names_of(record) for record in records]
-        modules: Modules = frozenset().union(*(each.modules for each in told))
-        collected = frozenset(each.collected for each in told if each.collected)
+        names = [self.names_of(record) for record in records]
+        modules: Modules = frozenset().union(*(each.modules for each in names))
+        collected = frozenset(each.collected for each in names if each.collected)
         if (modules, collected) not in self._tainted:
             self._tainted[modules, collected] = self._tainted_in(modules, collected)
         tainted = self._tainted[modules, collected]
-        return tainted is None or any(not tainted.isdisjoint(each.mentions) for each in told)
+        return tainted is None or any(not tainted.isdisjoint(each.mentions) for each in names)
 
     def _tainted_in(self, modules: Modules, collected: frozenset[str]) -> Set[str] | None:
-        """Return the names with another meaning in any of these modules; None if an execution may differ and mention none."""
+        """Return the names with another meaning in any of these modules; None if an execution that mentions none may differ."""
         changed = {module: self._changes[module] for module in modules if module in self._changes}
         if not changed:
             return frozenset()
@@ -199,7 +199,7 @@ def imported_path(path: str, imports: str, surfaces: Mapping[str, Surface]) -> s
 
 
 def _is_looked_through(path: str, collected: frozenset[str]) -> bool:
-    """Return whether pytest looks at all names of a module."""
+    """Return whether pytest reads all names of a module: a conftest, or a file that it collects tests from."""
     return PurePath(path).name == "conftest.py" or any(path == name or path.endswith(f"/{name}") for name in collected)
 
 
@@ -208,10 +208,10 @@ class ChangedMeanings:
 
     Args:
         changes: What changed.
-        early: The files of modules that may be loaded earlier than before. Code can tell if it looks for them in their package.
+        early: The files of modules that may be loaded earlier than before. Code that looks for them in their package can tell.
 
     Attributes:
-        names: The names: each as an attribute or in a text, and with `PLAIN` and its module's path before it in the module.
+        names: The names: plain for attributes and texts, and behind the module's path and `PLAIN` for code of the module.
     """
 
     def __init__(self, changes: Iterable[NameChange], early: Iterable[PurePath]):
@@ -229,7 +229,7 @@ class ChangedMeanings:
             self.names |= {name, f"{path}{PLAIN}{name}"}
 
     def follow(self, surfaces: Mapping[str, Surface]) -> bool:
-        """Add the names that statements bind which mention such a name; return False if one of them may do more than bind.
+        """Add the names that are bound by statements which mention such a name. Return False if such a statement may do more.
 
         Args:
             surfaces: The present surfaces of all modules, by their paths.
@@ -257,7 +257,7 @@ class ChangedMeanings:
         return STAR in statement.mentions and bool(self._exported or "__all__" in self.names)
 
     def _binds(self, path: str, statement: TopStatement, hit: frozenset[str]) -> bool:
-        """Add what a statement binds that mentions these names; return False if it may do more."""
+        """Add the names that a statement binds, which mentions these names. Return False if the statement may do more."""
         if statement.kind == "other" or self._takes_all(statement) or (statement.kind == "import" and hit & self._gone):
             return False
         handed = all(word.startswith(BARE) for word in hit)  # the module itself, under another name

@@ -1,4 +1,4 @@
-"""What one execution depended on: facts of its own, and the records of what it used, such as modules and fixtures."""
+"""Types for what an execution depended on: its facts, and the records of the modules and fixtures that it used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ ABSENT = "absent"
 
 
 class Fact(NamedTuple):
-    """Something that was so when an execution relied on it.
+    """A property of the tree or its surroundings that an execution relied on.
 
     kind    body, skeleton, file, status, listing, name, environment or platform
-    name    `path::function`, a path, a module's name, a variable's name
-    value   a digest, or "absent"
+    name    `path::function`, a path, a module's name or a variable's name
+    value   its digest or its status then; "absent" if it did not exist
     """
 
     kind: str
@@ -23,14 +23,14 @@ class Fact(NamedTuple):
 
 @dataclass(eq=False)
 class ExecutionContext:
-    """What is being recorded of one test, module, fixture, collection or session, or of one script.
+    """What is being recorded of one test, module, fixture, collection, session or script.
 
     codes      the functions that ran, each by its file, first line and name
-    imports    what was imported, as the import system was asked: package, name, level, names
-    facts      what was read, by kind and name, as it was when it was first read
-    uses       contexts whose outcome this one relies on
-    volatile   why no result of it can be kept
-    outputs    files of the tree that it wrote, where that is what it is for
+    imports    the arguments of each import: package, name, level, names
+    facts      the value of each thing that was read, by kind and name, when it was first read
+    uses       the contexts whose outcome this one relies on
+    volatile   the reasons why its result cannot be kept
+    outputs    the files of the tree that a script or a step wrote
     """
 
     kind: str
@@ -43,13 +43,13 @@ class ExecutionContext:
     outputs: set[str] = field(default_factory=set)
 
     def note(self, kind: str, name: str, value: str) -> None:
-        """Add a fact, unless an earlier one says how the same thing was before."""
+        """Add a fact, unless there is an earlier one of this kind and name."""
         self.facts.setdefault((kind, name), value)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A finished context's own facts. Records of equal content are kept once."""
+    """The facts of a finished context, without those of the contexts that it uses. Equal records are kept once."""
 
     kind: str
     name: str
@@ -58,13 +58,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution: what ran, how it came out, and the records that it depends on.
+    """One execution: its outcome, and the records that it depends on.
 
     kind       test, script, step or document
-    outcome    passed, failed, skipped, error or the like
-    detail     what else must come out the same: the type of an error, the digest of an output
-    seconds    how long it took, in wall seconds
-    volatile   why its result is never kept; "" where it is
+    outcome    a word such as passed, failed, skipped or error
+    detail     what else is part of the result: the type of an error, the digest of an output
+    seconds    its duration, in wall seconds
+    volatile   why its result cannot be kept; "" if it can
     """
 
     kind: str

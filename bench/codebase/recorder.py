@@ -1,7 +1,7 @@
-"""Records which code runs, and what it reads, apart for each test, module, fixture and collection.
+"""Records which code runs and what it reads, for each test, module, fixture and collection apart.
 
-What ran is seen function by function (`bench.codebase.calls`), and versions are of functions as well. A module is recorded
-while it is imported, so that whatever imports it later relies on that record.
+Functions that run are recorded one by one (`bench.codebase.calls`), as versions are those of functions. A module is recorded
+while it is imported. Whatever imports it later relies on that record.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ UNSTABLE_CALLS = {
     "<built-in method today>": "reads the clock",
     "<built-in method _posixsubprocess.fork_exec>": "starts a process",
 }
-"""Functions in C that no wrapper sees and no audit event tells of, as the profiler calls them."""
+"""Functions in C that no wrapper and no audit event shows, by their names in the profiler, with what they do."""
 
 MAKERS = ("script", "step")
-"""Kinds of executions that are there to write files; a test that writes into the tree is never kept."""
+"""Kinds of executions whose purpose is to write files. The result of a test that writes into the tree is never kept."""
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Let the garbage collector rest in the block. It takes much of the time in which many records are made."""
+    """Disable the garbage collector in the block. It would take much of the time in which many records are made."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -59,13 +59,14 @@ def uncollected() -> Iterator[None]:
 
 
 class Recorder:
-    """Records contexts of one process.
+    """Records the contexts of one process.
 
     Args:
-        root: The folder whose code and files have versions. Packages that are installed in it are told by their release.
+        root: The folder whose code and files have versions. Of packages installed in it only the release counts.
 
-    What is recorded outside of all contexts belongs to `session`, on which each execution relies. `records` makes records of
-    contexts that have ended.
+    Attributes:
+        session: The context of all that is recorded outside of other contexts. Each execution relies on it.
+        records: Makes the records of contexts that have ended.
     """
 
     def __init__(self, root: Path):
@@ -92,10 +93,10 @@ class Recorder:
 
     @contextmanager
     def recording(self, *loaders: Any) -> Iterator[None]:
-        """Record all that this process does until the block ends.
+        """Record what this process does in the block.
 
         Args:
-            loaders: Classes of module loaders beside Python's own, with an `exec_module`.
+            loaders: Classes of module loaders, beside Python's, that have an `exec_module`.
         """
         with ExitStack() as stack:
             stack.enter_context(watching(self))
@@ -110,11 +111,11 @@ class Recorder:
 
     @contextmanager
     def context(self, context: ExecutionContext, calls: bool = True) -> Iterator[ExecutionContext]:
-        """Record what is done in the block as this context's, and no one else's.
+        """Record what the block does as part of this context alone.
 
         Args:
-            context: What is recorded.
-            calls: Whether the functions that run are recorded from the start; else within the blocks of `calls()` alone.
+            context: The context.
+            calls: Whether the functions that run are recorded from the start; else only within the blocks of `calls()`.
         """
         self._pause()
         outer, self._drawn = self._drawn, random.getstate()
@@ -136,7 +137,7 @@ class Recorder:
 
     @contextmanager
     def calls(self) -> Iterator[None]:
-        """Record which functions run in the block, as the current context's. To record slows all of Python down."""
+        """Record which functions run in the block, as part of the current context. Recording slows all Python code down."""
         if self._running[-1]:
             yield
             return
@@ -149,7 +150,7 @@ class Recorder:
             self._running[-1] = False
 
     def uncounted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that runs as before, but that no context is said to have run, nor what it calls."""
+        """Return a function that does the same, but that no context records, with all that it calls."""
 
         def apart(*arguments: Any) -> Any:
             self._pause()
@@ -165,7 +166,7 @@ class Recorder:
             self._profiles[-1].enable()
 
     def _pause(self) -> None:
-        """See no calls, and give the current context what ran in threads since."""
+        """Stop recording calls, and add to the current context what threads have run since the last pause."""
         context = self._stack[-1]
         if self._running[-1] and not self._profiles[-1].disable():
             context.volatile.add("sets a profiler of its own")
@@ -173,12 +174,12 @@ class Recorder:
             self._of_threads(context)
 
     def _count_calls(self) -> None:
-        """Give the current context what ran in it."""
+        """Add the recorded functions to the current context."""
         self._count(self._stack[-1], self._profiles[-1].functions())
         self._profiles[-1].clear()
 
     def _in_thread(self, frame: FrameType, _event: str, _argument: object) -> None:
-        """Profile a thread that begins: this is its first call."""
+        """Profile a thread that begins, at its first call."""
         sys.setprofile(None)
         self.current.codes.add(key_of(frame.f_code))
         profile = None if MONITORED else Profiled()  # `sys.monitoring` sees all threads as it is
@@ -200,7 +201,7 @@ class Recorder:
         self._threads = [thread for thread in self._threads if thread[0].is_alive()]
 
     def _count(self, context: ExecutionContext, functions: Iterable[CodeType | str]) -> None:
-        """Add the functions that ran and are not installed, and what those in C, which have a name alone, read outside."""
+        """Add to a context the functions that ran and are not installed, and what functions in C did unseen otherwise."""
         name_of, codes = self._names.of, context.codes
         for function in functions:
             if not isinstance(function, str):
@@ -213,7 +214,7 @@ class Recorder:
 
     def read(self, kind: str, path: str, value: Callable[[str], str]) -> None:
         name, writer = self._names.of(path), self._writers.get(path)
-        if writer is not None:  # what it wrote is its outcome, and no input
+        if writer is not None:  # the file is an outcome of its writer, and no input
             self.current.uses.add(writer)
         elif name is not None and (kind, name) not in self.current.facts:
             if is_text(name):
@@ -232,7 +233,7 @@ class Recorder:
             self.unstable(f"writes into the tree ({name.encode(errors='backslashreplace').decode()})")
 
     def keep_outputs(self, context: ExecutionContext) -> None:
-        """Count what a script wrote into the tree to its result: it holds while the files are as the script left them."""
+        """Note the files that a script wrote into the tree. Its result holds as long as they are as the script left them."""
         with unwatched():
             for name in context.outputs:
                 context.note("file", name, self.present.value("file", name))
@@ -240,7 +241,7 @@ class Recorder:
     def variable(self, name: str) -> None:
         if not is_text(name):
             self.unstable("reads a variable whose name is not UTF-8")
-        elif ("environment", name) not in self.current.facts:  # what differs from the start was set by code that is recorded
+        elif ("environment", name) not in self.current.facts:  # a value that differs from the start was set by recorded code
             self.current.note("environment", name, self.present.variable(name))
 
     def unstable(self, why: str) -> None:
@@ -251,7 +252,7 @@ class Recorder:
         self._drawn = None  # what this context draws from now on is the same each time
 
     def _note_draws(self) -> object:
-        """Note whether the current context drew chance since it began. Return the state of the generator."""
+        """Note whether the current context drew random numbers since it began. Return the state of the generator."""
         state = random.getstate()
         if self._drawn is not None and state != self._drawn:
             self.unstable("draws unseeded chance")
@@ -284,9 +285,9 @@ class Recorder:
         return cached
 
     def forget(self) -> None:
-        """Drop what functions of the tree keep under `functools.cache`, and the source lines that were read for a traceback.
+        """Clear the caches of the tree's functions, and the source lines that tracebacks have read.
 
-        So each test that needs them is seen to make or read them.
+        Then each test that needs them is seen to compute or read them.
         """
         linecache.clearcache()
         for cached in list(self._caches):
@@ -320,7 +321,7 @@ class Recorder:
             if path is None or spec is None:
                 undrawn = self._drawn == random.getstate()
                 original(loader, module)
-                if undrawn:  # what an installed package draws while it is imported counts to nobody
+                if undrawn:  # draws of an installed package during its import belong to no context
                     self._drawn = random.getstate()
                 if spec is not None and spec.name == dates.PARSER:
                     dates.without_clock(module)
@@ -328,7 +329,9 @@ class Recorder:
             context = self.records.by_path.setdefault(path, ExecutionContext("module", path))
             self.records.by_name[spec.name] = context
             self.current.uses.add(context)
-            kind = "file" if path.startswith(os.sep) else "skeleton"  # what is neither installed nor of the tree counts whole
+            kind = (
+                "file" if path.startswith(os.sep) else "skeleton"
+            )  # a module that is neither installed nor in the tree counts as a file
             with self.context(context, calls=False):
                 with unwatched():
                     drop_outdated_bytecode(self.root / path)
@@ -339,7 +342,7 @@ class Recorder:
         return exec_module
 
     def _loaded_before(self) -> None:
-        """Modules of the tree that were imported before anybody recorded: whoever uses one depends on the whole of them all."""
+        """Note the modules of the tree that were imported before the recording. What uses one relies on the files of all."""
         early = ExecutionContext("module", "imported before the recording")
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)

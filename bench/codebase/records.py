@@ -1,4 +1,4 @@
-"""Makes records of finished contexts: which versions the code that ran had, and where the names that were imported lead."""
+"""Makes records of finished contexts. A record has the versions of the code that ran, and the files that imports led to."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from bench.codebase.record import ExecutionContext, Fact, Record
 
 
 class RecordMaker:
-    """Makes records of contexts, those of modules and fixtures once.
+    """Makes records of contexts. The record of a module or a fixture is made once.
 
     Attributes:
-        by_name: The context of each module that was imported, by the module's name; `by_path` by its path's name.
+        by_name: The context of each imported module, by the module's name.
+        by_path: The context of each imported module, by the name of its path.
     """
 
     def __init__(self, present: Present, names: PathNames, session: ExecutionContext):
@@ -26,10 +27,10 @@ class RecordMaker:
         self._made: dict[ExecutionContext, Record] = {}
         self._leads: dict[str, str] = {}
         self._search: dict[str, None] = {}
-        self._facts_of = cache(self._told_by)
+        self._facts_of = cache(self._versions_of)
 
     def of(self, context: ExecutionContext) -> tuple[list[Record], str]:
-        """The records that a finished context depends on, its own among them, and why its result cannot be kept."""
+        """Return the records that a finished context depends on, with its own record, and why its result cannot be kept."""
         for folder in sys.path:
             inside = self._names.of(os.path.abspath(folder or "."))
             if inside is not None and not inside.startswith(os.sep):
@@ -59,8 +60,8 @@ class RecordMaker:
         context.uses.discard(context)
         return Record(context.kind, context.name, frozenset(Fact(*key, value) for key, value in context.facts.items()))
 
-    def _told_by(self, code: FunctionKey) -> tuple[str | None, list[tuple[tuple[str, str], str]]]:
-        """Return the name of the path of a function that ran, and the versions of its body and of its module's skeleton."""
+    def _versions_of(self, code: FunctionKey) -> tuple[str | None, list[tuple[tuple[str, str], str]]]:
+        """Return the name of the file of a function that ran, and the versions of its body and of its module's skeleton."""
         file, line, name = code
         path = self._names.of(file)
         module = None if path is None or path.startswith(os.sep) else self._present.module(path)

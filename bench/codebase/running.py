@@ -1,4 +1,4 @@
-"""Runs what must run again: tests by pytest, and scripts, steps of a pipeline and documents in a process each."""
+"""Runs what must run again: tests with pytest, and each script, step of a pipeline or document in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bench.codebase.validity import decide
 from bench.codebase.workspace import Workspace
 
 GRACE = 60.0
-"""Seconds that a session has to end, and to keep what it has, once it is interrupted."""
+"""Seconds in which an interrupted session must end and keep its results."""
 
 
 @dataclass(frozen=True)
 class Runnable:
-    """Something beside tests that can be executed.
+    """A script, a step or a document that can be executed.
 
-    kind       "script" and "step" run a Python file, "document" the examples in a text
-    name       what it is called in the state
+    kind       "script" and "step" run a Python file; "document" runs the examples in a text
+    name       its name in the state
     path       the file, relative to the top of the tree
-    arguments  what a script is given
+    arguments  the arguments of the script or step
     """
 
     kind: Literal["script", "step", "document"]
@@ -41,12 +41,12 @@ def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", 
 
     Args:
         state: The execution state of the repository.
-        arguments: Words for pytest: files, folders, options.
-        mode: "select" runs what is invalid; "usual" and "reversed" run and record all, in this order.
-        limit: Seconds after which the session is interrupted. What has ended by then is kept.
+        arguments: The arguments of pytest: files, folders and options.
+        mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
+        limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
 
     Returns:
-        pytest's exit code; 1 where a kept result is a failure.
+        The exit code of pytest; 1 if a kept result is a failure.
 
     Raises:
         CodeError: pytest is not installed, or the limit was reached.
@@ -54,14 +54,14 @@ def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", 
     if importlib.util.find_spec("pytest") is None:
         raise CodeError("pytest is not installed; install it beside bench")
     parallel = ("-n", "0") if importlib.util.find_spec("xdist") else ()
-    asked = "--bench-impact" if mode == "select" else f"--bench-record={mode}"
-    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", asked, *parallel, *arguments)
+    option = "--bench-impact" if mode == "select" else f"--bench-record={mode}"
+    command = (sys.executable, "-m", "pytest", "-p", "bench.codebase.plugin", option, *parallel, *arguments)
     return _watched(command, state, limit)
 
 
 def _watched(command: Sequence[str], state: Workspace, limit: float | None) -> int:
-    seeded = {"PYTHONHASHSEED": "0"} | dict(os.environ)  # the order of a set of texts is the same in each run
-    with subprocess.Popen(command, cwd=state.root, env=seeded, start_new_session=True) as process:
+    environment = {"PYTHONHASHSEED": "0"} | dict(os.environ)  # the order of a set of texts is the same in each run
+    with subprocess.Popen(command, cwd=state.root, env=environment, start_new_session=True) as process:
         try:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -73,7 +73,7 @@ def _watched(command: Sequence[str], state: Workspace, limit: float | None) -> i
 
 
 def _end(process: subprocess.Popen[bytes]) -> bool:
-    """End a session; False where it does not end by itself, and so keeps nothing."""
+    """Interrupt a session. Return False if it does not end by itself, so that it keeps nothing."""
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(GRACE)
@@ -84,14 +84,22 @@ def _end(process: subprocess.Popen[bytes]) -> bool:
 
 
 def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
-    """Run scripts, steps or documents in their order, each where its last result does not hold any more.
+    """Run in their order those scripts, steps and documents whose last result no longer holds.
 
-    A step that runs again and leaves the same files invalidates nothing after it.
+    A step that runs again and writes the same files invalidates nothing after it.
+
+    Args:
+        state: The execution state of the repository.
+        runnables: The scripts, steps and documents.
+        limit: Seconds after which a process is ended.
 
     Returns:
-        For each, its result, and whether it was kept.
+        For each of them its result, and whether the result was kept from an earlier run.
+
+    Raises:
+        CodeError: A file does not exist, or a process was ended or left no result.
     """
-    done = []
+    results = []
     for each in runnables:
         if not (state.root / each.path).is_file():
             raise CodeError(f"there is no file {each.path}, which {each.kind} {each.name} runs")
@@ -103,5 +111,5 @@ def run_all(state: Workspace, runnables: Sequence[Runnable], limit: float | None
         executions = [execution for execution in state.store.executions(layout, each.name) if execution.kind == each.kind]
         if not executions:
             raise CodeError(f"{each.kind} {each.name} ended without a result; run {each.path} by hand to see why")
-        done.append((executions[-1] if kept is None else kept, kept is not None))
-    return done
+        results.append((executions[-1] if kept is None else kept, kept is not None))
+    return results

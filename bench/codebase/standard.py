@@ -1,4 +1,4 @@
-"""What is known of the standard library: imports that only bind a name, and decorators and calls that only make a value."""
+"""Knows which parts of the standard library only bind a name, and which of its decorators and calls only make a value."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ STANDARD = frozenset(
         *("warnings", "weakref"),
     }
 )
-"""Modules that pytest has loaded before it imports a test, so that another import of them runs no code and does not fail."""
+"""Modules that pytest has loaded before it imports a test. Another import of them runs no code and cannot fail."""
 WITHIN = frozenset({"collections.abc", "os.path"})
-"""Modules inside of those, which are loaded together with them."""
+"""Submodules that are loaded together with them."""
 PURE = {"property", "staticmethod", "classmethod", "typing.overload", "functools.cache", "functools.lru_cache"} | {
     "abc.abstractmethod",
     "contextlib.contextmanager",
     "functools.cached_property",
 }
-"""Decorators that do nothing but make a value."""
+"""Decorators that only make a value."""
 CONSTRUCTORS = {
     *("collections.Counter", "collections.OrderedDict", "collections.deque", "datetime.date", "datetime.datetime"),
     *("datetime.time", "datetime.timedelta", "decimal.Decimal", "gettext.NullTranslations", "itertools.count"),
     *("pathlib.PurePath", "pathlib.PurePosixPath", "re.compile", "threading.Lock", "threading.RLock", "threading.local"),
     "typing.TypeVar",
 }
-"""Functions that do nothing but make a value, if they do not fail."""
+"""Functions that only make a value, if they do not fail."""
 PLAIN_BASES = (object, dict, list, set)
-"""Classes of Python whose subclasses do nothing while they are made; exceptions are others."""
+"""Built-in classes, beside exceptions, whose subclasses run no code while they are made."""
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
     "LtE": operator.le,
@@ -48,7 +48,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def is_loaded(module: str, name: str = "") -> bool:
-    """Return whether an import of a module, or of a name from it, does nothing but bind a name."""
+    """Return whether an import of a module, or of a name from it, only binds a name."""
     known = module in STANDARD or module in WITHIN
     return known and (not name or is_standard(f"{module}.{name}"))
 
@@ -73,7 +73,7 @@ def member(name: str) -> object:
 
 
 def makes(name: str, arguments: Sequence[object], named: Mapping[str, object]) -> bool:
-    """Return whether a call with these constants does not fail, does not warn, and does nothing but make a value."""
+    """Return whether a call with these constants only makes a value, without an error or a warning."""
     if name not in CONSTRUCTORS:
         return False
     function = member(name)
@@ -87,7 +87,7 @@ def makes(name: str, arguments: Sequence[object], named: Mapping[str, object]) -
 
 
 def compared(name: str, comparison: str, constant: object) -> bool | None:
-    """Return how a comparison of Python's version or platform with a constant comes out; None if it is of something else."""
+    """Return the result of comparing Python's version or platform with a constant; None if the name is neither."""
     present = {"sys.version_info": tuple(sys.version_info), "sys.platform": sys.platform}.get(name)
     if comparison not in COMPARISONS or present is None or type(constant) is not type(present):
         return None

@@ -19,7 +19,7 @@ from bench.codebase.workspace import Workspace, WorkspaceStep
 
 
 class ExecutionState(Workspace):
-    """What can be asked of a repository's executions, and changed by patches.
+    """Answers questions about a repository's executions, runs what must run again, and applies patches.
 
     Attributes:
         root: The top of the working tree.
@@ -30,24 +30,42 @@ class ExecutionState(Workspace):
     # Steps
 
     def steps(self) -> list[WorkspaceStep]:
-        """Return all steps, oldest first."""
+        """Return all steps.
+
+        Returns:
+            The steps, oldest first.
+        """
         return [WorkspaceStep(*row) for row in self.store.rows("SELECT id, at, tree, kind, note FROM steps ORDER BY id")]
 
     def at(self, step: int) -> dict[str, str]:
-        """Return the code that was there at a step.
+        """Return the versions of the code at a step.
 
         Args:
             step: The number of a step.
 
         Returns:
-            The digest of each artifact's version at that step. `content(step, path)` gives the code itself.
+            The digest of each artifact's version at that step. `content(step, path)` returns the code itself.
+
+        Raises:
+            CodeError: There is no step of this number.
         """
         self.named_step(step)
         query = "SELECT artifact, digest FROM versions WHERE step <= ? ORDER BY step"
         return {artifact: value for artifact, value in dict(self.store.rows(query, step)).items() if value != "absent"}
 
     def content(self, step: int, path: str) -> bytes:
-        """Return the content of a file at a step. Raises CodeError if the file was not there."""
+        """Return the content of a file at a step.
+
+        Args:
+            step: The number of a step.
+            path: The file, relative to the top of the tree.
+
+        Returns:
+            The content.
+
+        Raises:
+            CodeError: There is no step of this number, or the file did not exist at that step.
+        """
         blob = self.repository.blob_at(self.named_step(step).tree, path)
         if not blob:
             raise CodeError(f"{path} was not there at step {step}")
@@ -56,30 +74,91 @@ class ExecutionState(Workspace):
     # Patches: see `bench.codebase.patches` for what each does
 
     def propose(self, edits: Sequence[Edit], action: str = "", call: str = "", person: str = "") -> Patch:
-        """Keep a patch of these edits without applying it."""
+        """Store a patch of these edits without applying it.
+
+        Args:
+            edits: The edits, at most one for each file.
+            action: The agent's action that made them.
+            call: The model call that made them.
+            person: The person who made them.
+
+        Returns:
+            The patch.
+
+        Raises:
+            CodeError: There are no edits, two edits change the same file, or an edit lies outside of the tree.
+        """
         return patches.propose(self, edits, action, call, person)
 
     def note_changes(self, action: str = "", call: str = "", person: str = "") -> Patch:
-        """Make a patch of all that changed in the tree since the last step."""
+        """Make a patch of all that changed in the tree since the last step.
+
+        Args:
+            action: The agent's action that made the changes.
+            call: The model call that made them.
+            person: The person who made them.
+
+        Returns:
+            The patch, which counts as applied.
+
+        Raises:
+            CodeError: Nothing changed, or there is no earlier step.
+        """
         return patches.note_changes(self, action, call, person)
 
     def patch(self, number: int) -> Patch:
-        """Return the patch of this number. Raises CodeError if there is none."""
+        """Return a patch by its number.
+
+        Args:
+            number: The number of a patch.
+
+        Returns:
+            The patch.
+
+        Raises:
+            CodeError: There is no patch of this number.
+        """
         return patches.patch_of(self, number)
 
     def apply(self, patch: Patch) -> int:
-        """Apply a patch, merge it with later changes, and return the step. Raises CodeError if they conflict."""
+        """Apply a patch to the present tree, and merge it with changes made since.
+
+        Args:
+            patch: The patch.
+
+        Returns:
+            The number of the step that this made.
+
+        Raises:
+            CodeError: The patch is applied already, or conflicts with the tree. Then nothing is written.
+        """
         return patches.apply(self, patch)
 
     def revert(self, patch: Patch) -> int:
-        """Take a patch back, keep later changes, and return the step. Raises CodeError if they conflict."""
+        """Revert a patch, and keep later changes.
+
+        Args:
+            patch: The patch.
+
+        Returns:
+            The number of the step that this made.
+
+        Raises:
+            CodeError: The patch is not applied, or later changes conflict with it. Then nothing is written.
+        """
         return patches.revert(self, patch)
 
     def turned_by(self, name: str) -> list[Patch]:
-        """Return the patches that turned an execution: those before its last change of outcome, since the run before.
+        """Return the patches after which an execution last changed its outcome.
 
         Args:
             name: A test's node id, or the name of a script, step or document.
+
+        Returns:
+            The patches between the two runs with different outcomes; none if the outcome never changed.
+
+        Raises:
+            CodeError: Nothing of this name ever ran.
         """
         self._last(name)
         runs = self.store.executions(name=name)
@@ -92,44 +171,119 @@ class ExecutionState(Workspace):
     # Portfolios: see `bench.codebase.portfolio` for what each does
 
     def declare(self, portfolio: str, needs: Mapping[str, Sequence[str]]) -> None:
-        """Declare artifacts that belong together: for each path, the paths that it is made from or writes about."""
+        """Declare artifacts that belong together.
+
+        Args:
+            portfolio: The portfolio's name. An earlier portfolio of this name is replaced.
+            needs: For each artifact, a path in the tree, the artifacts that it is made from or writes about.
+
+        Raises:
+            CodeError: An artifact does not exist, needs an artifact that is not declared, or needs itself in a circle.
+        """
         portfolios.declare(self, portfolio, needs)
 
     def confirm(self, portfolio: str, path: str) -> None:
-        """Note that somebody looked at an artifact, and that it fits the present versions of what it needs."""
+        """Note that somebody looked at an artifact, and that it fits the present versions of what it needs.
+
+        Args:
+            portfolio: The portfolio's name.
+            path: The artifact.
+
+        Raises:
+            CodeError: There is no such portfolio, or it does not have the artifact.
+        """
         portfolios.confirm(self, portfolio, path)
 
     def stale(self, portfolio: str) -> list[portfolios.Stale]:
-        """Return the stale artifacts of a portfolio in the present tree. An artifact stands before those that need it."""
+        """Return the artifacts of a portfolio that are stale in the present tree.
+
+        Args:
+            portfolio: The portfolio's name.
+
+        Returns:
+            The stale artifacts. Each stands before those that need it.
+
+        Raises:
+            CodeError: There is no such portfolio.
+        """
         return portfolios.stale(self, portfolio)
 
     # Executions
 
     def decide(self, layout: str = "", kinds: Sequence[str] = ("test",)) -> ValidityDecision:
-        """Decide which results hold in the present tree, and which executions must run again, in their order."""
+        """Decide which results hold in the present tree, and which executions must run again.
+
+        Args:
+            layout: The options under which the executions ran.
+            kinds: The kinds of executions to judge: "test", "script", "step" and "document".
+
+        Returns:
+            The decision.
+        """
         return decide(self.store, self.present(), layout, kinds)
 
     def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
-        """Run the tests that must run again, by pytest; see `bench.codebase.running.run_tests`."""
+        """Run the tests that must run again, with pytest.
+
+        Args:
+            arguments: The arguments of pytest: files, folders and options.
+            mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
+            limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
+
+        Returns:
+            The exit code of pytest; 1 if a kept result is a failure.
+
+        Raises:
+            CodeError: pytest is not installed, or the limit was reached.
+        """
         return run_tests(self, arguments, mode, limit)
 
     def run_all(self, runnables: Sequence[Runnable], limit: float | None = None) -> list[tuple[Kept, bool]]:
-        """Run those scripts, steps and documents that must run again; see `bench.codebase.running.run_all`."""
+        """Run in their order those scripts, steps and documents whose last result no longer holds.
+
+        Args:
+            runnables: The scripts, steps and documents.
+            limit: Seconds after which a process is ended.
+
+        Returns:
+            For each of them its result, and whether the result was kept from an earlier run.
+
+        Raises:
+            CodeError: A file does not exist, or a process was ended or left no result.
+        """
         return run_all(self, runnables, limit)
 
     def invalid(self) -> list[str]:
-        """Return the executions of all layouts that must run again in the present tree, in the order in which they last ran."""
+        """Return the executions of all layouts that must run again in the present tree.
+
+        Returns:
+            Their names, in the order in which they last ran.
+        """
         kinds = ("test", "script", "step", "document")
         layouts = [layout for (layout,) in self.store.rows("SELECT DISTINCT layout FROM executions")]
         present = self.present()
         return [name for layout in layouts for name in decide(self.store, present, layout, kinds).invalid]
 
     def outcomes_at(self, step: int) -> dict[str, int]:
-        """Return how many executions of a step had each outcome."""
+        """Count the executions of a step by outcome.
+
+        Args:
+            step: The number of a step.
+
+        Returns:
+            The number of executions by outcome; empty if nothing ran.
+        """
         return dict(self.store.rows("SELECT outcome, COUNT(*) FROM executions WHERE step = ? GROUP BY outcome", step))
 
     def executions(self, name: str | None = None) -> list[Kept]:
-        """Return all executions, or those of one name, oldest first."""
+        """Return the executions so far.
+
+        Args:
+            name: A test's node id, or the name of a script, step or document; None for all.
+
+        Returns:
+            The executions, oldest first.
+        """
         return self.store.executions(name=name)
 
     def why(self, name: str) -> list[Fact]:
@@ -139,7 +293,7 @@ class ExecutionState(Workspace):
             name: A test's node id, or the name of a script, step or document.
 
         Returns:
-            The facts that its last execution relied on and that hold no more; none where its result is valid.
+            The facts that its last execution relied on and that no longer hold; none if its result is valid.
 
         Raises:
             CodeError: Nothing of this name ever ran.
@@ -159,7 +313,14 @@ class ExecutionState(Workspace):
         return executions[-1]
 
     def reachable_from(self, artifact: str) -> list[str]:
-        """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone."""
+        """Return the artifacts that refer to an artifact, directly or through others, by the static graph alone.
+
+        Args:
+            artifact: `path::function`, `path::Class` or a path.
+
+        Returns:
+            The artifacts, sorted.
+        """
         paths = self.repository.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py").split(b"\0")
         files = {os.fsdecode(path): (self.root / os.fsdecode(path)) for path in paths if path}
         texts = {path: file.read_text("utf-8", "replace") for path, file in files.items() if file.is_file()}
@@ -172,8 +333,11 @@ class ExecutionState(Workspace):
             artifact: `path::function`, `path::Class.method`, or the path of a file.
 
         Returns:
-            The names of the executions, in the order in which they last ran. Code that no execution ran is answered for by the
-            static graph, see `bench.codebase.graph`.
+            The names of the executions, in the order in which they last ran. For code that no execution ran there are none;
+            `reachable_from` answers for it.
+
+        Raises:
+            CodeError: There is no such file, or the file has no such function or class.
         """
         path, _, inner = artifact.partition("::")
         if not os.path.exists(self.root / path):

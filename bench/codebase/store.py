@@ -1,7 +1,7 @@
-"""The execution state on disk: steps, versions, patches, executions and what they depend on.
+"""Stores the execution state: steps, versions, patches, executions and what they depend on.
 
-It is one SQLite file under git's common directory, so that no tree gets dirty and all worktrees share it. Contents are objects
-of git. Each write is one transaction, and SQLite lets a second process wait for the first.
+The store is one SQLite file under git's common directory, so that it makes no tree dirty and all worktrees share it. Contents
+are stored as objects of git. Each write is one transaction, and a second process waits for the first.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from bench.codebase.units import Module, Unit, digest, parse
 
 FORMAT = 1
 WAIT = 30.0
-"""Seconds that a process waits for another that writes."""
+"""Seconds for which a process waits while another process writes."""
 READING = f"3 {sys.version}"
-"""How a text is read: a number that grows with each change to that, and Python's version, since syntax trees differ."""
+"""How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 PAUSE = 0.01
-"""Seconds between two tries to open a file that another process is making."""
+"""Seconds between two attempts to open a file that another process is creating."""
 SCHEMA = """
 CREATE TABLE steps(id INTEGER PRIMARY KEY, at REAL NOT NULL, tree TEXT NOT NULL, kind TEXT NOT NULL, note TEXT NOT NULL);
 CREATE TABLE versions(artifact TEXT NOT NULL, kind TEXT NOT NULL, digest TEXT NOT NULL, step INTEGER NOT NULL, patch INTEGER);
@@ -56,12 +56,12 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",
     "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
 )
-"""What states of this format did not have at first."""
+"""Statements that add the tables and indexes which the first states of this format lacked."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """An execution as the store has it, with the step at which it ran."""
+    """A stored execution, with the step at which it ran."""
 
     id: int
     step: int
@@ -78,7 +78,7 @@ KEPT = "id, step, at, kind, name, outcome, detail, seconds, volatile"
 
 
 class ExecutionStore:
-    """The file of one repository's execution state."""
+    """The file that holds a repository's execution state."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -107,7 +107,7 @@ class ExecutionStore:
             )
 
     def _write_ahead(self) -> None:
-        """Switch the file to a write-ahead log; SQLite does not wait by itself while another process switches a new file."""
+        """Switch the file to a write-ahead log, and try again while another process does so: SQLite does not wait for that."""
         until = time.monotonic() + WAIT
         while True:
             try:
@@ -120,7 +120,7 @@ class ExecutionStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction: all of it is written, or nothing."""
+        """Write all that the block writes, or nothing, as one transaction."""
         try:
             self.db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -133,30 +133,30 @@ class ExecutionStore:
         self.db.execute("COMMIT")
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """What a query answers."""
+        """Return the rows that a query selects."""
         return self.db.execute(query, values).fetchall()
 
     # Steps and versions
 
     def last_step(self) -> tuple[int, str]:
-        """The last step and its tree; (0, "") before the first."""
+        """Return the number and the tree of the last step; (0, "") if there is no step yet."""
         rows = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
         return tuple(rows[0]) if rows else (0, "")
 
     def add_step(self, tree: str, kind: str, note: str) -> int:
-        """A further step, in the present transaction."""
+        """Add a step in the present transaction, and return its number."""
         cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
         return int(cursor.lastrowid or 0)
 
     def add_versions(self, step: int, patch: int | None, versions: Iterable[tuple[str, str, str]]) -> None:
-        """Artifacts with their kinds and digests, as they are from this step on, in the present transaction."""
+        """Add versions that hold from a step on, in the present transaction: artifacts, kinds and digests."""
         rows = [(artifact, kind, value, step, patch) for artifact, kind, value in versions]
         self.db.executemany("INSERT INTO versions VALUES (?, ?, ?, ?, ?)", rows)
 
     def module(self, source: bytes) -> Module:
-        """The versions in a source text. Each is parsed once, since to parse a whole tree takes most of the time of deciding.
+        """Return the versions in a source text. Each text is parsed once: parsing a whole tree takes longer than deciding.
 
-        A change to how `bench.codebase.units` makes digests needs another FORMAT, or old digests are kept.
+        A change of how `bench.codebase.units` makes digests needs another FORMAT; otherwise old digests stay in use.
         """
         key = digest(READING.encode() + source)
         for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
@@ -174,51 +174,51 @@ class ExecutionStore:
     def is_known(self, skeleton: str) -> bool:
         """Return whether a text with this skeleton was parsed, so that its surface can be read."""
         query = "SELECT 1 FROM unread WHERE skeleton = ? UNION ALL SELECT 1 FROM surfaces WHERE skeleton = ?"
-        return bool(self.rows(query, skeleton, _read(skeleton)))
+        return bool(self.rows(query, skeleton, _key_of(skeleton)))
 
     def _read_names(self, where: str, *values: object) -> None:
-        """Read which names the unread texts mention. It takes as long as parsing, and only a changed skeleton asks for it."""
+        """Read which names the unread texts mention. This takes as long as parsing, so only a changed skeleton causes it."""
         for source, skeleton, text in self.rows(f"SELECT source, skeleton, text FROM unread WHERE {where}", *values):
             surface = surface_of(text)
             read = surface.statements if surface is not None else ()
             statements = [(each.kind, sorted(each.binds), sorted(each.mentions), each.digest, each.imports) for each in read]
             names = {} if surface is None else surface.bodies
-            bodies = [(_read(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
+            bodies = [(_key_of(body), " ".join(sorted(mentioned))) for body, mentioned in names.items()]
             with self.writing():
                 if surface is not None:
-                    self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_read(skeleton), json.dumps(statements)))
+                    self.db.execute("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", (_key_of(skeleton), json.dumps(statements)))
                 self.db.executemany("INSERT OR IGNORE INTO mentions VALUES (?, ?)", bodies)
                 self.db.execute("DELETE FROM unread WHERE source = ?", (source,))
 
     def surface(self, skeleton: str) -> Surface | None:
-        """The surface of a module that was parsed, by its skeleton's digest; None where none was, or it does not parse."""
+        """Return the surface of a skeleton, by its digest; None if no module with it was parsed, or if it has no surface."""
         self._read_names("skeleton = ?", skeleton)
-        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _read(skeleton)):
+        for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _key_of(skeleton)):
             statements = json.loads(known)
             return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in statements), {})
         return None
 
     def mentioned_by(self, body: str) -> frozenset[str] | None:
-        """The names that the body of a function mentions, by its digest; None where it was not parsed."""
+        """Return the names that a function's body mentions, by the body's digest; None if the body was not parsed."""
         query = "SELECT names FROM mentions WHERE body = ?"
-        rows = self.rows(query, _read(body))
+        rows = self.rows(query, _key_of(body))
         if not rows:
             self._read_names("1")
-            rows = self.rows(query, _read(body))
+            rows = self.rows(query, _key_of(body))
         return frozenset(rows[0][0].split(" ")) if rows else None
 
     # Executions
 
     def save(self, step: int, layout: str, executions: Sequence[Execution]) -> None:
-        """Keep executions with their dependencies, in the order in which they ran."""
+        """Store executions with their dependencies, in the order in which they ran."""
         with self.writing():
             records = self._record_ids({record for execution in executions for record in execution.records})
             for place, execution in enumerate(executions):
                 values = (step, time.time(), layout, place, execution.kind, execution.name)
-                how = (execution.outcome, execution.detail, execution.seconds, execution.volatile)
-                marks = ",".join("?" * len(values + how))
+                outcome = (execution.outcome, execution.detail, execution.seconds, execution.volatile)
+                marks = ",".join("?" * len(values + outcome))
                 columns = "step, at, layout, place, kind, name, outcome, detail, seconds, volatile"
-                made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + how).lastrowid
+                made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + outcome).lastrowid
                 depends = {(made, records[record]) for record in execution.records}
                 self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
 
@@ -238,38 +238,38 @@ class ExecutionStore:
         return {record: known[key] for record, key, _ in keyed}
 
     def facts(self) -> dict[int, Fact]:
-        """All facts that some execution relied on."""
+        """Return all facts that executions relied on, by their numbers."""
         return {id_: Fact(kind, name, value) for id_, kind, name, value in self.rows("SELECT id, kind, name, value FROM facts")}
 
     def executions_on(self, facts: Iterable[int]) -> set[int]:
-        """The executions that depend on any of these facts."""
+        """Return the executions that depend on any of these facts."""
         reached: set[int] = set()
         query = "SELECT DISTINCT execution FROM record_facts JOIN depends USING (record) WHERE fact IN ({})"
         wanted = list(facts)
         for at in range(0, len(wanted), 500):
-            some = wanted[at : at + 500]
-            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(some))), *some)}
+            chunk = wanted[at : at + 500]
+            reached |= {row[0] for row in self.rows(query.format(",".join("?" * len(chunk))), *chunk)}
         return reached
 
     def executions(self, layout: str | None = None, name: str | None = None) -> list[Kept]:
-        """Executions, oldest first, all or of one layout or name."""
+        """Return the executions of a layout and a name, oldest first. Without them all are returned."""
         given = [(column, value) for column, value in (("layout", layout), ("name", name)) if value is not None]
         where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
         query = f"SELECT {KEPT} FROM executions WHERE {where} ORDER BY id"
         return [Kept(*row) for row in self.rows(query, *(value for _, value in given))]
 
     def record_ids(self, execution: int) -> list[int]:
-        """The records that an execution depends on."""
+        """Return the numbers of the records that an execution depends on."""
         return [id_ for (id_,) in self.rows("SELECT record FROM depends WHERE execution = ?", execution)]
 
     def record(self, id_: int) -> Record:
-        """A record by its number."""
+        """Return a record by its number."""
         [(kind, name)] = self.rows("SELECT kind, name FROM records WHERE id = ?", id_)
         query = "SELECT f.kind, f.name, f.value FROM record_facts JOIN facts f ON f.id = fact WHERE record = ?"
         return Record(kind, name, frozenset(Fact(*fact) for fact in self.rows(query, id_)))
 
     def facts_of(self, execution: int) -> list[tuple[str, str, Fact]]:
-        """What an execution depended on: the record's kind and name, and the fact."""
+        """Return the facts that an execution depended on, each with the kind and the name of its record."""
         query = (
             "SELECT r.kind, r.name, f.kind, f.name, f.value FROM depends d JOIN records r ON r.id = d.record "
             "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
@@ -277,6 +277,6 @@ class ExecutionStore:
         return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]
 
 
-def _read(version: str) -> str:
-    """Return the key of what was read from a version of a skeleton or a body."""
+def _key_of(version: str) -> str:
+    """Return the key under which the names in a skeleton or a body are stored."""
     return digest(READING + version)

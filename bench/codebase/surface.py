@@ -1,6 +1,6 @@
 """Reads the statements of a module outside of all functions, with the names that each of them binds and mentions.
 
-A change of one constant therefore reaches only the code that mentions the constant, and not all code that imports the module.
+So a change of one constant reaches only the code that mentions the constant, and not all code that imports the module.
 A statement is a binding if it binds names, does nothing else and cannot fail.
 """
 
@@ -26,7 +26,7 @@ CALLED_BY_NAME = re.compile(
 ENUMS = frozenset({"enum.Enum"})
 """Classes whose subclasses are enumerations of any constants."""
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
-"""Names of members with which one class takes part when another class is made."""
+"""Names of members that Python calls or reads when it makes another class."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TopStatement:
     binds      the names that it binds
     mentions   the names that it mentions, as `bench.codebase.mentions` writes them
     digest     the digest of its syntax tree
-    imports    the module that it imports, as it is written, and after a blank the name from it; "" if it is no import
+    imports    the imported module as it is written, then a blank and the imported name; "" if it is no import
     """
 
     kind: Kind
@@ -123,23 +123,23 @@ class _Scope:
     def _statement(self, node: ast.stmt) -> TopStatement:
         binds = frozenset(word for inner in _of_module(node) for word in _bound(inner))
         kind: Kind = "other"
-        spoken, imports = frozenset(mentions([node])), ""
+        mentioned_names, imports = frozenset(mentions([node])), ""
         if isinstance(node, ast.Import | ast.ImportFrom):
             kind, imports = "import", _imported(node)
             if is_loaded(*imports.split()) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
-                kind, spoken = "binding", spoken & {ANY}  # no name of the tree has a part in it
+                kind, mentioned_names = "binding", mentioned_names & {ANY}  # it depends on no name of the tree
         elif _is_main(node):
             kind, binds = "binding", frozenset({"__main__"})
         elif self._binds_alone(node) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
             kind = "binding"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             binds = frozenset({"__doc__"})
-        self.known |= self._what(node) if kind != "other" else ()
+        self.known |= self._meanings(node) if kind != "other" else ()
         for name in binds if kind == "other" else ():
             self.known.pop(name, None)
-        return TopStatement(kind, binds, spoken, digest(ast.dump(node, annotate_fields=False)), imports)
+        return TopStatement(kind, binds, mentioned_names, digest(ast.dump(node, annotate_fields=False)), imports)
 
-    def _what(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
+    def _meanings(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0]
@@ -227,7 +227,7 @@ class _Scope:
         value = member.value if isinstance(member, ast.Assign | ast.AnnAssign) else None
         told = not isinstance(value, ast.Name) or self.known.get(value.id) in ("function", "number", "text", "false")
         plain = isinstance(member, ast.Pass) or (told and self._binds_alone(member))  # else it may have `__set_name__`
-        self.known |= self._what(member)
+        self.known |= self._meanings(member)
         return plain
 
     def _is_plain_base(self, base: ast.expr) -> bool:
@@ -308,13 +308,13 @@ class _Scope:
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> str:
-    """Return what an import of a single name imports: the module as it is written, and after a blank the name from it."""
+    """Return what an import of one name imports: the module as it is written, then a blank and the name."""
     name = node.names[0].name
     return name if isinstance(node, ast.Import) else f"{'.' * node.level}{node.module or ''} {name}"
 
 
 def _is_plain_enum(node: ast.ClassDef) -> bool:
-    """Return whether an enumeration has constants with names of their own, and functions that have no part in making it."""
+    """Return whether an enumeration has only constants with different names, and functions that Python does not call for it."""
     names = list[str]()
     for each in node.body:
         if isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name):

@@ -1,12 +1,13 @@
-"""Parts a module's source into the bodies of its functions and the skeleton, which is the rest.
+"""Divides a module's source into the bodies of its functions and the skeleton, which is the rest.
 
-A function's body is what stands in it, without its docstring, with the names of its parameters and with all functions and
-classes inside. The skeleton is everything else: imports, constants, class members, signatures, decorators, annotations and
-docstrings. Whether a function is a generator or a coroutine belongs to it as well, since a caller can tell that without running
-the body.
+A function's body has its statements, with all functions and classes inside, and the names of its parameters; it lacks the
+docstring. The skeleton has everything else: imports, constants, class members, signatures, decorators, annotations and
+docstrings. It also says whether a function is a generator or a coroutine, since a caller can tell that without running the
+body.
 
-Digests are made of the syntax tree, so white space, comments and redundant parentheses change no version. A test that reads
-source text all the same depends on the file, which the recorder sees opened. What remains is a test that looks at line numbers.
+Digests are made from the syntax tree, so white space, comments and redundant parentheses change no version. A test that reads
+source text depends on the whole file, because the recorder sees the file being opened. Only a test that looks at line numbers
+is not covered.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Unit:
     """A function or a class of a module.
 
-    name     its qualified name; a second definition of the same name has "#2" behind it
-    first    its first line, which is the line of its first decorator; `last` is its last
-    digest   of a function's body, or of a class without the bodies of its methods
+    name     its qualified name; the second definition of a name ends in "#2"
+    kind     "function" or "class"
+    first    its first line, which is the line of its first decorator
+    last     its last line
+    digest   the digest of a function's body, or of a class without the bodies of its methods
     """
 
     name: str
@@ -46,7 +49,7 @@ class Module:
     skeleton: str
     units: tuple[Unit, ...]
     broken: str = ""
-    """The reason why the file cannot be parsed. Its whole content is its skeleton then."""
+    """Why the file cannot be parsed; "" if it can. The skeleton of such a file is its whole content."""
 
     @cached_property
     def functions(self) -> tuple[Unit, ...]:
@@ -54,11 +57,11 @@ class Module:
 
     @cached_property
     def bodies(self) -> dict[str, str]:
-        """For the name of each function, the digest of its body."""
+        """The digest of each function's body, by the function's name."""
         return {unit.name: unit.digest for unit in self.functions}
 
     def why_not(self, path: str, name: str) -> str:
-        """Return a sentence on why the file at this path has no unit of this name."""
+        """Return a sentence that says why the file at this path has no unit of this name."""
         return f"{path} does not parse: {self.broken}" if self.broken else f"{path} has no function or class '{name}'"
 
     @cached_property
@@ -66,7 +69,7 @@ class Module:
         return [unit.first for unit in self.functions]
 
     def function_at(self, line: int) -> Unit | None:
-        """Return the function that holds this line; None if the line belongs to the skeleton."""
+        """Return the function that contains a line; None if the line belongs to the skeleton."""
         at = bisect_right(self._starts, line) - 1
         return self.functions[at] if at >= 0 and line <= self.functions[at].last else None
 
@@ -121,7 +124,7 @@ def _classes(node: ast.AST, prefix: str) -> Iterator[tuple[ast.ClassDef, str]]:
 
 
 def parted(node: Function, name: str, names: Counter[str]) -> Unit:
-    """Return the unit of a function, and take its body out of the tree. The docstring and the kind of function stay there."""
+    """Return the unit of a function, and remove its body from the tree. The docstring stays, and a mark for generators."""
     names[name] += 1
     docstring = [node.body.pop(0)] if ast.get_docstring(node, clean=False) is not None else []
     unit = _unit(
@@ -135,7 +138,7 @@ def parted(node: Function, name: str, names: Counter[str]) -> Unit:
 
 
 def parameters(node: Function) -> list[str]:
-    """Return the names of a function's parameters, by which one can tell the local variables of its body."""
+    """Return the names of a function's parameters. They are local variables of its body."""
     given = node.args
     return [
         argument.arg
@@ -144,7 +147,7 @@ def parameters(node: Function) -> list[str]:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    """Return whether statements make the function around them a generator."""
+    """Return whether these statements make their function a generator."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()

@@ -1,8 +1,8 @@
-"""Sees what running code reads outside of itself: files, paths, folders, the environment; and the clock, chance and processes.
+"""Reports what running code reads: files, paths, folders, the environment, the clock, random numbers; and what it starts.
 
-Opening, listing, connecting and starting a process raise audit events. `os.stat` and its like raise none, and neither does
-`os.environ`, so those are wrapped while somebody records, as the clock is. Nothing is watched, and no call is wrapped, at any
-other time; the audit hook itself cannot be taken away again, and returns at once.
+Python raises audit events when code opens or lists files, connects, or starts a process. `os.stat` and similar functions raise
+none, nor does `os.environ`, so these are wrapped during a recording, and so are the clocks. At any other time nothing is
+wrapped or reported; an audit hook cannot be removed, and returns at once.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ SOCKETS = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.g
 CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.link", "os.symlink"})
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time")
 OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Functions of `time` that read the clock where they are called with no more arguments than so many."""
+"""Functions of `time` that read the clock if they are called with at most this number of arguments."""
 WAITING = tuple(
     os.sep.join((STDLIB[0], name))
     for name in ("logging", "asyncio", "threading", "queue", "selectors", "subprocess", "concurrent")
 )
-"""Parts of the standard library that read the clock to wait, or to stamp a line of a log."""
+"""Parts of the standard library that read the clock in order to wait, or for the time of a log line."""
 READS: dict[str, tuple[str, Callable[[str], str]]] = {
     "os.listdir": ("listing", listing_value),
     "os.scandir": ("scan", scan_value),
     "ctypes.dlopen": ("file", file_value),
 }
-"""What an audit event reads, and how that is valued."""
+"""Audit events, each with the kind of fact that it reads, and the function that returns the fact's value."""
 FOLLOWED = frozenset({"open", "sqlite3.connect", *READS}) | CHANGES | PROCESSES | SOCKETS
-"""Audit events of which a listener may be told; most are of imports and of attributes, and are none of them."""
+"""Audit events that a listener may be told of. Most audit events are not among them: they are of imports and attributes."""
 PROBES = ("stat", "lstat", "access", "readlink")
 STATS = ("stat", "lstat")
 RESOLVING = ("realpath", "_joinrealpath", "resolve")
 QUESTIONS = frozenset({"exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", *RESOLVING})
 PATHLIB = frozenset({getattr(pathlib.Path, name).__code__.co_filename for name in ("is_file", "exists", "is_symlink", "stat")})
 PATHS = PATHLIB | {os.path.exists.__code__.co_filename, os.path.islink.__code__.co_filename}
-"""Modules of the standard library whose functions of these names ask the system and learn no more of a path."""
+"""Files of the standard library whose functions in QUESTIONS learn of a path only whether and what it is."""
 CONTENT: tuple[str, Callable[[str], str]] = ("file", file_value)
 STATUS: tuple[str, Callable[[str], str]] = ("status", status_value)
 
 
 class Listener(Protocol):
-    """Who is told what running code reads. A path is as the code gave it, and the value is how the thing was then."""
+    """Is told what running code reads. `value` returns the value of the thing at a path, as it is then."""
 
     def read(self, kind: str, path: str, value: Callable[[str], str]) -> None: ...
     def wrote(self, path: str) -> None: ...
@@ -73,7 +73,7 @@ _quiet = threading.local()
 
 @contextmanager
 def watching(listener: Listener) -> Iterator[None]:
-    """Tell a listener what all code of this process reads, until the block ends."""
+    """Tell a listener what code of this process reads in the block."""
     global _listener, _hooked  # noqa: PLW0603  (an audit hook is one for the process, and stays)
     if not _hooked:
         sys.addaudithook(_audit)
@@ -92,7 +92,7 @@ def watching(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """What this thread does within the block is told to nobody."""
+    """Report nothing of what this thread does in the block."""
     before = getattr(_quiet, "on", False)
     _quiet.on = True
     try:
@@ -107,41 +107,41 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "open":
         path, mode, flags = arguments
-        _opened(listener, path, flags if isinstance(flags, int) else 0, mode)
+        _report_open(listener, path, flags if isinstance(flags, int) else 0, mode)
     elif event in READS:
-        _told(listener, *READS[event], arguments[0] or ".")
+        _report_read(listener, *READS[event], arguments[0] or ".")
     elif event in CHANGES:
         for path in arguments[:2] if arguments[-1] in (None, -1) else ():  # else it is relative to a descriptor
-            _wrote(listener, path)
+            _report_write(listener, path)
     elif event == "sqlite3.connect":
-        _opened(listener, arguments[0], os.O_RDWR, None)
+        _report_open(listener, arguments[0], os.O_RDWR, None)
     elif event in PROCESSES:
         listener.unstable(f"starts a process ({event})")
     elif event in SOCKETS and not str(arguments[1:]).startswith("('/"):
         listener.unstable(f"uses a socket ({event})")
 
 
-def _opened(listener: Listener, path: object, flags: int, mode: object) -> None:
+def _report_open(listener: Listener, path: object, flags: int, mode: object) -> None:
     if path in (":memory:", b":memory:"):
         return
     writes = flags & (os.O_WRONLY | os.O_RDWR) or (isinstance(mode, str) and set(mode) & set("wax+"))
     if not writes or (flags & os.O_RDWR and not flags & os.O_TRUNC) or mode == "a":
-        _told(listener, "file", file_value, path)
+        _report_read(listener, "file", file_value, path)
     if writes:
-        _wrote(listener, path)
+        _report_write(listener, path)
 
 
-def _wrote(listener: Listener, path: object) -> None:
+def _report_write(listener: Listener, path: object) -> None:
     if isinstance(path, str | bytes) and _asked_by_code(sys._getframe(1), ""):
         with unwatched():
             listener.wrote(os.path.abspath(os.fsdecode(path)))
 
 
-def _told(listener: Listener, kind: str, value: Callable[[str], str], path: object) -> None:
+def _report_read(listener: Listener, kind: str, value: Callable[[str], str], path: object) -> None:
     if isinstance(path, int) and kind != "file":
         path = _path_of(path)
     if not isinstance(path, str | bytes | os.PathLike):
-        return  # a descriptor: how it was opened was seen
+        return  # a descriptor: its opening was reported
     name = os.fsdecode(path)
     if (
         "__pycache__" in name
@@ -154,7 +154,7 @@ def _told(listener: Listener, kind: str, value: Callable[[str], str], path: obje
 
 
 def _path_of(descriptor: int) -> str | None:
-    """The path that a descriptor was opened by; None where the system does not tell."""
+    """Return the path by which a descriptor was opened; None if the system does not tell."""
     try:
         with unwatched():
             return os.readlink(f"/proc/self/fd/{descriptor}")
@@ -163,16 +163,16 @@ def _path_of(descriptor: int) -> str | None:
 
 
 def _asked_by_code(frame: FrameType | None, path: str) -> bool:
-    """Whether the first frame outside of the standard library and of us is not pytest's.
+    """Return whether code other than pytest's asks: the first frame that is neither the standard library's nor ours decides.
 
-    What the import system reads of a module's source, and of the folders that it searches, is versioned as a module's name.
+    What the import system reads does not count: a module's name is a fact that covers its source and the searched folders.
     """
     modules = path.endswith((".py", "listing"))
     while frame is not None:
         file = frame.f_code.co_filename
         if modules and file.startswith("<frozen importlib"):
             return False
-        asks = _asks(file)
+        asks = _is_other_code(file)
         if asks is not None:
             return asks
         frame = frame.f_back
@@ -180,8 +180,8 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
 
 
 @cache
-def _asks(file: str) -> bool | None:
-    """Return whether code of this file asks for itself, or is pytest's; None for the standard library and for us."""
+def _is_other_code(file: str) -> bool | None:
+    """Return whether code of a file is not pytest's; None for the standard library and for this package."""
     if file.startswith(HERE) or (file.startswith(STDLIB) and "site-packages" not in file):
         return None
     return f"{os.sep}_pytest{os.sep}" not in file and f"{os.sep}pluggy{os.sep}" not in file
@@ -191,7 +191,7 @@ HERE = str(pathlib.Path(__file__).parent) + os.sep
 
 
 def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
-    """What is wrapped: its owner, its name, and what stands there meanwhile."""
+    """Yield what is wrapped: the owner, the name, and the function that replaces it during a recording."""
     for name in PROBES:
         yield os, name, _probe(getattr(os, name), name in STATS, listener)
     yield os, "open", _opening(os.open, listener)
@@ -209,15 +209,15 @@ def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
 def _probe(original: Callable[..., Any], is_stat: bool, listener: Listener) -> Callable[..., Any]:
     def probe(path: Any, *arguments: Any, **named: Any) -> Any:
         if not getattr(_quiet, "on", False):
-            what = STATUS if is_stat and _asks_whether(sys._getframe(1)) else CONTENT
-            _told(listener, *what, _beside(path, named.get("dir_fd"), listener))
+            kind, value = STATUS if is_stat and _asks_whether(sys._getframe(1)) else CONTENT
+            _report_read(listener, kind, value, _beside(path, named.get("dir_fd"), listener))
         return original(path, *arguments, **named)
 
     return probe
 
 
 def _asks_whether(frame: FrameType | None) -> bool:
-    """Whether code asks if there is a file, a folder or a link, and learns no more; `inspect` asks this of all modules."""
+    """Return whether code learns only if there is a file, a folder or a link. `inspect` asks this of all modules."""
     if frame is not None and frame.f_code.co_filename in PATHLIB and frame.f_code.co_name in STATS:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name in QUESTIONS and frame.f_code.co_filename in PATHS
@@ -225,15 +225,15 @@ def _asks_whether(frame: FrameType | None) -> bool:
 
 def _opening(original: Callable[..., int], listener: Listener) -> Callable[..., int]:
     def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        if dir_fd is not None and not getattr(_quiet, "on", False):  # the audit event does not tell it
-            _opened(listener, _beside(path, dir_fd, listener), flags, None)
+        if dir_fd is not None and not getattr(_quiet, "on", False):  # the audit event does not have it
+            _report_open(listener, _beside(path, dir_fd, listener), flags, None)
         return original(path, flags, mode, dir_fd=dir_fd)
 
     return opened
 
 
 def _beside(path: Any, descriptor: int | None, listener: Listener) -> Any:
-    """A path that is relative to a folder's descriptor, where there is one."""
+    """Return a path joined to the folder of a descriptor, if there is a descriptor."""
     if descriptor is None:
         return path
     folder = _path_of(descriptor)
@@ -255,7 +255,7 @@ def _variable(original: Callable[..., Any], listener: Listener) -> Callable[...,
 
 def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -> Callable[..., Any]:
     def clock(*arguments: Any, **named: Any) -> Any:
-        if _listener is not listener:  # code that was imported under record may have kept this function
+        if _listener is not listener:  # code that was imported during a recording may still hold this function
             return original(*arguments, **named)
         asking = sys._getframe(1)
         reads = (most is None or len(arguments) <= most) and _asked_by_code(asking, "")
@@ -269,7 +269,7 @@ def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -
 def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[int], bytes]:
     def urandom(size: int, /) -> bytes:
         asking = sys._getframe(1)
-        if not _importing_installed(asking) and _asked_by_code(asking, ""):  # pytest draws a name for a folder that it deletes
+        if not _importing_installed(asking) and _asked_by_code(asking, ""):  # pytest draws the name of a folder that it deletes
             listener.unstable("draws unseeded chance")
         return original(size)
 
@@ -279,7 +279,7 @@ def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[i
 def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
         asking = sys._getframe(1)
-        if a is None and not _named_by(asking, tempfile.__file__) and not _importing_installed(asking):
+        if a is None and not _is_asked_in(asking, tempfile.__file__) and not _importing_installed(asking):
             listener.unstable("draws unseeded chance")
         original(self, a, version)
 
@@ -297,7 +297,7 @@ def _seed_of_all(original: Callable[..., None], listener: Listener) -> Callable[
 
 
 def _importing_installed(frame: FrameType | None) -> bool:
-    """Whether an installed package seeds its generators, or stamps itself, while it is imported."""
+    """Return whether an installed package asks while it is imported, to seed a generator or to note the time."""
     inside = False
     while frame is not None:
         file = frame.f_code.co_filename
@@ -312,12 +312,12 @@ def _importing_installed(frame: FrameType | None) -> bool:
 
 
 def _collecting(frame: FrameType) -> bool:
-    """Whether the garbage collector calls this: it does so at any time, and no test sees what comes of it."""
+    """Return whether a callback of the garbage collector asks. It runs at any time, and its result reaches no test."""
     return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
-def _named_by(frame: FrameType | None, file: str) -> bool:
-    """Whether a name for a temporary file is being drawn."""
+def _is_asked_in(frame: FrameType | None, file: str) -> bool:
+    """Return whether code of a file asks, within three frames. `tempfile` draws its names so."""
     for _ in range(3):
         if frame is None:
             return False

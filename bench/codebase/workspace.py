@@ -1,4 +1,4 @@
-"""Keeps the versions of a repository's tree: each step notes the tree, and the versions of all artifacts that changed."""
+"""Keeps the versions of a repository's tree. Each step notes the tree and the versions of all artifacts that changed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from bench.codebase.store import ExecutionStore
 from bench.codebase.units import digest
 
 FOLDER = "bench-code"
-"""The folder of the state, under git's common directory."""
+"""The name of the state's folder under git's common directory."""
 DOCUMENTS = (".md", ".rst", ".txt")
 
 
 @dataclass(frozen=True)
 class WorkspaceStep:
-    """A moment of the repository: its tree, and why the tree was noted."""
+    """A noted tree of the repository.
+
+    id     the step's number
+    at     when the tree was noted, in seconds since 1970
+    tree   the id of the tree in git
+    kind   why it was noted: "run", "apply", "revert" or another word
+    note   what the log shows of it
+    """
 
     id: int
     at: float
@@ -34,7 +41,7 @@ class WorkspaceStep:
 
 
 class Workspace:
-    """The steps of a repository, and where its executions are kept.
+    """The steps and the stored executions of a repository.
 
     Attributes:
         root: The top of the working tree.
@@ -48,10 +55,13 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: str | Path = ".") -> Self:
-        """Return the state of the repository that holds a folder. A new state is empty.
+        """Return the state of the repository that contains a folder. A new state is empty.
 
         Args:
             folder: A folder of a git repository.
+
+        Returns:
+            The state.
 
         Raises:
             CodeError: The folder lies in no git repository, or its state cannot be read.
@@ -61,15 +71,15 @@ class Workspace:
     # Steps
 
     def step(self, kind: str, note: str = "", patch: int | None = None) -> int:
-        """Note the tree as it is now, dirty or not, with the versions of all artifacts that changed since the last step.
+        """Note the present tree, with uncommitted changes, and the versions of all artifacts that changed since the last step.
 
         Args:
-            kind: Why: "run", "apply", "revert" or a word of your own.
-            note: What is shown of it in the log.
-            patch: The patch that made these versions.
+            kind: Why it is noted: "run", "apply", "revert" or a word of your own.
+            note: What the log shows of it.
+            patch: The number of the patch that made these versions.
 
         Returns:
-            The number of the step. A run on an unchanged tree has the number of the step before.
+            The step's number. A run on an unchanged tree makes no step: the number is that of the last.
         """
         tree = self.repository.snapshot()
         last, before = self.store.last_step()
@@ -87,13 +97,13 @@ class Workspace:
         return Present(self.root, parse=self.store.module)
 
     def drop_outdated_bytecode(self) -> None:
-        """Delete the compiled files of the tree that are not newer than their source; see `drop_outdated_bytecode`."""
-        asked = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
-        for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*asked).split(b"\0") if name}:
+        """Delete the compiled files of the tree that are not newer than their source; the function of this name says why."""
+        listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.py")
+        for path in {self.root / os.fsdecode(name) for name in self.repository.ask(*listing).split(b"\0") if name}:
             drop_outdated_bytecode(path)
 
     def _new(self, versions: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-        """Return the versions that differ from the last one of the same artifact."""
+        """Yield the versions that differ from the last version of the same artifact."""
         query = "SELECT digest FROM versions WHERE artifact = ? ORDER BY step DESC LIMIT 1"
         for artifact, kind, value in versions:
             if self.store.rows(query, artifact) != [(value,)]:
@@ -128,12 +138,12 @@ class Workspace:
         return WorkspaceStep(*rows[0])
 
     def save(self, step: int, layout: str, executions: Sequence[Execution], reversed_: bool = False) -> None:
-        """Keep executions, and what two orders of the same tests show that tests share.
+        """Store executions, and add to them what two orders of the same tests have shown them to share.
 
         Args:
             step: The step whose tree they ran on.
-            layout: The options under which they ran; results of different layouts are never taken for each other.
-            executions: In the order in which they ran.
+            layout: The options under which they ran. A result of one layout never counts in another.
+            executions: The executions, in the order in which they ran.
             reversed_: Whether the order was the reverse of the usual one.
         """
         self._read_modules(executions)
@@ -154,10 +164,10 @@ class Workspace:
 
 
 def drop_outdated_bytecode(source: Path) -> None:
-    """Delete compiled files of a source that are not newer than it.
+    """Delete the compiled files of a source file that are not newer than the source.
 
-    Python compares a compiled file with its source by size and whole seconds of time alone. After an edit within the second it
-    would therefore run the code from before the edit, and the result would be kept for the code after it.
+    Python compares a compiled file with its source only by size and by time in whole seconds. After an edit within the same
+    second it would run the old code, and the result would be stored for the new code.
     """
     for compiled in (source.parent / "__pycache__").glob(f"{glob.escape(source.stem)}.*.pyc"):
         with contextlib.suppress(OSError):  # the source is gone, or another process was first
