@@ -176,7 +176,18 @@ def _keep(state: Workspace, edits: Sequence[Edit], status: str, action: str, cal
 
 
 def patch_of(state: Workspace, number: int) -> Patch:
-    """Return the patch of a number. Raises CodeError if there is none."""
+    """Return a patch by its number.
+
+    Args:
+        state: The execution state.
+        number: The number of a patch.
+
+    Returns:
+        The patch.
+
+    Raises:
+        CodeError: There is no patch of this number.
+    """
     query = "SELECT id, at, status, edits, action, call, person FROM patches WHERE id = ?"
     rows_of_patch = state.store.rows(query, number)
     if not rows_of_patch:
@@ -193,6 +204,10 @@ def patch_of(state: Workspace, number: int) -> Patch:
 def apply(state: Workspace, patch: Patch) -> int:
     """Apply a patch to the present tree. If a file has changed since, both changes are merged.
 
+    Args:
+        state: The execution state.
+        patch: The patch.
+
     Returns:
         The number of the step that the patch made.
 
@@ -203,7 +218,18 @@ def apply(state: Workspace, patch: Patch) -> int:
 
 
 def revert(state: Workspace, patch: Patch) -> int:
-    """Revert a patch, and keep later changes. Return the number of the step. Raises CodeError as `apply` does."""
+    """Revert a patch, and keep later changes.
+
+    Args:
+        state: The execution state.
+        patch: The patch.
+
+    Returns:
+        The number of the step that this made.
+
+    Raises:
+        CodeError: The patch is not applied, or later changes conflict with it. Then nothing is written.
+    """
     return _change(state, patch, [(edit.path, edit.after, edit.before) for edit in patch.edits], "reverted")
 
 
@@ -250,6 +276,12 @@ def _put(file: Path, content: bytes | None) -> None:
 
 def note_changes(state: Workspace, action: str = "", call: str = "", person: str = "") -> Patch:
     """Make a patch of all that changed in the tree since the last step. An agent that edits files itself uses this.
+
+    Args:
+        state: The execution state.
+        action: The agent's action that made the changes.
+        call: The model call that made them.
+        person: The person who made them.
 
     Returns:
         The patch, which counts as applied.
@@ -340,7 +372,20 @@ def _outcomes(state: Workspace, patches: Sequence[Patch], base: int, run: Runner
 
 @contextmanager
 def checked_out(state: Workspace, step: int) -> Iterator[Path]:
-    """Yield a folder with the files of a step. It is a worktree of the repository, so it has the same execution state."""
+    """Check out the files of a step into a folder of their own.
+
+    The folder is a worktree of the repository, so it has the same execution state. It is removed at the end of the block.
+
+    Args:
+        state: The execution state.
+        step: The number of a step.
+
+    Yields:
+        The folder.
+
+    Raises:
+        CodeError: There is no step of this number.
+    """
     repository = state.repository
     commit = repository.commit_of(state.named_step(step).tree)
     with tempfile.TemporaryDirectory(prefix="bench-code-") as scratch:
