@@ -7,7 +7,7 @@ Pydantic collects all violations before it reports any. A list or a table from o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
@@ -32,17 +32,6 @@ LONG = 2**17
 
 MOST_ITEMS = 10_000
 """The most values in a model's output, or in a call's arguments: each can violate a schema in several ways."""
-
-
-def items_in(value: Any) -> int:
-    """Return how many values and names are inside a JSON value."""
-    items, left = 0, [value]
-    while left:
-        inner = left.pop()
-        if isinstance(inner, (dict, list)):
-            items += len(inner)
-            left += inner.values() if isinstance(inner, dict) else inner
-    return items
 
 
 def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:

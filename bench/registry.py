@@ -207,17 +207,6 @@ class Registry(Generic[P]):
         return entries
 
 
-def forget(*kinds: Registry[Any]) -> None:
-    """Make these kinds read their parts anew at the next use, because packages were added or removed.
-
-    Args:
-        kinds: The registries.
-    """
-    _entry_points.cache_clear()
-    for kind in kinds:
-        vars(kind).pop("_all", None)
-
-
 @cache
 def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution]]:
     """Return the entry points of our groups, each with the distribution that declares it, in the same order everywhere."""

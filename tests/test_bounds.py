@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.bounds import MOST_VALUES, SPARSE, crowded, items_in
+from bench.bounds import MOST_VALUES, SPARSE, crowded
 from bench.dialects import responses
 from bench.endpoint import wire
 from bench.endpoint.problem import Problem
@@ -28,7 +28,7 @@ from bench.experiment.reading import read_grades, read_manifest, read_records, r
 from bench.runtime.decoding import LONGEST_OBJECT, Extracted
 from bench.runtime.verification import extract, validate
 from bench.serve.protocol import reason_of
-from bench.worlds.environment.calling import read_arguments
+from bench.worlds.environment.calling import items_in, read_arguments
 from bench.worlds.scorecard import read_scorecard
 from bench.worlds.tool_servers.reading import arguments_of
 

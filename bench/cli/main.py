@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.filesize import decimal
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command import Commands, SuggestingCommand
@@ -23,9 +22,7 @@ from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.cli.trace import trace
-from bench.cli.verify import verify
 from bench.errors import BenchError
-from bench.experiment.archive import archive as write_archive
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.code import our_codebase
 from bench.experiment.config import load_config
@@ -35,7 +32,6 @@ from bench.experiment.portion import Portion, portioned, repetitions_in, shard_i
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
-from bench.experiment.verify import require_sound
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.registry import attribute_at
 from bench.report.studies import STUDIES, require_known
@@ -253,25 +249,6 @@ def regrade(
             out.print(f"{run}: {done.scenario}: {graded}")
 
 
-@app.command()
-def archive(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
-) -> None:
-    """Write runs as one small file each.
-
-    Every command can read the archive instead of the folder. No command writes to an archive.
-
-    The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
-
-    For example: bench archive smoke-simulated
-    """
-    for run in runs:
-        folder = folder_of(run)
-        require_sound(folder)
-        path = write_archive(folder)
-        out.print(f"{path} has {decimal(path.stat().st_size)}; the folder {folder} is kept, and you may remove it")
-
-
 groups = [app]
 for part in COMMANDS:
     command = attribute_at(part.path)
@@ -281,7 +258,6 @@ for part in COMMANDS:
     else:
         app.command(part.name)(command)
 app.command()(trace)
-app.command()(verify)
 for group in groups:
     for each in group.registered_commands:
         each.cls = SuggestingCommand

@@ -1,4 +1,4 @@
-"""Commands that exchange runs with other programs: `bench export`, `bench import`."""
+"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench archive`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
 from bench.exchange.imported import read_trace
 from bench.exchange.pack_of_trace import pack_of_trace
+from bench.experiment.archive import archive as write_archive
+from bench.experiment.verify import require_sound
 from bench.paths import PACKS, REPORTS, folder_of, name_of, named
 
 out = Terminal()
@@ -77,3 +80,21 @@ def import_(
         out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")
     for config in configs:
         out.print(f"next: bench run {config} --report")
+
+
+def archive(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+) -> None:
+    """Write runs as one small file each.
+
+    Every command can read the archive instead of the folder. No command writes to an archive.
+
+    The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
+
+    For example: bench archive smoke-simulated
+    """
+    for run in runs:
+        folder = folder_of(run)
+        require_sound(folder)
+        path = write_archive(folder)
+        out.print(f"{path} has {decimal(path.stat().st_size)}; the folder {folder} is kept, and you may remove it")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,6 @@ from bench.registry import attribute_at
 from bench.scenario import Grade, Scenario, TaskEnvironment, scenario_key
 
 
-@dataclass(frozen=True)
-class _Grading:
-    """A trial's answer, graded anew."""
-
-    trial: TrialRecord
-    grade: Grade
-
-    @property
-    def is_new(self) -> bool:
-        return self.grade != self.trial.grade
-
-
 def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> list[Regrade]:
     """Grade the answers of a run anew and keep the grades that changed. Returns what was done, by scenario.
 
@@ -52,29 +39,24 @@ def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> lis
         for name, pack in manifest.scenarios.items():
             scenarios = [load_pack(name, packs, instance) for instance in pack.instances]
             known = {scenario.key: scenario for scenario in scenarios}
-            of_scenario = [trial for trial in trials if trial.scenario == name]
-            without = lacking if of_scenario and scenarios[0].grader_runs_code else ()
+            chosen = [trial for trial in trials if trial.scenario == name]
+            without = lacking if chosen and scenarios[0].grader_runs_code else ()
             if without and not unguarded:
                 raise Unguarded(refusal(name, without))
-            gradings = [_graded(trial, known[scenario_key(name, trial.instance)], texts, folder) for trial in of_scenario]
-            changed = [answer for answer in gradings if answer.is_new]
+            grades = [(trial, _graded(trial, known[scenario_key(name, trial.instance)], texts, folder)) for trial in chosen]
+            changed = [NewGrade(trial.id, outcome_of(grade), grade) for trial, grade in grades if grade != trial.grade]
             digest = joint_digest([scenario.graded_by for scenario in scenarios])
-            done.append(Regrade(now(), name, digest, len(gradings), len(changed), without))
-            append_grades(folder, [done[-1], *_new_grades(changed)])
+            done.append(Regrade(now(), name, digest, len(grades), len(changed), without))
+            append_grades(folder, [done[-1], *changed])
     return done
 
 
-def _new_grades(changed: Sequence[_Grading]) -> Iterator[NewGrade]:
-    for answer in changed:
-        yield NewGrade(answer.trial.id, outcome_of(answer.grade), answer.grade)
-
-
-def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> _Grading:
+def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Grade:
     given = _given(trial, scenario, texts, folder)
     if given is None:
-        return _Grading(trial, UNFIT)
+        return UNFIT
     try:
-        return _Grading(trial, graded(scenario, given))
+        return graded(scenario, given)
     except Exception as error:  # a grader is a pack's code: its author must correct what it raises
         problem = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
         raise ResultsError(" ".join(problem.split())) from error

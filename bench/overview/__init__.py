@@ -1,4 +1,4 @@
-"""The wing of pages that show the runs in a folder: all runs with rankings, and one run while it goes on."""
+"""The wing that looks at the runs in a folder: all of them with rankings, whether they are sound, and one while it goes on."""
 
 ENTRIES = {"commands": ("bench.overview.entries:COMMANDS",)}
 """The wing's entries by kind (`bench.registry.WINGS`)."""

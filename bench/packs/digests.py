@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -63,15 +62,6 @@ def _subtask(subtask: Subtask) -> Json:
         "signals": [signal and function_of(signal) for signal in signals],
         "checkpoint": subtask.checkpoint,
     }
-
-
-def fields_of(part: Any) -> Json:
-    """Return the values of a declared part's fields; for a function its name and bound values."""
-    fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
-    return [
-        function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
-        for part in fields
-    ]
 
 
 def function_of(function: Callable[..., Any]) -> Json:

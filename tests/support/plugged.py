@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench import registry
 from bench.analysis.metrics import METRICS
 from bench.architectures.registry import ARCHITECTURES
 from bench.experiment.model_entries import MODELS
-from bench.registry import forget
 from bench.report.export_part import EXPORTS
 from bench.report.figures import FIGURES
 from bench.report.studies import STUDIES
@@ -20,6 +20,13 @@ from bench.runtime.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
 PARROT = Path(__file__).parents[1] / "plugin_package"
+
+
+def forget() -> None:
+    """Make each kind read its parts anew at the next use, because packages were added or removed."""
+    registry._entry_points.cache_clear()
+    for kind in KINDS:
+        vars(kind).pop("_all", None)
 
 
 def install(
@@ -60,7 +67,7 @@ def plugged(*folders: Path) -> Iterator[None]:
     """While inside, the packages in these folders are installed."""
     before = set(sys.modules)
     sys.path[:0] = map(str, folders)
-    forget(*KINDS)
+    forget()
     try:
         yield
     finally:
@@ -68,4 +75,4 @@ def plugged(*folders: Path) -> Iterator[None]:
         for name in set(sys.modules) - before:
             if any(str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)) for folder in folders):
                 del sys.modules[name]
-        forget(*KINDS)
+        forget()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bench.bounds import MOST_ITEMS, items_in
+from bench.bounds import MOST_ITEMS
 from bench.errors import ToolRefused
 from bench.wording import first_violation
 from bench.worlds.environment.database import Connection, Db, Later, dump
@@ -164,6 +164,17 @@ def fitted(name: str, form: type[BaseModel], given: Mapping[str, Any]) -> BaseMo
     except ValidationError as error:
         first = first_violation(error)
         return f"the arguments of '{name}' do not fit: {first.place or 'they'} {first.words}"
+
+
+def items_in(value: Any) -> int:
+    """Return how many values and names are inside a JSON value."""
+    items, left = 0, [value]
+    while left:
+        inner = left.pop()
+        if isinstance(inner, (dict, list)):
+            items += len(inner)
+            left += inner.values() if isinstance(inner, dict) else inner
+    return items
 
 
 def effect_of(tool: Tool, arguments: BaseModel) -> str:

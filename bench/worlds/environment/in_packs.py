@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Any
 
-from bench.packs.digests import fields_of, function_of, value_of
+from bench.packs.digests import function_of, value_of
 from bench.scenario import Json, schema_of
 from bench.worlds.environment.declaration import Environment
 from bench.worlds.environment.final import FinalWorld, content_of, final_world
@@ -26,16 +30,25 @@ def declared(environment: Environment) -> Json:
         "tools": [_tool(tool) for tool in environment.tools],
         "given": list(environment.given),
         "events": value_of(environment.events),
-        "kinds": [fields_of(kind) for kind in environment.kinds],
-        "people": [[name, fields_of(person)] for name, person in environment.people.items()],
-        "policy": environment.policy and fields_of(environment.policy),
+        "kinds": [_fields_of(kind) for kind in environment.kinds],
+        "people": [[name, _fields_of(person)] for name, person in environment.people.items()],
+        "policy": environment.policy and _fields_of(environment.policy),
         "halted": environment.halted and function_of(environment.halted),
         "time": [environment.throttle, value_of(environment.begins), value_of(environment.ends)],
     }
 
 
+def _fields_of(part: Any) -> Json:
+    """Return the values of a declared part's fields; for a function its name and bound values."""
+    fields = [getattr(part, field.name) for field in dataclasses.fields(part)]
+    return [
+        function_of(part) if inspect.isroutine(part) or isinstance(part, functools.partial) else value_of(part)
+        for part in fields
+    ]
+
+
 def _tool(tool: Tool) -> Json:
-    return [fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)]
+    return [_fields_of(tool), schema_of(tool.arguments), schema_of(tool.result)]
 
 
 def targets(environment: Environment, point: str, on: str) -> Sequence[str]:
