@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, NoReturn
 
 from pydantic import Field
 
@@ -14,3 +15,14 @@ Seed = Annotated[int, Field(ge=0, lt=2**64)]
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """Dollars per million tokens. The most expensive known model costs 600."""
 Seconds = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
+
+
+def no_number(text: str) -> NoReturn:
+    """Refuse a number that JSON does not have, such as NaN: the `parse_constant` of `json.loads`. Raises ValueError."""
+    raise ValueError(f"{text[:20]} is not a number in JSON; write a number, or null")
+
+
+def finite(text: str) -> float:
+    """Return a number with a fraction: the `parse_float` of `json.loads`. Raises ValueError if no float can hold it."""
+    number = float(text)
+    return number if math.isfinite(number) else no_number(text)

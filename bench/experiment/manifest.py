@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import Field, ValidationError
 
@@ -17,7 +16,7 @@ from bench.experiment.files import FORMAT, READ_BY
 from bench.experiment.history import History
 from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.provenance import CodeVersion, Machine
-from bench.numbers import Count, Seconds
+from bench.numbers import Count, Seconds, finite, no_number
 from bench.wording import first_violation
 
 
@@ -155,7 +154,7 @@ def manifest_in(text: bytes) -> Manifest:
     any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
     if why := crowded(text, 2 * SPARSE):
         raise ValueError(why)
-    value = json.loads(text.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+    value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)
     json.dumps(value, ensure_ascii=False).encode()
     version = value.get("format") if isinstance(value, dict) else None
     if version != FORMAT:
@@ -172,14 +171,7 @@ def _reader_of(version: object) -> str:
     return "no version reads it; restore the file from a copy"
 
 
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text[:20]} is too large to be calculated with")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
-
-
 def _whole(text: str) -> int:
-    return int(text) if len(text) < 22 and -(2**63) <= int(text) < 2**64 else _no_number(text)
+    if len(text) < 22 and -(2**63) <= int(text) < 2**64:
+        return int(text)
+    raise ValueError(f"{text[:20]} is too large to be calculated with")

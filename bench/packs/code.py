@@ -97,11 +97,7 @@ def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], 
 
 def _imports(path: Path, root: Path) -> Iterator[Import]:
     """Yield what a file imports from the pack's folder, anywhere in the file."""
-    try:
-        statements = statements_of(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return  # it is never imported, or the pack would not load
-    for statement in statements:
+    for statement in statements_of(path):
         names = [alias.name for alias in statement.names]
         if isinstance(statement, ast.Import):
             for name in names:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from bench.errors import PackError
 from bench.files import text_of
+from bench.numbers import finite, no_number
 from bench.scenario import Baseline, Grader, Json, Scenario, Subtask, Task, TaskEnvironment, WrongAnswer
 
 LITTER = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
@@ -136,20 +136,11 @@ def _text(path: Path) -> str:
 
 def _json(path: Path) -> Json:
     try:
-        value = json.loads(_text(path), parse_constant=_no_number, parse_float=_finite)
+        value = json.loads(_text(path), parse_constant=no_number, parse_float=finite)
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair could not be sent to a model
     except (ValueError, RecursionError) as error:
         raise PackError(f"{path}: is not JSON: {' '.join(str(error).split())}") from error
     return value
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number in JSON; write a number, or null")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
 
 
 def _wrong(path: Path) -> WrongAnswer:

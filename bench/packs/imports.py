@@ -5,20 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 Statement = ast.Import | ast.ImportFrom
 
 
+def statements_of(path: Path) -> tuple[Statement, ...]:
+    """Return all imports in a file, wherever they stand. A file that cannot be read, or is no Python, has none: either nothing
+    imports it, or the pack does not load."""
+    try:
+        return _imports_in(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()
+
+
 @lru_cache(maxsize=1024)
-def statements_of(source: bytes) -> tuple[Statement, ...]:
-    """Return all imports of a source, wherever they stand. The same source is parsed once, since each instance of a pack, and
-    each architecture in one folder, asks again. Raises SyntaxError or ValueError if it is no Python."""
+def _imports_in(source: bytes) -> tuple[Statement, ...]:
+    """Return the imports of a source. The same source is parsed once, since each instance of a pack asks again."""
     return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, Statement))
 
 
 @lru_cache(maxsize=1024)
 def run_statements_of(source: bytes) -> tuple[Statement, ...]:
-    """Return the imports that are executed, without those below `if TYPE_CHECKING:`."""
+    """Return the imports that are executed, without those below `if TYPE_CHECKING:`. Cached, since each architecture in one
+    folder asks again. Raises SyntaxError or ValueError if the source is no Python."""
     return tuple(_run(ast.parse(source)))
 
 

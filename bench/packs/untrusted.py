@@ -23,15 +23,8 @@ def run_code(files: Iterable[Path]) -> bool:
 
 def _sandboxes(files: Iterable[Path]) -> Iterator[str]:
     """Yield the imported names of the sandbox, each followed by a dot."""
-    modules = (f"{module}." for path in files for statement in _statements(path) for module in _modules(statement))
+    modules = (f"{module}." for path in files for statement in statements_of(path) for module in _modules(statement))
     return (module for module in modules if module.startswith(SANDBOX))
-
-
-def _statements(path: Path) -> tuple[Statement, ...]:
-    try:
-        return statements_of(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return ()  # it is never imported, or the pack would not load
 
 
 def _modules(statement: Statement) -> Iterator[str]:
