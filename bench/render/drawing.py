@@ -178,16 +178,24 @@ def legend_of(figure: Figure, looks: Mapping[str, Look], *signs: Line2D) -> None
     """Draw a legend of filled areas and labelled signs below the panels."""
     areas = [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4) for look in looks.values()]
     names = [*(name.replace("_", " ") for name in looks), *(str(sign.get_label()) for sign in signs)]
-    figure.legend([*areas, *signs], names, loc="outside lower center", ncols=min(len(names), MOST_IN_A_LINE))
+    _legend(figure, [*areas, *signs], names, MOST_IN_A_LINE)
 
 
 def legend_of_points(figure: Figure, signs: Mapping[str, tuple[str, str]]) -> None:
     """Draw a legend of markers and colours below the panels."""
     handles = [Line2D([], [], marker=marker, color=colour, lw=1, ms=4.5) for marker, colour in signs.values()]
-    figure.legend(handles, list(signs), loc="outside lower center", ncols=min(3, len(signs)))
+    _legend(figure, handles, list(signs), 3)
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
     """Draw the legend of these axes below the panels."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    _legend(figure, *axes.get_legend_handles_labels(), columns)
+
+
+def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], most: int) -> None:
+    """Draw a legend below the panels, in at most this many columns and as many as the figure has room for."""
+    for columns in range(min(most, len(names)), 0, -1):
+        legend = figure.legend(handles, names, loc="outside lower center", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()

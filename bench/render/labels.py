@@ -72,10 +72,8 @@ def trials_in(arms: Iterable[Arm]) -> str:
 def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
     """Say how many trials each value of a panel is taken over: "10 trials each"."""
     least, most = min(counts), max(counts)
-    shown = (
-        f"{least} {noun if least > 1 else noun.removesuffix('s')} each" if least == most else f"{least} to {most} {noun} each"
-    )
-    return shown.replace(" ", "\N{NO-BREAK SPACE}")
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "") -> str:
@@ -90,7 +88,7 @@ def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], s
 
 
 def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:

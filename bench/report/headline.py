@@ -95,13 +95,10 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
         return
     if any(arm.solved().k for arm in best):
         best.sort(key=lambda arm: -(arm.solved().rate or 0.0))
-        yield _solved_said(
-            first.scenario,
-            [
-                (model_label(run, arm.condition.model), arm.solved(), f" with {arm.architecture}{paid(run, arm)}")
-                for arm in best
-            ],
-        )
+        solvers = [
+            (model_label(run, arm.condition.model), arm.solved(), f" with {arm.architecture}{paid(run, arm)}") for arm in best
+        ]
+        yield f"On {first.scenario}, {listed(solved_texts(solvers))}"
     struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
     for architecture in run.names("architecture"):
         means = {
@@ -119,12 +116,12 @@ def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
     return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
 
 
-def _solved_said(scenario: str, solvers: Iterable[tuple[str, Share, str]]) -> str:
-    """Say how much of a pack each solver solved: `On demo, b solved 4 of 4 trials and a 1 of 4`. A solver is a name, its share,
-    and a text that follows."""
+def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
+    """Say how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name, its share, and a text that
+    follows."""
     (first, most, behind), *others = solvers
     texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
-    return f"On {scenario}, {listed([*texts, *(f'{name} {share.k} of {share.n}{more}' for name, share, more in others)])}"
+    return [*texts, *(f"{name} {share.k} of {share.n}{more}" for name, share, more in others)]
 
 
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
@@ -150,8 +147,8 @@ def _solved(run: Run, arms: Arms) -> Iterator[str]:
     if not run.trials["outcome"].eq("solved").any():
         yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
     elif shares:
-        ends = dict.fromkeys([shares[-1][1:], shares[0][1:]])
-        yield f"{_solved_said(condition.scenario, [(name, share, '') for name, share in ends])}{_marked(run, condition)}"
+        ends = [(name, share, "") for name, share in dict.fromkeys([shares[-1][1:], shares[0][1:]])]
+        yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_marked(run, condition)}"
 
 
 def _none_solved(run: Run) -> str:

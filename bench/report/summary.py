@@ -17,7 +17,7 @@ from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Mean
 from bench.experiment.config import FAULT_FREE
 from bench.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
-from bench.report.headline import harmed_trials, headline_of, only_asked, paid
+from bench.report.headline import harmed_trials, headline_of, only_asked, paid, solved_texts
 
 WIDTH, MOST_LINES = 100, 8
 """The most characters in a line, and the most lines, of a summary in a terminal. `bench run` prints three lines before it and
@@ -164,7 +164,7 @@ def _ranked(texts: Sequence[str]) -> str:
     if len(texts) <= MOST_NAMED:
         return listed(texts)
     between = len(texts) - MOST_NAMED + 1
-    return ", ".join([*texts[: MOST_NAMED - 2], f"{between} others between", texts[-1]])
+    return listed([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
 
 
 def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
@@ -224,15 +224,15 @@ def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
     if graded.empty or only_asked(arms):
         return None
     if not graded["outcome"].eq("solved").any():
-        text = f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers."
-        return SummaryFinding(text, "outcomes")
+        return SummaryFinding(f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers.", "outcomes")
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
     lines = []
     for condition in undisturbed or arms:
         shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
-        counts = [f"{share.k} of {share.n} with {name}{paid(run, arms[condition][name])}" for share, name in shares if share.n]
+        counts = [(name, share, paid(run, arms[condition][name])) for share, name in shares if share.n]
         if counts:
-            lines.append(f"{_where(run, condition)}, trials solved {under(condition.plan)}: {_ranked(counts)}")
+            where = f"on {condition.scenario}{_with_model(run, condition.model)} {under(condition.plan)}"
+            lines.append(f"{where}, {_ranked(solved_texts(counts))}")
     return _finding(lines, "outcomes")
 
 

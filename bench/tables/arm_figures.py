@@ -168,8 +168,8 @@ def _in_answer(arms: Arms) -> str:
         for tokens in [arm.trials["tokens"].sum()]
         if tokens
     )
-    least, most = (f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
-    return f"From {least} to {most} of a trial's tokens stand in its answer"
+    ends = dict.fromkeys(f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
+    return f"{'From ' if len(ends) > 1 else ''}{' to '.join(ends)} of a trial's tokens stand in its answer"
 
 
 def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:

@@ -10,7 +10,6 @@ from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.metrics import COST
 from bench.analysis.per_solved import per_solved
-from bench.experiment.config import FAULT_FREE
 from bench.render.drawing import (
     WIDEST,
     Picture,
@@ -20,7 +19,7 @@ from bench.render.drawing import (
     panel_title,
     panels,
 )
-from bench.render.labels import each_arm, model_label, slug, trials_in
+from bench.render.labels import each_arm, listed, model_label, slug, trials_in, under
 from bench.render.marks import Sign, ValueInterval, bounded, signs_of
 
 TITLES = {
@@ -62,8 +61,9 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
         panel_title(ax, scenario, trials_in(arm for named in of_scenario.values() for arm in named.values()))
         ax.set_ylabel(TITLES[column])
     legend_of_points(figure, {model_label(run, name): sign for name, sign in signs.items()})
-    under = "without faults" if plan == FAULT_FREE else f"under the fault plan {plan}"
-    title = f"Solved {under}: {'; '.join(_solved(run, name, arms) for name in names)}"
+    solved = listed([_solved(run, name, arms) for name in names])
+    said = under(plan)
+    title = f"{said[0].upper()}{said[1:]}, architectures solved {solved}"
     caption = (
         "Each point is a mean, or the share that is solved, with its 95% interval. Trials that ended in an error are left out"
     )

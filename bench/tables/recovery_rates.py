@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from bench.analysis.arms import Arms
+from bench.analysis.arms import Arm, Arms
 from bench.analysis.frames import Run
 from bench.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.analysis.statistics import Share
 from bench.experiment.config import FAULT_FREE
 from bench.render.cells import BoundedNumber, Rate
-from bench.render.drawing import Picture, finish, legend_of_points, names_below, panel_title, panels
-from bench.render.labels import arm_columns, bracketed, model_label, numbers_said, slug, under
+from bench.render.drawing import WIDEST, Picture, finish, legend_of_points, names_below, panel_title, panels
+from bench.render.labels import arm_columns, bracketed, listed, model_label, numbers_said, slug, under
 from bench.render.marks import Sign, bounded, signs_of
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.table_part import TablePart
@@ -96,14 +97,19 @@ def _figure(run: Run, model: str, arms: Arms) -> Picture:
     plans = [name for name in run.names("plan") if any(condition.plan == name for condition in arms)]
     names = [name for name in run.names("architecture") if any(name in named for named in arms.values())]
     signs = signs_of(plans)
-    figure, axes = panels(len(scenarios), 3, max(4.2, (0.5 + 0.25 * len(signs)) * len(names)), 2.9)
-    for scenario, ax in zip(scenarios, axes, strict=True):
+    room = 0.5 + 0.25 * len(signs)
+    most = ceil(len(names) / ceil(room * len(names) / WIDEST))
+    cells = [(scenario, names[first : first + most]) for scenario in scenarios for first in range(0, len(names), most)]
+    figure, axes = panels(len(cells), 3, max(4.2, room * most), 2.9)
+    for (scenario, shown), ax in zip(cells, axes, strict=True):
         chosen = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenario}
         shares = {plan: {name: arm.solved() for name, arm in named.items()} for plan, named in chosen.items()}
-        _panel(ax, shares, names, signs)
+        _panel(ax, shares, shown, signs)
         panel_title(ax, scenario, numbers_said([share.n for by_name in shares.values() for share in by_name.values()]))
     legend_of_points(figure, {_plan_named(plan): sign for plan, sign in signs.items()})
-    title = f"Solved {_solved_by_plan(arms)} {bracketed(model_label(run, model))}"
+    first = {condition.plan: named for condition, named in arms.items() if condition.scenario == scenarios[0]}
+    whose = "architectures" if len(names) > 1 else names[0]
+    title = f"On {scenarios[0]}, {whose} solved {_solved_by_plan(first)} {bracketed(model_label(run, model))}"
     caption = f"{title}. Whiskers are 95% intervals. All plans ran on the same instances, and a table has the paired change."
     return finish(figure, slug("recovery", model), title, caption)
 
@@ -112,19 +118,19 @@ def _plan_named(plan: str) -> str:
     return "no fault" if plan == FAULT_FREE else plan.replace("_", " ")
 
 
-def _solved_by_plan(arms: Arms) -> str:
+def _solved_by_plan(by_name: Mapping[str, Mapping[str, Arm]]) -> str:
     """Say what the worst and best architectures solve without faults, and under the plan under which the best solves least."""
-    by_plan: dict[str, list[Share]] = {}
-    for condition, named in arms.items():
-        ranked = sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)
-        by_plan.setdefault(condition.plan, ranked)
+    by_plan = {
+        plan: sorted((arm.solved() for arm in named.values()), key=lambda share: share.rate or 0.0)
+        for plan, named in by_name.items()
+    }
     worst = min(
         (plan for plan in by_plan if plan != FAULT_FREE), key=lambda plan: by_plan[plan][-1].rate or 0.0, default=FAULT_FREE
     )
     texts = {
         plan: " to ".join(dict.fromkeys(f"{share.k}/{share.n}" for share in (few[0], few[-1]))) for plan, few in by_plan.items()
     }
-    return ", ".join(f"{texts[plan]} {under(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts)
+    return listed([f"{texts[plan]} {under(plan)}" for plan in dict.fromkeys((FAULT_FREE, worst)) if plan in texts])
 
 
 def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[str], signs: Mapping[str, Sign]) -> None:
@@ -132,7 +138,7 @@ def _panel(ax: Axes, shares: Mapping[str, Mapping[str, Share]], names: Sequence[
     for plan, by_name in shares.items():
         place = list(signs).index(plan) - (len(signs) - 1) / 2
         for name, share in by_name.items():
-            if share.rate is not None:
+            if name in names and share.rate is not None:
                 bounded(ax, names.index(name) + step * place, (share.rate, share.low, share.high), signs[plan])
     names_below(ax, names)
     ax.set_ylim(-0.03, 1.03)

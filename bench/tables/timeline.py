@@ -104,7 +104,8 @@ def _draw(ax: Axes, trial: FrameRow, calls: Sequence[FrameRow], waits: Sequence[
     ax.tick_params(labelbottom=True)
     ax.grid(axis="x", color=PALE, lw=0.6)
     named = f"{trial['architecture']}, repetition {trial['repetition']}"
-    ax.set_title(f"{named}: {trial['outcome']}, {trial['tokens']} tokens", loc="left", fontsize=8.5)
+    outcome = trial["outcome"].replace("_", " ")
+    ax.set_title(f"{named}: {outcome}, {trial['tokens']:,} tokens", loc="left", fontsize=8.5)
 
 
 def _mark(ax: Axes, calls: Sequence[FrameRow], struck: set[int]) -> None:

@@ -58,7 +58,7 @@ def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and
         for repetition in (1, 2)
     ]
     text = finding(of(run_of(tmp_path / "run", records)), "first_round")
-    assert "took 120 [120, 120] tokens with a, 220 [220, 220] with b, 2 others between, 520 [520, 520] with e" in text
+    assert "took 120 [120, 120] tokens with a, 220 [220, 220] with b, 2 others in between and 520 [520, 520] with e" in text
     assert text.endswith("(means of 2 trials each).")
 
 
@@ -99,8 +99,8 @@ def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_n
     summary = of(run_of(tmp_path / "run", records))
     assert "- On demo, big (SIMULATED) solved 6 of 6 trials with static and m (SIMULATED)" in " ".join(summary.lines())
     assert finding(summary, "outcomes") == (
-        "On demo with m (SIMULATED), trials solved without faults: 5 of 6 with mine and 3 of 6 with static. "
-        "On demo with big (SIMULATED), trials solved without faults: 6 of 6 with static."
+        "On demo with m (SIMULATED) without faults, mine solved 5 of 6 trials and static 3 of 6. "
+        "On demo with big (SIMULATED) without faults, static solved 6 of 6 trials."
     )
 
 

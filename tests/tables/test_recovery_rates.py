@@ -77,4 +77,6 @@ def test_its_figure_is_drawn_for_each_model_of_which_a_control_solved_something(
             )
         )
     assert none == [] and [each.name for each in some] == ["recovery-m"]
-    assert some[0].caption.startswith("Solved 0/4 to 4/4 without faults, 0/4 to 4/4 under paper (m, SIMULATED). ")
+    assert some[0].caption.startswith(
+        "On demo, architectures solved 0/4 to 4/4 without faults and 0/4 to 4/4 under paper (m, SIMULATED). "
+    )

@@ -243,10 +243,10 @@ def tally(label: str, verdicts: Sequence[ClaimVerdict]) -> str:
 def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Published) -> SummaryFinding | None:
     """Return the sentence of the summary. None if no direction or ratio was judged, as with a simulated model."""
     parts = []
-    whose = published.paper.name or "the paper"
+    whose = published.paper.name.replace("The ", "the ", 1) or "the paper"
     for model in run.names("model"):
         counted = counts(structural(_of_model(judgements, model)))
-        told = [f"{counted[verdict]} {words}" for verdict, words in _IN_WORDS.items() if counted[verdict]]
+        told = [f"{n} {words[n == 1]}" for verdict, words in _IN_WORDS.items() if (n := counted[verdict])]
         judged = sum(counted[verdict] for verdict in _IN_WORDS)
         if told:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
@@ -254,14 +254,15 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Publis
     return SummaryFinding(" ".join(parts), name_of(published)) if parts else None
 
 
-_IN_WORDS: dict[ClaimVerdict, str] = {
-    "holds": "hold",
-    "holds, size differs": "hold with another size",
-    "contradicted": "are contradicted",
-    "decided by sizes": "are decided by the sizes of calls",
-    "counterexample found": "fall by a counterexample",
-    "inconclusive": "are inconclusive",
+_IN_WORDS: dict[ClaimVerdict, tuple[str, str]] = {
+    "holds": ("hold", "holds"),
+    "holds, size differs": ("hold with another size", "holds with another size"),
+    "contradicted": ("are contradicted", "is contradicted"),
+    "decided by sizes": ("are decided by the sizes of calls", "is decided by the sizes of calls"),
+    "counterexample found": ("fall by a counterexample", "falls by a counterexample"),
+    "inconclusive": ("are inconclusive", "is inconclusive"),
 }
+"""What a sentence says of several claims with this verdict, and of one."""
 
 
 def verdict_lines(run: Run, judgements: Sequence[Judgement], published: Published) -> Iterator[str]:
