@@ -15,10 +15,11 @@ async function showTrials() {
   await follow();
 }
 
-// #trial-ID or #trial-ID+ID in the address opens these trials.
+// #trial-ID or #trial-ID+ID in the address opens these trials; an address of the page or of its list shows none.
 async function openNamed(ids, view) {
   const named = /^#trial-([0-9A-Za-z_-]+)(?:\+([0-9A-Za-z_-]+))?$/.exec(decodeURIComponent(location.hash));
   const row = named ? ids.indexOf(named[1]) : -1;
+  if (["", "#trials"].includes(location.hash)) view.hide();
   if (row < 0) return;
   const beside = ids.indexOf(named[2]);
   await view.open(row, named[2] ? beside : -1);

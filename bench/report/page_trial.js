@@ -40,7 +40,7 @@ class TrialView {
     const panes = rows.map((one, place) => this.pane(one, records[place], longest));
     const heading = make("h3", { tabIndex: -1 }, this.title(row));
     this.host.replaceChildren(heading, this.controls(row, other, counterparts), legend(), make("div", { className: "panes" }, ...panes));
-    history.replaceState(null, "", `#trial-${rows.map((one) => this.trials.id[one]).join("+")}`);
+    visit(`#trial-${rows.map((one) => this.trials.id[one]).join("+")}`);
     const target = this.host.querySelector(focused === "heading" ? "h3" : `[data-control="${focused}"] select`);
     target.focus();
     if (focused === "heading") heading.scrollIntoView();
@@ -78,9 +78,13 @@ class TrialView {
   }
 
   close() {
-    this.host.replaceChildren();
-    history.replaceState(null, "", "#trials");
+    this.hide();
+    visit("#trials");
     this.closed();
+  }
+
+  hide() {
+    this.host.replaceChildren();
   }
 
   pane(row, record, longest) {
@@ -194,4 +198,9 @@ function placed(bar, event, longest) {
 function reveal(details) {
   details.open = true;
   details.querySelector("summary").focus();
+}
+
+// A further entry in the browser's history, so that its Back button leads to what was shown before.
+function visit(address) {
+  if (location.hash !== address) history.pushState(null, "", address);
 }

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
-from bench.render.drawing import ACCOUNT_LOOKS, RC, Look, Picture, blank, finish, legend_of, style
+from bench.render.drawing import ACCOUNT_LOOKS, BLACK, RC, Look, Picture, blank, finish, legend_of, legend_of_points, style
 
 
 def drawn(nudge: float) -> Picture:
@@ -45,3 +45,17 @@ def test_a_png_of_few_colours_shows_what_was_drawn() -> None:
 def test_a_hatch_of_dots_is_refused() -> None:
     with pytest.raises(ValueError, match="a hatch is of lines"):
         Look("#000000", "....")
+
+
+@pytest.mark.parametrize(("length", "rows"), [(5, 1), (45, 3)])
+def test_a_legend_is_no_wider_than_its_figure(length: int, rows: int) -> None:
+    with style():
+        figure = blank(6.0, 3.0)
+        figure.subplots()
+        legend_of_points(figure, {f"{name * length}": ("o", BLACK) for name in "abc"})
+        finish(figure, "demo", "Demo", "A demo.")
+        [legend] = figure.legends
+        shown = legend.get_window_extent()
+        heights = {round(text.get_window_extent().y0) for text in legend.get_texts()}
+    assert shown.x0 >= 0 and shown.x1 <= figure.bbox.width
+    assert len(heights) == rows

@@ -256,6 +256,20 @@ def test_an_address_names_the_trials_that_it_opens(page: Any, path: Path) -> Non
     assert shown(page, "#trial h4") == titles
 
 
+def test_the_back_button_leads_to_the_trial_before_and_then_to_the_list(page: Any, path: Path) -> None:
+    opened(page, path)
+    open_trial(page, "paper")
+    titles = shown(page, "#trial h4")
+    page.locator("#trial .controls").get_by_label("Beside it").select_option(label="nothing")
+    page.locator("#trial article").nth(1).wait_for(state="detached")
+    page.go_back()
+    page.locator("#trial article").nth(1).wait_for()
+    assert shown(page, "#trial h4") == titles
+    page.go_back()
+    page.locator("#trial article").first.wait_for(state="detached")
+    assert page.locator("#list tbody tr").count() and not page.url.endswith("#trials")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_narrow_screen_and_dark_mode_is_dark(page: Any, path: Path, scheme: str) -> None:
     page.set_viewport_size(NARROW)

@@ -10,7 +10,7 @@ from records import recovered, run_of, smooth, trial
 from bench.analysis.arms import arms_of
 from bench.analysis.frames import Run
 from bench.experiment.record import Outcome, TrialRecord
-from bench.render.drawing import style
+from bench.render.drawing import WIDEST, style
 from bench.render.table import Table, markdown
 from bench.report.results import Results
 from bench.report.summary import summary_of
@@ -80,3 +80,11 @@ def test_its_figure_is_drawn_for_each_model_of_which_a_control_solved_something(
     assert some[0].caption.startswith(
         "On demo, architectures solved 0/4 to 4/4 without faults and 0/4 to 4/4 under paper (m, SIMULATED). "
     )
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_figure_of_many_architectures_is_no_wider_than_a_page(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", records({f"architecture_{number}": ("solved", "wrong") for number in range(30)}))
+    with style():
+        [picture] = recovery_figures(run, arms_of(run))
+    assert picture.width <= WIDEST

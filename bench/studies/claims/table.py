@@ -12,7 +12,7 @@ from dataclasses import replace
 from bench.analysis.frames import Run
 from bench.analysis.statistics import limits_of
 from bench.render.cells import AdjustedP, text_of
-from bench.render.labels import listed, model_label, slug
+from bench.render.labels import listed, model_label, plural, slug
 from bench.render.limits import noted
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.summary import SummaryFinding
@@ -250,7 +250,8 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Publis
         judged = sum(counted[verdict] for verdict in _IN_WORDS)
         if told:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
-            parts.append(f"Of the {judged} claims of {whose} that were measured{beside}, {listed(told)}.")
+            measured = f"{plural(judged, 'claim')} of {whose} that {'was' if judged == 1 else 'were'} measured"
+            parts.append(f"Of the {measured}{beside}, {listed(told)}.")
     return SummaryFinding(" ".join(parts), name_of(published)) if parts else None
 
 

@@ -469,8 +469,11 @@ def test_the_lines_begin_with_the_tally_and_say_a_missing_thing_once(tmp_path: P
 
 def test_the_summary_has_one_sentence_of_what_was_judged_and_none_of_a_simulated_model(tmp_path: Path) -> None:
     run = run_with(tmp_path / "live", like_the_paper())
-    result = verdict_finding(run, judge_all(run, PUBLISHED), PUBLISHED)
+    judgements = judge_all(run, PUBLISHED)
+    result = verdict_finding(run, judgements, PUBLISHED)
     assert result and (result.text, result.table) == ("Of the 6 claims of the paper that were measured, 6 hold.", "claims")
+    sole = verdict_finding(run, [next(each for each in structural(judgements) if each.measured)], PUBLISHED)
+    assert sole and sole.text == "Of the 1 claim of the paper that was measured, 1 holds."
     simulated = run_of(tmp_path / "simulated", [trial(name, "paper", n, scenario=K8S) for name in PAPERS for n in (1, 2)])
     assert verdict_finding(simulated, judge_all(simulated, PUBLISHED), PUBLISHED) is None
 
