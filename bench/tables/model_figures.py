@@ -62,8 +62,8 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
         ax.set_ylabel(TITLES[column])
     legend_of_points(figure, {model_label(run, name): sign for name, sign in signs.items()})
     solved = listed([_solved(run, name, arms) for name in names])
-    said = under(plan)
-    title = f"{said[0].upper()}{said[1:]}, architectures solved {solved}"
+    condition = under(plan)
+    title = f"{condition[0].upper()}{condition[1:]}, architectures solved {solved}"
     caption = (
         "Each point is a mean, or the share that is solved, with its 95% interval. Trials that ended in an error are left out"
     )
