@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, Group
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -40,30 +43,49 @@ class Terminal(Console):
         self._of_width(needed if self.is_terminal else LONGEST_LINE).print(table)
 
     def show_report_table(self, shown: table.Table) -> None:
-        """Print a report's table. If a word would be broken, print each row as a block with a line for each column. In a pipe
-        or a file a table is as wide as its cells are, up to WIDEST."""
+        """Print a report's table. In a pipe or a file it is as wide as its cells are, up to WIDEST. If a word would be broken,
+        rows that agree in the first columns stand together, below what they agree in; else each row is a block with a line for
+        each column."""
         if not self.is_terminal and not os.environ.get("COLUMNS") and self.width < WIDEST:
             self._of_width(WIDEST, wrapped=True).show_report_table(shown)
             return
         short = shown.shortened(1)
-        drawn = Table(title=short.title, title_justify="left", title_style="bold")
-        for title in short.columns:
-            drawn.add_column(title, overflow="fold")
-        for row in short.texts():
-            drawn.add_row(*row)
-        with self.capture() as captured:
-            self.print(drawn)
-        rendered = captured.get()
-        if all(word in rendered for text in (*short.columns, *chain(*short.texts())) for word in text.split()):
-            self.print(drawn)
-            return
+        rows = list(short.texts())
         self.print(short.title, style="bold")
-        for row in short.texts():
+        for agreeing in range(len(short.columns)):
+            groups = [(cells, list(group)) for cells, group in groupby(rows, itemgetter(slice(agreeing)))]
+            if agreeing and 2 * len(groups) > len(rows):
+                break
+            drawn = self._drawn(short.columns, groups)
+            with self.capture() as captured:
+                self.print(drawn)
+            rendered = captured.get()
+            if all(word in rendered for text in (*short.columns, *chain(*rows)) for word in text.split()):
+                self.print(drawn)
+                return
+        for row in rows:
             block = Table(box=None, show_header=False, pad_edge=False)
             for pair in zip(short.columns, row, strict=True):
                 block.add_row(*pair)
             self.print()
             self.print(block)
+
+    def _drawn(self, columns: Sequence[str], groups: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> Group:
+        """Return a table of each group of rows, below the cells in which its rows agree. All have columns of the same width."""
+        parts: list[str | Table] = []
+        agreeing = len(groups[0][0]) if groups else 0
+        cells = zip(*(row[agreeing:] for row in (columns, *chain(*(rows for _, rows in groups)))), strict=True)
+        widths = [max(map(cell_len, column)) for column in cells]
+        fits = sum(widths) + 3 * len(widths) < self.width
+        for agreed, rows in groups:
+            parts += [", ".join(map(": ".join, zip(columns, agreed, strict=False)))] if agreed else []
+            drawn = Table()
+            for title, width in zip(columns[agreeing:], widths, strict=True):
+                drawn.add_column(title, overflow="fold", min_width=width if fits else None)
+            for row in rows:
+                drawn.add_row(*row[agreeing:])
+            parts.append(drawn)
+        return Group(*parts)
 
     def _of_width(self, width: int, wrapped: bool = False) -> Terminal:
         """Return a terminal of this width that prints to the same place."""

@@ -63,3 +63,24 @@ def test_a_report_s_table_in_a_pipe_is_as_wide_as_its_cells_or_as_it_may_be(
     lines = written.getvalue().splitlines()
     assert max(map(len, lines)) <= (int(columns) if columns else WIDEST)
     assert sum("a" in line for line in lines[1:]) == in_lines
+
+
+def test_rows_that_agree_stand_together_where_a_table_is_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal, written = Terminal(wrapped=True), io.StringIO()
+    terminal.file = written
+    titles = ("Scenario", "Plan", "Measure", "Finding")
+    rows = [
+        (f"a_scenario_with_a_long_name_{scenario}", "first_reply", measure, "inconclusive")
+        for scenario in "ab"
+        for measure in ("solved", "seconds_of_the_calls")
+    ]
+    terminal.show_report_table(ReportTable("shown", "At a glance", titles, tuple(rows)))
+    lines = written.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60 and lines[0] == "At a glance"
+    assert [line for line in lines if line.startswith("Scenario")] == [
+        "Scenario: a_scenario_with_a_long_name_a",
+        "Scenario: a_scenario_with_a_long_name_b",
+    ]
+    assert len({len(line) for line in lines if line.startswith("│")}) == 1, "the columns are equally wide"
+    assert sum("inconclusive" in line for line in lines) == 4
