@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from bench.answers.fenced import written
 from bench.answers.formats import DEFAULT, AnswerFormat
@@ -17,21 +16,6 @@ from bench.runtime.reply import ReplyPart
 from bench.runtime.schema import answer_schema
 from bench.runtime.verification import Unreadable
 from bench.scenario import Json, Subtask
-
-
-class Pieces(Protocol):
-    def part(self, name: str) -> ReplyPart | None:
-        """Return the part as the model wrote it; None if the reply has none."""
-        ...
-
-    def put(self, name: str, text: str, ends_reply: bool) -> None:
-        """Put a text in the part's place; with `ends_reply` nothing follows it."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The reply as it is now; exactly the original if nothing was changed."""
-        ...
 
 
 def pieces_of(
@@ -53,10 +37,12 @@ class NoPieces:
     def __init__(self, text: str):
         self.text = text
 
-    def part(self, _: str) -> ReplyPart | None:
+    def part(self, name: str) -> ReplyPart | None:
+        del name
         return None
 
-    def put(self, name: str, _: str, __: bool) -> None:
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        del text, ends_reply
         raise KeyError(name)
 
 
@@ -157,6 +143,11 @@ class FencedPieces:
             return self._before + _joint(self._texts)
         blocks = "".join(self._blocks.values())
         return self._before + _joint(self._texts) + "}" + blocks + ("" if self._ended else self._after)
+
+
+Pieces = NoPieces | Piece | JsonPieces | FencedPieces
+"""The pieces of a reply's answer. `part` returns a subtask's part as the model wrote it, None if the reply has none; `put` puts
+a text in its place, with nothing behind it if it `ends_reply`; `text` is the reply now, the original if nothing was changed."""
 
 
 def _object(text: str) -> dict[str, Json] | None:

@@ -222,9 +222,9 @@ def _absent(subtask: Subtask) -> Rejected:
     return Rejected(subtask.name, "schema", f"{subtask.name}: Field required", errors=("missing",))
 
 
-def _violating(subtask: Subtask, error: ValidationError, most: int = 3) -> Rejected:
+def _violating(subtask: Subtask, error: ValidationError) -> Rejected:
     """Reject an output for its first few schema violations, each with its place."""
-    first = first_of(error, most)
+    first = first_of(error, 3)
     detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
     left = error.error_count() - len(first)
     more = f"; and {left} more" if left > 0 else ""
