@@ -2,7 +2,7 @@
 
 The smallest subtask:
 
-Subtask(name="triage", instructions="List the error lines of `app.log`.", reads=("app.log",), output=Triage)
+    Subtask(name="triage", instructions="List the error lines of `app.log`.", reads=("app.log",), output=Triage)
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from bench.scenario import Answer, Check, Context, Finding, Grade, Inputs, Json,
 
 
 class TaskHooks(Hooks):
-    """Each method raises HookFailed."""
+    """The functions of a task's subtasks, its grader and its baseline. Each method raises HookFailed."""
 
     def objection(self, subtask: Subtask, outputs: Answer) -> str | None:
         """Return what the first check that objects to a subtask's output says. Every check is asked."""

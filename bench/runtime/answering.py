@@ -24,7 +24,6 @@ from bench.runtime.trial import Trial
 from bench.scenario import Subtask
 from bench.task import names_of
 
-"""The header in which a client says how many calls, this one included, it makes together."""
 IsJudging = Callable[[Sequence[Message]], bool]
 """Tells whether these messages ask for a judgment on an output, not for an output."""
 LONGEST_DETAIL = 500

@@ -1,7 +1,7 @@
 """A session at the measuring endpoint: a framework, or an agent of any kind, makes the calls for some subtasks itself.
 
-It has its own prompts, checks and retries. `bench.runtime.answering` takes its requests; here is what it is given before, and
-what becomes of its outputs.
+It has its own prompts, checks and retries. The session gives it addresses and our prompts, answers its requests
+(`bench.runtime.answering`), and makes proposals of its outputs.
 """
 
 from __future__ import annotations
