@@ -119,7 +119,15 @@ def panels(count: int, across: int, width: float, height: float) -> tuple[Figure
 
 def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     """Set the title and write PNG and SVG. The files hold nothing of the day or the machine."""
-    figure.suptitle("\n".join(textwrap.wrap(title, max(40, int(figure.get_figwidth() * 13)))), fontsize=10)
+    lines = textwrap.wrap(title, max(40, int(min(figure.get_figwidth(), WIDEST) * 13)))
+    heading = figure.suptitle("\n".join(lines), fontsize=10)
+    if figure.get_figwidth() > WIDEST:  # A page scrolls it: all that it says in words begins at its left edge.
+        heading.set(x=0.01, ha="left")
+        for axes in figure.axes:
+            axes.set_title(axes.get_title(), loc="left")
+            axes.set_title("")
+        for legend in figure.legends:
+            legend.set_loc("outside lower left")
     for text in figure.findobj(Text):
         text.set_text(escape_terminal(text.get_text()).replace("\t", " "))
     _settle(figure)

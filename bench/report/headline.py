@@ -68,7 +68,8 @@ def paid(run: Run, arm: Arm) -> str:
 
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
-    """Name the architectures that did the least and the most damage under each fault plan."""
+    """Name the architectures that did the least and the most damage under each fault plan; first where these differ."""
+    alike = list[str]()
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
@@ -76,8 +77,12 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
             (_, first, least, trials), *others = ends
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
-            where = f"Under {condition.plan} on {condition.scenario}"
-            yield f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}"
+            where = f"Under {condition.plan} on {condition.scenario}{_by(run, condition)}"
+            text = f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}"
+            if counts[0][0] < counts[-1][0]:
+                yield text
+            alike.append(text)
+    yield from alike
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:
@@ -129,8 +134,8 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
         means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in named.items()}
         means_said = extremes_said(means, _tokens, " tokens") if condition.plan != FAULT_FREE else ""
         if means_said:
-            by = f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
-            yield f"A repair on {condition.scenario}{by} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
+            on = f"{condition.scenario}{_by(run, condition)}"
+            yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
 
 
 def _solved(run: Run, arms: Arms) -> Iterator[str]:
@@ -157,6 +162,10 @@ def _none_solved(run: Run) -> str:
 
 def _tokens(tokens: float) -> str:
     return f"{tokens:,.0f}"
+
+
+def _by(run: Run, condition: Condition) -> str:
+    return f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
 
 
 def _marked(run: Run, condition: Condition) -> str:

@@ -50,7 +50,7 @@ def _figure(run: Run, plan: str, arms: Arms) -> Picture:
     scenarios = list(dict.fromkeys(condition.scenario for condition in arms))
     names = [model for model in run.names("model") if any(condition.model == model for condition in arms)]
     signs = signs_of(names)
-    width = max(2.9, 0.62 * len(run.names("architecture")))
+    width = max(2.9, 0.85 * len(run.names("architecture")))
     columns = [column for column in TITLES if column != "dollars" or any(_point(arm, column) for arm in each_arm(arms))]
     across = len(columns) if width * len(columns) <= WIDEST else -(-len(columns) // 2)
     figure, axes = panels(len(scenarios) * len(columns), across, width, 2.5)

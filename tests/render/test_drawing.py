@@ -7,9 +7,22 @@ import io
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from PIL import Image
 
-from bench.render.drawing import ACCOUNT_LOOKS, BLACK, RC, Look, Picture, blank, finish, legend_of, legend_of_points, style
+from bench.render.drawing import (
+    ACCOUNT_LOOKS,
+    BLACK,
+    RC,
+    Look,
+    Picture,
+    blank,
+    finish,
+    legend_of,
+    legend_of_points,
+    panel_title,
+    style,
+)
 
 
 def drawn(nudge: float) -> Picture:
@@ -59,3 +72,14 @@ def test_a_legend_is_no_wider_than_its_figure(length: int, rows: int) -> None:
         heights = {round(text.get_window_extent().y0) for text in legend.get_texts()}
     assert shown.x0 >= 0 and shown.x1 <= figure.bbox.width
     assert len(heights) == rows
+
+
+@pytest.mark.parametrize(("width", "least", "most"), [(30.0, 0, 60), (8.0, 60, 600)])
+def test_the_words_of_a_figure_that_scrolls_begin_at_its_left_edge(width: float, least: int, most: int) -> None:
+    with style():
+        figure = blank(width, 3.0)
+        panel_title(figure.subplots(), "A panel")
+        legend_of(figure, ACCOUNT_LOOKS)
+        finish(figure, "demo", "A title of a few words", "A demo.")
+        texts = [text for text in figure.findobj(Text) if text.get_text() in ("A title of a few words", "A panel", "in answer")]
+        assert len(texts) == 3 and all(least < text.get_window_extent().x0 < most for text in texts)

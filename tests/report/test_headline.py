@@ -56,6 +56,16 @@ def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_th
     assert text == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
 
 
+def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first(tmp_path: Path) -> None:
+    records = [
+        *(lived("crash", system=name, by=(CRASH,)) for name in ("busy", "idle")),
+        lived("stale", system="busy", by=(CRASH,), damage={"doubled": 1}),
+        lived("stale", system="idle", by=(CRASH,)),
+    ]
+    text = headline(tmp_path / "run", records)
+    assert text == "Under stale on shop, idle did damage in 0 of 1 trials and busy in 1 of 1 (SIMULATED)"
+
+
 def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: Path) -> None:
     text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
     assert text == "On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) 2 of 4 with b"
