@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bench.codebase.patches import Edit, Patch
+    from bench.codebase.edits import Edit
+    from bench.codebase.patches import Patch
     from bench.codebase.state import ExecutionState
 
 ENTRIES = {"commands": ("bench.codebase.entries:COMMANDS",)}
@@ -25,5 +26,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'bench.codebase' has no attribute '{name}'")
     from importlib import import_module  # noqa: PLC0415
 
-    home = import_module("bench.codebase.state" if name == "ExecutionState" else "bench.codebase.patches")
-    return getattr(home, name)
+    home = {"Edit": "edits", "ExecutionState": "state", "Patch": "patches"}[name]
+    return getattr(import_module(f"bench.codebase.{home}"), name)

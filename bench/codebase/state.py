@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from bench.codebase import patches
 from bench.codebase import portfolio as portfolios
+from bench.codebase.edits import Edit
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
-from bench.codebase.patches import Edit, Patch
+from bench.codebase.patches import Patch
 from bench.codebase.record import Fact
 from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
