@@ -69,20 +69,18 @@ def paid(run: Run, arm: Arm) -> str:
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that did the least and the most damage under each fault plan; first where these differ."""
-    alike = list[str]()
+    told = list[tuple[bool, str]]()
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
-            ends = dict.fromkeys([counts[0], counts[-1]])
-            (_, first, least, trials), *others = ends
+            (_, first, least, trials), *others = dict.fromkeys([counts[0], counts[-1]])
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
             where = f"Under {condition.plan} on {condition.scenario}{_by(run, condition)}"
-            text = f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}"
-            if counts[0][0] < counts[-1][0]:
-                yield text
-            alike.append(text)
-    yield from alike
+            told.append(
+                (counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}")
+            )
+    yield from (text for _, text in sorted(told, key=lambda pair: pair[0]))
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:
@@ -112,7 +110,7 @@ def _models(run: Run, arms: Arms) -> Iterator[str]:
             if architecture in arms[condition] and condition.plan == struck[0].plan
         }
         if sum(mean is not None for mean in means.values()) >= MODELS:
-            means_said = extremes_said(means, _tokens, " tokens")
+            means_said = extremes_said(means, "{:,.0f}".format, " tokens")
             yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
 
 
@@ -132,7 +130,7 @@ def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
     for condition, named in arms.items():
         means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in named.items()}
-        means_said = extremes_said(means, _tokens, " tokens") if condition.plan != FAULT_FREE else ""
+        means_said = extremes_said(means, "{:,.0f}".format, " tokens") if condition.plan != FAULT_FREE else ""
         if means_said:
             on = f"{condition.scenario}{_by(run, condition)}"
             yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
@@ -158,10 +156,6 @@ def _solved(run: Run, arms: Arms) -> Iterator[str]:
 
 def _none_solved(run: Run) -> str:
     return "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
-
-
-def _tokens(tokens: float) -> str:
-    return f"{tokens:,.0f}"
 
 
 def _by(run: Run, condition: Condition) -> str:
