@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.artist import setp
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -124,7 +123,8 @@ def finish(figure: Figure, name: str, title: str, caption: str) -> Picture:
     heading = figure.suptitle("\n".join(lines), fontsize=10)
     if figure.get_figwidth() > WIDEST:  # A page scrolls it: all that it says in words begins at its left edge.
         heading.set(x=0.01, ha="left")
-        setp([axes.title for axes in figure.axes], x=0.0, ha="left")
+        for axes in figure.axes:
+            axes.title.set(x=0.0, ha="left")
         for legend in figure.legends:
             legend.set_loc("outside lower left")
     for text in figure.findobj(Text):
