@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -29,6 +28,7 @@ from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.model_entries import MODELS
 from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.experiment.reading import uncollected
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
@@ -206,6 +206,7 @@ def report(
     _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
 
 
+@uncollected()  # of a report only its figures leave cycles, and they are few
 def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     # Here, because these import pandas and matplotlib, and no other command should wait for that.
     from bench.analysis.frames import load_run  # noqa: PLC0415
@@ -217,7 +218,6 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     run = merge([load_run(folder, check=True) for folder in folders])
-    gc.freeze()  # the run stays to the end, and each search of it for cycles takes half a second at 10,000 trials
     made = report_of(run)
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
