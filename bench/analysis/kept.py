@@ -35,6 +35,7 @@ from bench.experiment.archive import MEMBERS, archive_path
 from bench.experiment.record import SessionRecord
 from bench.files import opened
 from bench.registry import Registry
+from bench.values import kept
 
 PACKAGE = Path(__file__).parents[1]
 COMPUTING = ("numpy", "pandas", "pydantic", "scipy")
@@ -70,7 +71,7 @@ class KeptFrames:
 
     def __init__(self, run: Path):
         self._run, self._path = run, cache_folder("frames") / named_by_path(run)
-        self._key = self._present_key()
+        self._state = self._present_state()
 
     def read(self) -> Loaded | None:
         """Return what is kept; None if nothing is kept of the run's present state."""
@@ -83,7 +84,7 @@ class KeptFrames:
 
     def keep(self, loaded: Loaded) -> None:
         """Keep what was read, unless the run has changed meanwhile or the folder cannot be written."""
-        if not self._key or self._key != self._present_key():
+        if not self._key or self._state != self._present_state():
             return
         head = {"key": self._key, "trials": loaded.trials, "rerun": sorted(loaded.rerun), "checked": loaded.checked}
         head["sessions"] = SESSIONS.dump_python(loaded.sessions, mode="json")
@@ -100,11 +101,17 @@ class KeptFrames:
                 half.unlink(missing_ok=True)
             _remove_first(self._path.parent)
 
-    def _present_key(self) -> str | None:
+    @kept
+    def _key(self) -> str | None:
+        """The digest of the run and of what computes its frames. It is not needed before a first file is written."""
+        worth_keeping = sum(size for size, _ in self._state) >= WORTH_KEEPING
+        return key_of(self._run, (METRICS, FRAMES)) if worth_keeping else None
+
+    def _present_state(self) -> list[tuple[int, int]]:
+        """Return the size of each file, and when it was last written, in nanoseconds."""
         with suppress(OSError):
-            if sum(path.stat().st_size for path in _files(self._run)) >= WORTH_KEEPING:
-                return key_of(self._run, (METRICS, FRAMES))
-        return None
+            return [(state.st_size, state.st_mtime_ns) for state in (path.stat() for path in _files(self._run))]
+        return []
 
 
 def cache_folder(kind: str) -> Path:
