@@ -23,9 +23,7 @@ from impact.trial import FULL, OURS, PLAIN, TOOLS, Outcomes, Session, environmen
 TESTS = ("tests/analysis", "tests/report", "tests/packs")
 CODE = ("bench/*.py", ":!bench/codebase", *(f"{folder}/*.py" for folder in TESTS))
 """What a commit changes that is taken. Every tree is recorded by the `bench.codebase` of the checkout that measures."""
-ALWAYS = ("analysis/test_copies", "analysis/test_ledger", "analysis/test_recovery", "packs/test_digests", "packs/test_loading")
-"""Files that are left out, since each of their tests always runs: one of their modules reads the clock while it is imported."""
-LAST = "899791a5"
+LAST = "e0f5ec2d"
 COUNT = 10
 QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 """Hypothesis's plug-in reads all modules of the tree when tests are collected, and each test would depend on them all."""
@@ -65,7 +63,7 @@ def measured(root: Path) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
         reasons = _decision(root) if last else {}
         selected = _run(root, *OURS, "--bench-impact")
         if last:
-            whole = _run(root, *PLAIN, kept_in=root.parent / "sessions" / f"{key(FULL, *PLAIN, *TESTS, *ALWAYS, commit)}.json")
+            whole = _run(root, *PLAIN, kept_in=root.parent / "sessions" / f"{key(FULL, *PLAIN, *TESTS, commit)}.json")
             changed = {test for test, result in whole.outcomes.items() if last.get(test) != result}
             why = {test: "changed" if test in changed else reasons.get(test, "others") for test in selected.outcomes}
             yield _row(commit, changed, selected, whole), why
@@ -81,8 +79,7 @@ def _take(root: Path, commit: str) -> None:
 
 def _run(root: Path, *options: str, kept_in: Path | None = None) -> Session:
     """The tests under these options; a session that a file keeps is not run again."""
-    left_out = (f"--ignore=tests/{name}.py" for name in ALWAYS)
-    words = ("-n", "0", *QUIET, "--continue-on-collection-errors", *left_out, *options, *TESTS)
+    words = ("-n", "0", *QUIET, "--continue-on-collection-errors", *options, *TESTS)
 
     def run() -> Session | None:
         return session(root, (root, TOOLS), words, root.parent / f"{root.name}.json", LIMIT)
