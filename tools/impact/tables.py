@@ -29,8 +29,13 @@ COMMITS = {
 }
 COMMIT_NOTES = (
     "The commits follow one another, and each changes code or one of these tests. After each, what it invalidates ran, and",
-    "then all tests, to compare. The tests are those of `tests/analysis`, `tests/report` and `tests/packs` but for five files,",
-    "in which each test always runs: 164 of 531. They share a module that reads the clock while it is imported.",
+    "then all tests, to compare. The tests are those of `tests/analysis`, `tests/report` and `tests/packs`.",
+)
+METHOD = (
+    "Each edit is made to an open package whose suite was recorded. The whole suite then runs, which tells what results the edit",
+    "changed. `bench code` and pytest-testmon each run what they select. A changed result is *missed* if its test did not run.",
+    "A result is *distorted* if its test ran and came out otherwise than in the full run. A test is *over-run* if it ran and its",
+    "result is as before.",
 )
 CHANGED, RECORDING, DECIDING = 5_000, 2.2, 0.5
 """The aims: so many changed results, so many times a plain run, so many seconds."""
@@ -59,6 +64,8 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows
     head = (
         "# What selective re-execution misses",
         "",
+        *METHOD,
+        "",
         *(
             f"- {each}"
             for each in (
@@ -72,7 +79,7 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows
     )
     figure = ("![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", "")
     notes = (
-        "Changed, missed, distorted and over-run count results of tests. Times are processor seconds of a shared machine.",
+        "Times are processor seconds of a shared machine.",
         "",
     )
     kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
@@ -118,26 +125,23 @@ def _of(rows: Rows, selector: str, package: str | None = None) -> Rows:
 
 def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
     """What came out, in words; an edit is a mutant, or a hunk between a release and the next."""
-    said = []
     edits = sum(row["selector"] == "bench" for row in rows)
     packages = len({row["package"] for row in rows})
     of = f"{packages} open packages" if edit == "mutant" else f"the step from {packages} releases to the next"
-    said.append(f"{edits} {edit}s of {of} changed {total(rows, 'changed', 'bench'):,} results of tests.")
+    lines = [f"{edits} {edit}s of {of} changed {total(rows, 'changed', 'bench'):,} results of tests."]
     if widest := sum(row["choice"] == "widest" for row in rows if row["selector"] == "bench"):
-        said.append(
-            f"{edits - widest} of them were taken as drawn, of which at most half change no result, and {widest} since they "
-            "change most results of the others drawn, though at most half of a suite's."
+        lines.append(
+            f"{edits - widest} of them were taken as drawn; at most half of these change no result. {widest} were taken because "
+            "they change the most results of the others, though at most half of a suite's."
         )
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
-        missed, changed = total(rows, "missed", selector), total(rows, "changed", selector)
-        judged = _of(rows, selector)
+        missed, changed, judged = total(rows, "missed", selector), total(rows, "changed", selector), _of(rows, selector)
         struck = sum(int(row["missed"]) > 0 for row in judged)
-        most = f"at most {limit(struck, len(judged))} of {edit}s, at 95%"
-        ran = f"ran {share(rows, selector):.1f}% of the tests"
-        said.append(
-            f"{word} missed {missed} of {changed:,} changed results, in {struck} of {len(judged)} {edit}s ({most}), and {ran}."
+        lines.append(
+            f"{word} missed {missed:,} of {changed:,} changed results, in {struck} of {len(judged)} {edit}s (at most "
+            f"{limit(struck, len(judged))} at 95%), and ran {share(rows, selector):.1f}% of the tests."
         )
-    return said
+    return lines
 
 
 def results(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows) -> list[str]:
@@ -150,9 +154,9 @@ def results(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Row
     least = 100 * changed / max(1, total(every, "tests", "bench"))
     return [
         of_commits(commits),
-        f"{edits} edits of open packages changed {changed:,} results of tests: `bench code` missed {ours} of them, in {struck} "
-        f"of the edits (at most {limit(struck, edits)} of edits, at 95%), and pytest-testmon missed {theirs:,} of {beside:,}.",
-        f"`bench code` ran {share(every, 'bench'):.1f}% of the tests, and the results of {least:.1f}% changed; over the "
+        f"{edits} edits of open packages changed {changed:,} results of tests. `bench code` missed {ours} of them, in {struck} "
+        f"of the edits (at most {limit(struck, edits)} at 95%). pytest-testmon missed {theirs:,} of {beside:,}.",
+        f"`bench code` ran {share(every, 'bench'):.1f}% of the tests, and {least:.1f}% of them changed their result. Over the "
         f"{len(fair) // 2} edits of which pytest-testmon missed nothing, `bench code` ran {share(fair, 'bench'):.1f}% and "
         f"pytest-testmon {share(fair, 'testmon'):.1f}%.",
         beyond(unfollowed),
@@ -165,8 +169,8 @@ def of_commits(commits: Rows) -> str:
     tests, changed, run, missed = (sum(int(row[key]) for row in commits) for key in ("tests", "changed", "run", "missed"))
     seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
     return (
-        f"In {len(commits)} commits of this repository {changed} results were new or changed, and `bench code` missed {missed} "
-        f"of them: it ran {run:,} tests of {tests:,}, in {seconds:.0f} seconds of the processor, and all tests took "
+        f"In {len(commits)} commits of this repository {changed} results of tests were new or changed, and `bench code` missed "
+        f"{missed} of them. It ran {run:,} of {tests:,} tests, which took {seconds:.0f} seconds of the processor; all tests took "
         f"{whole:.0f}."
     )
 
@@ -181,8 +185,8 @@ def beyond(unfollowed: Rows) -> str:
     counts = [[total(unfollowed, key, selector) for key in ("missed", "changed")] for selector in SELECTORS]
     (ours, changed), (theirs, _) = counts
     return (
-        f"Of {changed} generated tests that a data file, an absent file, a variable, the order of tests or a dynamic import "
-        f"turned, `bench code` missed {ours} (at most {limit(ours, changed)}) and pytest-testmon {theirs}."
+        f"A data file, an absent file, a variable, the order of tests or a dynamic import changed the results of {changed} "
+        f"generated tests. `bench code` missed {ours} of them (at most {limit(ours, changed)} at 95%), and pytest-testmon {theirs}."
     )
 
 
@@ -208,7 +212,7 @@ def aims(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows) -> list[str]:
             ("recording at most 2.2 times a plain run", times, max(ratios) <= RECORDING),
             ("deciding in at most 0.5 s", f"at most {longest:.2f} s", longest <= DECIDING),
         )
-    cells = [(aim, found, "met" if met else "not met") for aim, found, met in measured]
+    cells = [(aim, value, "met" if met else "not met") for aim, value, met in measured]
     return [line(("Aim", "Measured", "")), line(["---"] * 3), *map(line, cells)]
 
 
@@ -251,11 +255,11 @@ def unfollowed_table(unfollowed: Rows) -> list[str]:
 
 def slower(costs: Rows) -> str:
     """What recording costs, in words."""
-    each = [f"{float(row['bench']) / float(row['plain']):.2f} ({row['package']})" for row in costs]
+    ratios = [float(row["bench"]) / float(row["plain"]) for row in costs]
     longest = max(float(row["deciding"]) for row in costs)
     return (
-        f"To record the unchanged suite took {' and '.join(each)} times the processor seconds of a plain run, and to decide "
-        f"what an edit invalidates at most {longest:.2f} seconds."
+        f"Recording took {min(ratios):.2f} to {max(ratios):.2f} times the processor seconds of a plain run in {len(costs)} "
+        f"packages. Deciding what an edit invalidates took at most {longest:.2f} seconds."
     )
 
 
@@ -270,25 +274,25 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
         "Distorted",
         "Over-run",
         "Share run",
-        "Time of the full run",
+        "Time / full run",
     )
     lines = [line(title), line(["---"] * len(title))]
     for package in dict.fromkeys(row["package"] for row in rows):
         for selector in SELECTORS:
-            own = _of(rows, selector, package)
-            if not own:
+            judged = _of(rows, selector, package)
+            if not judged:
                 continue
-            counts = {key: total(own, key, selector) for key in ("changed", "missed", "distorted", "over_run")}
-            spent = 100 * sum(float(row["seconds"] or 0) for row in own) / max(0.01, sum(float(row["whole"]) for row in own))
-            ran = all(row["seconds"] for row in own)  # else it was decided what runs, and none of it was run
+            counts = {key: total(judged, key, selector) for key in ("changed", "missed", "distorted", "over_run")}
+            spent = 100 * sum(float(row["seconds"] or 0) for row in judged) / max(0.01, sum(float(row["whole"]) for row in judged))
+            ran = all(row["seconds"] for row in judged)  # else it was decided what runs, and none of it was run
             lines.append(
                 line(
                     [
                         package,
                         selector,
-                        len(own),
+                        len(judged),
                         *(f"{count:,}" if ran or key != "distorted" else "-" for key, count in counts.items()),
-                        f"{share(own, selector):.1f}%",
+                        f"{share(judged, selector):.1f}%",
                         f"{spent:.0f}%" if ran else "-",
                     ]
                 )
