@@ -169,9 +169,9 @@ def of_commits(commits: Rows) -> str:
     tests, changed, run, missed = (sum(int(row[key]) for row in commits) for key in ("tests", "changed", "run", "missed"))
     seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
     return (
-        f"In {len(commits)} commits of this repository {changed} results of tests were new or changed, and `bench code` missed "
-        f"{missed} of them. It ran {run:,} of {tests:,} tests, which took {seconds:.0f} seconds of the processor; all tests took "
-        f"{whole:.0f}."
+        f"Over {len(commits)} commits of this repository, {tests:,} results of tests were compared. Of these, {changed} changed or "
+        f"came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of the processor; "
+        f"all tests took {whole:,.0f}."
     )
 
 
@@ -236,7 +236,8 @@ def needless(*parts: Rows) -> str:
     of = {key: f"{100 * count / max(1, sum(counts.values())):.0f}%" for key, count in counts.items()}
     return (
         f"Of the {sum(counts.values()):,} tests that ran and came out the same, {of['skeletons']} relied on a skeleton that "
-        f"changed, {of['bodies']} ran a body that changed, and {of['volatile']} are never kept."
+        f"changed, {of['bodies']} ran a body that changed, {of['reads']} read a file or a variable that changed, and "
+        f"{of['volatile']} are never kept."
     )
 
 
