@@ -41,7 +41,8 @@ def test_the_page_says_how_many_tests_of_a_selection_came_out_otherwise_and_how_
     assert f"{distorted} of its {run:,} tests came out otherwise" in page
     cachetools = next(row for row in REASONS[0] if row["package"].startswith("cachetools"))
     edits = sum(row["package"] == cachetools["package"] and row["selector"] == "bench" for row in ROWS)
-    assert f"about {int(cachetools['volatile']) / edits:.0f} of the {int(cachetools['tests']) // edits} tests of cachetools" in page
+    always, tests = int(cachetools["volatile"]) / edits, int(cachetools["tests"]) // edits
+    assert f"about {always:.0f} of the {tests} tests of cachetools" in page
 
 
 def test_the_page_has_the_aims_beside_what_was_measured() -> None:

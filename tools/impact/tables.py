@@ -32,10 +32,10 @@ COMMIT_NOTES = (
     "then all tests, to compare. The tests are those of `tests/analysis`, `tests/report` and `tests/packs`.",
 )
 METHOD = (
-    "Each edit is made to an open package whose suite was recorded. The whole suite then runs, which tells what results the edit",
-    "changed. `bench code` and pytest-testmon each run what they select. A changed result is *missed* if its test did not run.",
-    "A result is *distorted* if its test ran and came out otherwise than in the full run. A test is *over-run* if it ran and its",
-    "result is as before.",
+    "Each edit is made to an open package whose suite was recorded. The whole suite then runs, which tells what results the",
+    "edit changed. `bench code` and pytest-testmon each run what they select. A changed result is *missed* if its test did not",
+    "run. A result is *distorted* if its test ran and came out otherwise than in the full run. A test is *over-run* if it ran",
+    "and its result is as before.",
 )
 CHANGED, RECORDING, DECIDING = 5_000, 2.2, 0.5
 """The aims: so many changed results, so many times a plain run, so many seconds."""
@@ -131,8 +131,8 @@ def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
     lines = [f"{edits} {edit}s of {of} changed {total(rows, 'changed', 'bench'):,} results of tests."]
     if widest := sum(row["choice"] == "widest" for row in rows if row["selector"] == "bench"):
         lines.append(
-            f"{edits - widest} of them were taken as drawn; at most half of these change no result. {widest} were taken because "
-            "they change the most results of the others, though at most half of a suite's."
+            f"{edits - widest} of them were taken as drawn; at most half of these change no result. {widest} were taken because"
+            " they change the most results of the others, though at most half of a suite's."
         )
     for selector, word in (("bench", "`bench code`"), ("testmon", "pytest-testmon")):
         missed, changed, judged = total(rows, "missed", selector), total(rows, "changed", selector), _of(rows, selector)
@@ -169,9 +169,9 @@ def of_commits(commits: Rows) -> str:
     tests, changed, run, missed = (sum(int(row[key]) for row in commits) for key in ("tests", "changed", "run", "missed"))
     seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
     return (
-        f"Over {len(commits)} commits of this repository, {tests:,} results of tests were compared. Of these, {changed} changed or "
-        f"came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of the processor; "
-        f"all tests took {whole:,.0f}."
+        f"Over {len(commits)} commits of this repository, {tests:,} results of tests were compared. Of these, {changed} "
+        f"changed or came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of the "
+        f"processor; all tests took {whole:,.0f}."
     )
 
 
@@ -186,7 +186,8 @@ def beyond(unfollowed: Rows) -> str:
     (ours, changed), (theirs, _) = counts
     return (
         f"A data file, an absent file, a variable, the order of tests or a dynamic import changed the results of {changed} "
-        f"generated tests. `bench code` missed {ours} of them (at most {limit(ours, changed)} at 95%), and pytest-testmon {theirs}."
+        f"generated tests. `bench code` missed {ours} of them (at most {limit(ours, changed)} at 95%), and pytest-testmon "
+        f"{theirs}."
     )
 
 
@@ -284,7 +285,8 @@ def table(rows: Rows, edit: str = "mutant") -> list[str]:
             if not judged:
                 continue
             counts = {key: total(judged, key, selector) for key in ("changed", "missed", "distorted", "over_run")}
-            spent = 100 * sum(float(row["seconds"] or 0) for row in judged) / max(0.01, sum(float(row["whole"]) for row in judged))
+            seconds, whole = (sum(float(row[key] or 0) for row in judged) for key in ("seconds", "whole"))
+            spent = 100 * seconds / max(0.01, whole)
             ran = all(row["seconds"] for row in judged)  # else it was decided what runs, and none of it was run
             lines.append(
                 line(
