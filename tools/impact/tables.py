@@ -170,8 +170,8 @@ def of_commits(commits: Rows) -> str:
     seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
     return (
         f"Over {len(commits)} commits of this repository, {tests:,} results of tests were compared. Of these, {changed} "
-        f"changed or came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of the "
-        f"processor; all tests took {whole:,.0f}."
+        f"changed or came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of "
+        f"the processor; all tests took {whole:,.0f}."
     )
 
 
