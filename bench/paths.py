@@ -30,10 +30,11 @@ def folder_of(run: str) -> Path:
     path = Path(run)
     if path.suffix == ".zip" and path.is_file():
         return path.with_suffix("")
+    meant = RESULTS / run if path.name == run else path
     folder = next((folder for folder in (path, RESULTS / run) if folder.is_dir() or Path(f"{folder}.zip").is_file()), None)
     if folder is None and (known := _runs_known()):
-        raise ResultsError(f"{RESULTS / run}: holds no run; {nearest(run, known)}")
-    return folder or RESULTS / run
+        raise ResultsError(f"{meant}: holds no run; {nearest(path.name, known)}")
+    return folder or meant
 
 
 def _runs_known() -> list[str]:

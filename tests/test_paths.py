@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from commands import bench, workplace
 
-from bench.errors import ConfigError
-from bench.paths import name_of, named
+from bench.errors import ConfigError, ResultsError
+from bench.paths import folder_of, name_of, named
 
 OUTSIDE = [
     "..",
@@ -77,3 +77,11 @@ def test_no_name_in_a_config_leads_out_of_a_folder(tmp_path: Path, old: str, new
     code, _, err = bench(tmp_path, "run", "configs/small.toml")
     assert code == 2 and err.startswith("bench: ") and err.count("\n") == 1, err
     assert {path.name for path in tmp_path.iterdir()} <= {"configs", "scenarios"}
+
+
+def test_a_run_that_does_not_exist_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "results" / "paper").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for given in ("papers", "results/papers"):
+        with pytest.raises(ResultsError, match=r"^results/papers: holds no run; did you mean 'paper'"):
+            folder_of(given)

@@ -124,11 +124,10 @@ def read_evidence(run: str, scenario: str) -> Evidence:
     Raises:
         ResultsError: There is no such run, or it has no such world, no damage, no control, or no pattern in both forms.
     """
-    folder = folder_of(run)
     if kept := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
         manifest = read_manifest(kept)
         trials, config, entries = _read_table(kept / TABLE), manifest.config, manifest.models
-    elif folder.is_dir() or archive_of(folder):
+    elif (folder := folder_of(run)).is_dir() or archive_of(folder):
         trials, config, entries = (loaded := load_run(folder)).trials, loaded.config, loaded.manifest.models
     else:
         raise ResultsError(f"{run}: there is no such run in results/, and no {TABLE} of it in reports/; run its config first")

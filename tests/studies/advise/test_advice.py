@@ -177,11 +177,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.folder
 
 
-def test_a_run_and_the_table_of_its_trials_are_the_same_evidence(folder: Path, tmp_path: Path) -> None:
+def test_a_run_and_the_table_of_its_trials_among_the_reports_are_the_same_evidence(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evidence = read_evidence(str(folder), "support_desk")
-    evidence.trials.to_csv(tmp_path / TABLE, index=False)
-    (tmp_path / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
-    kept = read_evidence(str(tmp_path), "support_desk")
+    reported = tmp_path / "reports" / "earlier"
+    for place in (reported, tmp_path / "results" / "another"):
+        place.mkdir(parents=True)
+    evidence.trials.to_csv(reported / TABLE, index=False)
+    (reported / "manifest.json").write_bytes((folder / "manifest.json").read_bytes())
+    monkeypatch.chdir(tmp_path)
+    kept = read_evidence("earlier", "support_desk")
     assert kept.simulated and evidence.simulated and evidence.patterns == {"state_machine": "state_machine_kept"}
     workload = entry({"crash": 1})
     assert advise(workload, kept).arm == advise(workload, evidence).arm == "state_machine_kept"
@@ -189,7 +195,7 @@ def test_a_run_and_the_table_of_its_trials_are_the_same_evidence(folder: Path, t
 
 
 def test_what_is_no_evidence_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="none-such: there is no such run in results/"):
+    with pytest.raises(ResultsError, match="results/none-such: holds no run; known: "):
         read_evidence("none-such", "support_desk")
     with pytest.raises(ResultsError, match="has no scenario 'support_disk'; did you mean 'support_desk'"):
         read_evidence(str(folder), "support_disk")
