@@ -37,20 +37,7 @@ class Runnable:
 
 
 def run_tests(state: Workspace, arguments: Sequence[str], mode: str = "select", limit: float | None = None) -> int:
-    """Run pytest with the plug-in.
-
-    Args:
-        state: The execution state of the repository.
-        arguments: The arguments of pytest: files, folders and options.
-        mode: "select" runs the tests that are invalid. "usual" and "reversed" run and record all tests in this order.
-        limit: Seconds after which the session is interrupted. The results of tests that have ended by then are kept.
-
-    Returns:
-        The exit code of pytest; 1 if a kept result is a failure.
-
-    Raises:
-        CodeError: pytest is not installed, or the limit was reached.
-    """
+    """Run pytest with the plug-in, as `ExecutionState.run` says."""
     if importlib.util.find_spec("pytest") is None:
         raise CodeError("pytest is not installed; install it beside bench")
     parallel = ("-n", "0") if importlib.util.find_spec("xdist") else ()

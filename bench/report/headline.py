@@ -69,7 +69,7 @@ def paid(run: Run, arm: Arm) -> str:
 
 def _damage(run: Run, arms: Arms) -> Iterator[str]:
     """Name the architectures that did the least and the most damage under each fault plan; first where these differ."""
-    told = list[tuple[bool, str]]()
+    sentences = list[tuple[bool, str]]()
     for condition, named in arms.items():
         counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
         if counts and condition.plan != FAULT_FREE:
@@ -77,10 +77,10 @@ def _damage(run: Run, arms: Arms) -> Iterator[str]:
             texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
             texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
             where = f"Under {condition.plan} on {condition.scenario}{_by(run, condition)}"
-            told.append(
+            sentences.append(
                 (counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}")
             )
-    yield from (text for _, text in sorted(told, key=lambda pair: pair[0]))
+    yield from (text for _, text in sorted(sentences, key=lambda pair: pair[0]))
 
 
 def _solved_nothing(run: Run, arm: Arm) -> str:

@@ -35,7 +35,7 @@ METHOD = (
     "Each edit is made to an open package whose suite was recorded. The whole suite then runs, which tells what results the",
     "edit changed. `bench code` and pytest-testmon each run what they select. A changed result is *missed* if its test did not",
     "run. A result is *distorted* if its test ran and came out otherwise than in the full run. A test is *over-run* if it ran",
-    "and its result is as before.",
+    "and its result is as before. Where a dash stands for the distorted, `bench code` decided what runs, and nothing was run.",
 )
 CHANGED, RECORDING, DECIDING = 5_000, 2.2, 0.5
 """The aims: so many changed results, so many times a plain run, so many seconds."""
@@ -156,7 +156,7 @@ def results(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Row
         of_commits(commits),
         f"{edits} edits of open packages changed {changed:,} results of tests. `bench code` missed {ours} of them, in {struck} "
         f"of the edits (at most {limit(struck, edits)} at 95%). pytest-testmon missed {theirs:,} of {beside:,}.",
-        f"`bench code` ran {share(every, 'bench'):.1f}% of the tests, and {least:.1f}% of them changed their result. Over the "
+        f"`bench code` ran {share(every, 'bench'):.1f}% of the tests; {least:.1f}% of all tests changed their result. Over the "
         f"{len(fair) // 2} edits of which pytest-testmon missed nothing, `bench code` ran {share(fair, 'bench'):.1f}% and "
         f"pytest-testmon {share(fair, 'testmon'):.1f}%.",
         beyond(unfollowed),

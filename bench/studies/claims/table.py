@@ -246,12 +246,12 @@ def verdict_finding(run: Run, judgements: Sequence[Judgement], published: Publis
     whose = published.paper.name.replace("The ", "the ", 1) or "the paper"
     for model in run.names("model"):
         counted = counts(structural(_of_model(judgements, model)))
-        told = [f"{n} {words[n == 1]}" for verdict, words in _IN_WORDS.items() if (n := counted[verdict])]
+        findings = [f"{n} {words[n == 1]}" for verdict, words in _IN_WORDS.items() if (n := counted[verdict])]
         judged = sum(counted[verdict] for verdict in _IN_WORDS)
-        if told:
+        if findings:
             beside = f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
             measured = f"{plural(judged, 'claim')} of {whose} that {'was' if judged == 1 else 'were'} measured"
-            parts.append(f"Of the {measured}{beside}, {listed(told)}.")
+            parts.append(f"Of the {measured}{beside}, {listed(findings)}.")
     return SummaryFinding(" ".join(parts), name_of(published)) if parts else None
 
 
