@@ -17,7 +17,7 @@ from impact.trial import FULL, Suite
 from impact.unfollowed import unfollowed
 
 SHORT, LONG = (10, 3, 2), (24, 12, 8)
-"""Of each package in the two forms: mutants that are run in full, those of them that are judged as drawn, and the widest."""
+"""Of each package in the two forms: how many mutants are screened at first, are judged as drawn, and are judged as widest."""
 
 Sample = list[tuple[str, Mutant]]
 """Edits, each with how it was chosen."""
@@ -26,7 +26,8 @@ Sample = list[tuple[str, Mutant]]
 def main() -> None:
     """Judge the generated cases and the edits of all packages, and write the rows and the report."""
     parser = argparse.ArgumentParser(prog="impact", description=__doc__)
-    parser.add_argument("--full", action="store_true", help=f"{LONG} mutants of each package instead of {SHORT}")
+    judged = f"{sum(LONG[1:])} mutants of each package instead of {sum(SHORT[1:])}"
+    parser.add_argument("--full", action="store_true", help=judged)
     parser.add_argument("--packages", default=",".join(package.name for package in PACKAGES))
     parser.add_argument("--work", type=Path, default=Path("build/impact"), help="where packages are fetched to")
     parser.add_argument("--to", type=Path, default=Path("reports/impact"))
@@ -56,7 +57,7 @@ def _of_package(name: str, work: Path, screened: int, drawn: int, widest: int) -
         sys.exit(f"impact: there is no package '{name}'; there are {', '.join(package.name for package in PACKAGES)}")
     suite = Suite(package, fetch(package, work))
     every = mutants(suite.root, f"{package.source}/{package.code}", seed=1)
-    return suite, chosen(suite, every[:screened], drawn, widest)
+    return suite, chosen(suite, every, screened, drawn, widest)
 
 
 def _of_release(package: Package, later: str, work: Path, count: int) -> tuple[Suite, Sample]:
@@ -66,21 +67,30 @@ def _of_release(package: Package, later: str, work: Path, count: int) -> tuple[S
     return suite, [("drawn", hunk) for hunk in every if suite.ends(hunk)][:count]
 
 
-def chosen(suite: Suite, candidates: Sequence[Mutant], drawn: int, widest: int) -> Sample:
-    """The mutants that are judged, by a rule that looks at the full runs alone and at no selector.
+def chosen(suite: Suite, candidates: Sequence[Mutant], screened: int, drawn: int, widest: int) -> Sample:
+    """Choose the mutants that are judged, by a rule that looks at the full runs alone and at no selector.
 
     Args:
-        suite: The tests, which are run in full with each candidate.
+        suite: The tests, which are run in full with each candidate that is screened.
         candidates: Mutants in a drawn order. One that does not end is left out.
+        screened: How many candidates are screened at first. More are, one by one, until there are enough.
         drawn: How many are taken as drawn, of which at most half change no result.
         widest: How many of the rest are taken that change most results, though at most half of all.
+
+    Returns:
+        The mutants, `drawn` and `widest` of them; fewer where there are not enough candidates.
     """
-    changed = {mutant: len(suite.changed(mutant)) for mutant in candidates if suite.ends(mutant)}
-    silent = [mutant for mutant, count in changed.items() if not count][: drawn // 2]
-    first = [mutant for mutant, count in changed.items() if count or mutant in silent][:drawn]
-    rest = [mutant for mutant, count in changed.items() if mutant not in first and 0 < count <= len(suite.base) // 2]
-    most = sorted(rest, key=lambda mutant: -changed[mutant])[:widest]
-    return [("drawn", mutant) for mutant in first] + [("widest", mutant) for mutant in most]
+    sample: Sample = []
+    for count in range(min(screened, len(candidates)), len(candidates) + 1):
+        changed = {mutant: len(suite.changed(mutant)) for mutant in candidates[:count] if suite.ends(mutant)}
+        silent = [mutant for mutant, results in changed.items() if not results][: drawn // 2]
+        first = [mutant for mutant, results in changed.items() if results or mutant in silent][:drawn]
+        rest = [mutant for mutant, results in changed.items() if mutant not in first and 0 < results <= len(suite.base) // 2]
+        most = sorted(rest, key=lambda mutant: -changed[mutant])[:widest]
+        sample = [("drawn", mutant) for mutant in first] + [("widest", mutant) for mutant in most]
+        if len(sample) == drawn + widest:
+            break
+    return sample
 
 
 def judge(to: Path, edits: str, samples: Sequence[tuple[Suite, Sample]], decide: bool = False) -> None:
