@@ -59,6 +59,7 @@ def report_of(run: Run) -> Report:
     results = Results(run)
     contents = contents_of(results)
     lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
+    del results  # what it keeps of a large run need not be held while the trials are read again
     return Report(_files(run, contents), contents.page.summary, lines)
 
 
@@ -75,19 +76,17 @@ def contents_of(results: Results) -> Contents:
 
 def _files(run: Run, contents: Contents) -> dict[str, bytes]:
     page, tables, pictures = contents.page, contents.tables, contents.pictures
-    texts = {
-        "report.md": as_markdown(page),
-        "report.html": as_html(page, trace_of(run)),
-        **{f"tables/{table.name}.md": markdown(table) for table in tables},
-        **{f"tables/{table.name}.tex": _latex(page, table) for table in tables},
-        **{f"tables/{table.name}.csv": comma_separated(table) for table in tables},
-        "tables/all.tex": latex_document(page.title, page.warnings, tables),
+    files = {
+        "report.md": as_markdown(page).encode(),
+        "report.html": as_html(page, trace_of(run)).encode(),
+        "tables/all.tex": latex_document(page.title, page.warnings, tables).encode(),
     }
-    return {
-        **{name: text.encode() for name, text in texts.items()},
-        **{f"figures/{picture.name}.png": picture.png for picture in pictures},
-        **{f"figures/{picture.name}.svg": picture.svg for picture in pictures},
-    }
+    for table in tables:
+        for ending, text in (("md", markdown(table)), ("tex", _latex(page, table)), ("csv", comma_separated(table))):
+            files[f"tables/{table.name}.{ending}"] = text.encode()
+    for picture in pictures:
+        files[f"figures/{picture.name}.png"], files[f"figures/{picture.name}.svg"] = picture.png, picture.svg
+    return files
 
 
 def _latex(page: Page, table: Table) -> str:

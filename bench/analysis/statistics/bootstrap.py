@@ -32,7 +32,7 @@ def _declared_counts(units: int, resamples: int) -> Sequence[npt.NDArray[np.inte
         count = min(at_once, resamples - begun)
         places = rng.integers(units, size=(count, units)) + units * np.arange(count)[:, np.newaxis]
         counts = np.bincount(places.ravel(), minlength=count * units).reshape(count, units)
-        drawn.append(counts.astype(np.min_scalar_type(units)))
+        drawn.append(counts.astype(np.min_scalar_type(counts.max())))
     return drawn
 
 

@@ -27,8 +27,8 @@ def distinct(replies: pd.DataFrame) -> pd.DataFrame:
     and another rejected counts as rejected."""
     untouched = replies[~replies["exposed"]]
     ranks = untouched["kind"].map({kind: rank for rank, kind in enumerate((*KINDS, ""))})
-    worst_first = untouched.loc[ranks.sort_values(kind="stable").index]
-    return worst_first.drop_duplicates(IDENTITY).sort_index()
+    worst_first = untouched[IDENTITY].loc[ranks.sort_values(kind="stable").index]
+    return untouched.loc[worst_first.index[~worst_first.duplicated()].sort_values()]
 
 
 @dataclass(frozen=True)
