@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bench.registry import Part, Registry, attribute_at
+
+if TYPE_CHECKING:
+    from bench.render.table import Table
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,19 @@ class EnginePart(Part):
 
 
 class Compared(NamedTuple):
-    """The result of a comparison, as Markdown, as JSON, and as a verdict of `bench compare`."""
+    """The result of a comparison, with the verdict of `bench compare`.
 
-    markdown: str
-    json: str
+    tables   for people
+    json     for a program
+    lines    texts below the tables; the last says the verdict
+    wide     titles of columns that a terminal has no room for
+    """
+
     verdict: str
+    tables: tuple[Table, ...]
+    json: str
+    lines: tuple[str, ...]
+    wide: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     _print_architectures(out)
     out.print("models (by config)")
     for path in sorted(CONFIGS.glob("*.toml")):
-        if path.name != "published.toml":
-            out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
+        out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
     out.print(f"kinds of models\n  {_named(MODELS)}")
     out.print("fault effects (and the points at which each can strike)")
     for name in EFFECTS.names:
@@ -53,8 +52,7 @@ def _print_packs(out: Terminal, roots: Sequence[Path]) -> None:
         todo = "begin one with `bench new scenario NAME`, or name a folder of packs with --scenarios"
         out.print(f"  none in {', '.join(f'{root}/' for root in roots)}; {todo}")
     for name, folder in packs.items():
-        lacking = lacks(name, roots)
-        note = f"; not available here: {lacking}" if lacking else ""
+        note = f"; not available here: {lacking}" if (lacking := lacks(name, roots)) else ""
         out.print(f"  {name}  (variants: {', '.join(variants_of(folder))}{note})")
 
 

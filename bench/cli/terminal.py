@@ -37,10 +37,8 @@ class Terminal(Console):
         file gets each row in one line."""
         least = Measurement.get(self, self.options.update(max_width=LONGEST_LINE), table).minimum
         needed = least + len(table.columns)  # rich does not count the space after each column
-        if self.is_terminal and needed <= self.width:
-            self.print(table)
-            return
-        self._of_width(needed if self.is_terminal else LONGEST_LINE).print(table)
+        wide = max(needed, self.width) if self.is_terminal else LONGEST_LINE
+        self._of_width(wide).print(table)
 
     def show_report_table(self, shown: table.Table) -> None:
         """Print a report's table. In a pipe or a file it is as wide as its cells are, up to WIDEST. If a word would be broken,

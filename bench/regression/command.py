@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.cli.command_part import COMPARISONS, ComparisonPart
+from bench.cli.command_part import COMPARISONS, Compared
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, nearest
 from bench.paths import folder_of
@@ -15,7 +15,6 @@ from bench.paths import folder_of
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
 if TYPE_CHECKING:
     from bench.regression.compare import Criterion
-    from bench.render.table import Table
 
 EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
 """2 is a user's mistake."""
@@ -82,58 +81,70 @@ def compare(
     if form:
         if models or architectures or measure:
             raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
-        _compare_in(form, run_a, run_b, margin, whole, as_json)
+        if run_b is None:
+            raise ConfigError(f"compare {run_a} with what? Give a second {form.name} or run")
+        compared = form.compared(run_a, run_b, margin, whole)
+    else:
+        compared = _compared_runs(run_a, run_b, models, architectures, margin, _measures(measure), whole)
+    if as_json:
+        out.print(compared.json)
+    else:
+        _print(compared, as_markdown)
+    raise typer.Exit(EXIT_CODES[compared.verdict])
+
+
+def _compared_runs(
+    a: str,
+    b: str | None,
+    models: tuple[str, str] | None,
+    architectures: tuple[str, str] | None,
+    margin: float,
+    measures: tuple[Criterion, ...],
+    whole: bool,
+) -> Compared:
+    """Compare two runs, or two models or architectures of one run."""
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.pairing import only  # noqa: PLC0415
-    from bench.regression import compare_table  # noqa: PLC0415
-    from bench.regression.compare import compare as compared  # noqa: PLC0415
+    from bench.regression.compare import compare  # noqa: PLC0415
+    from bench.regression.compare_table import WIDE, arms_table, as_json, compare_table, dollars_line  # noqa: PLC0415
 
-    if not (run_b or models or architectures):
+    picked = [pair for pair in (models, architectures) if pair]
+    if not (b or picked):
         raise ConfigError("compare what? Give a second run, or two of this run: --models A B, or --architectures A B")
-    first = load_run(folder_of(run_a))
-    second = load_run(folder_of(run_b)) if run_b else first
+    first = load_run(folder_of(a))
+    second = load_run(folder_of(b)) if b else first
     if models:
         first, second = only(first, "model", models[0]), only(second, "model", models[1])
     if architectures:
         first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
-    comparison = compared(first, second, margin, _measures(measure), whole)
-    if as_json:
-        out.print(compare_table.as_json(comparison))
-    else:
-        _print_tables(compare_table.arms_table(comparison), compare_table.compare_table(comparison), as_markdown)
-        picked = [pick for pick in (models, architectures) if pick]
-        a, b = (", ".join((Path(run).name, *(names[n] for names in picked))) for n, run in enumerate((run_a, run_b or run_a)))
-        if dollars := compare_table.dollars_line(comparison):
-            out.print(dollars)
-        out.print(f"{b} against {a}: {comparison.summary}")
-    raise typer.Exit(EXIT_CODES[comparison.verdict])
+    comparison = compare(first, second, margin, measures, whole)
+    sides = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
+    return Compared(
+        comparison.verdict,
+        (arms_table(comparison), compare_table(comparison)),
+        as_json(comparison),
+        (*filter(None, [dollars_line(comparison)]), f"{sides[1]} against {sides[0]}: {comparison.summary}"),
+        WIDE,
+    )
 
 
-def _print_tables(verdicts: Table, measures: Table, as_markdown: bool) -> None:
-    """Print tables, with all columns only as Markdown."""
-    from bench.regression.compare_table import NARROW  # noqa: PLC0415
+def _print(compared: Compared, as_markdown: bool) -> None:
+    """Print tables and the lines below them. Only Markdown has all columns."""
+    from bench.render.labels import listed  # noqa: PLC0415
     from bench.render.table import markdown  # noqa: PLC0415
 
     if as_markdown:
-        out.print(f"{markdown(verdicts)}\n{markdown(measures)}")
-        return
-    wrapped = Terminal(wrapped=True)
-    for table in (verdicts, measures.without(NARROW)):
-        wrapped.show_report_table(table)
-        wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
-    wrapped.print("With --json or --markdown, the tables also have margins, pairs, reasons, and how many pairs would decide.")
-
-
-def _compare_in(form: ComparisonPart, a: str, b: str | None, margin: float, whole: bool, as_json: bool) -> None:
-    if b is None:
-        raise ConfigError(f"compare {a} with what? Give a second {form.name} or run")
-    compared = form.compared(a, b, margin, whole)
-    if as_json:
-        out.print(compared.json)
+        out.print("\n".join(map(markdown, compared.tables)))
     else:
-        out.print(compared.markdown)
-        out.print(f"{Path(b).name} against {Path(a).name}: {compared.verdict}")
-    raise typer.Exit(EXIT_CODES[compared.verdict])
+        wrapped = Terminal(wrapped=True)
+        for table in compared.tables:
+            wrapped.show_report_table(table.without(compared.wide))
+            wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
+        if compared.wide:
+            wide = listed(compared.wide, len(compared.wide))
+            wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")
+    for line in compared.lines:
+        out.print(line)
 
 
 def _measures(names: list[str] | None) -> tuple[Criterion, ...]:

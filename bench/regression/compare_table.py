@@ -26,7 +26,7 @@ _FORMS = {
     "seconds": _SECONDS,
 }
 DOLLARS = ("A, $ for a solved task", "B, $ for a solved task")
-NARROW = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
+WIDE = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
 """Columns of the measures that do not fit into a terminal."""
 MOST_PRICED = 3
 """The most arms in the line on dollars."""

@@ -105,12 +105,12 @@ def _share(once: pd.DataFrame, kind: str) -> Share:
 # Tables and figures
 
 NOTES = (
-    "k of N trials in which the agent died once had this damage more often than without the crash; exact 95% interval, "
-    "clustered by instance (Korn and Graubard); in brackets: the effects for 100 crashes",
-    "the agent died at the first try of the effect that the plan names; trials in which it died more than once, or never, are "
-    "left out and counted",
-    "repetitions with the same result count once; a simulated model decides the same each time, so it shows nothing about a "
-    "model's errors",
+    "A cell k/N has the k of N crashes after which this damage was greater than in the same trial without the crash. Its 95% "
+    "interval is exact and clustered by instance (Korn and Graubard). The brackets hold the effects for 100 crashes.",
+    "The agent died at the first try of the effect that the plan names. Trials in which it died more than once, or never, are "
+    "left out and counted.",
+    "Repetitions with the same result count once. A simulated model decides the same each time, so it shows nothing about a "
+    "model's errors.",
 )
 
 

@@ -72,8 +72,8 @@ def together(arms: Sequence[CrashedArm]) -> Table:
         ("Form", "Dies", "Crashes", "Lost", "Doubled", "Orphaned", "Uncompensated"),
         tuple(rows),
         (
-            "the patterns of one form share their parts and their customers, so that their crashes are not independent of each "
-            "other, and these intervals are too narrow",
+            "The patterns of one form share their parts and their customers. So their crashes are not independent of each "
+            "other, and these intervals are too narrow.",
         ),
     )
 

@@ -69,11 +69,12 @@ def scorecard_in(names: Sequence[str]) -> Scorecard:
 
 def compared(first: str, second: str, margin: float, whole: bool) -> Compared:
     """Compare the scorecard of the second run or file with the scorecard of the first."""
-    from bench.render.table import markdown  # noqa: PLC0415
     from bench.worlds.scorecard import compare_scorecards, compare_table  # noqa: PLC0415
 
     comparison = compare_scorecards(scorecard_in([first]), scorecard_in([second]), margin, whole)
-    return Compared(markdown(compare_table.compare_table(comparison)), compare_table.as_json(comparison), comparison.verdict)
+    line = f"{Path(second).name} against {Path(first).name}: {comparison.verdict}"
+    shown = compare_table.compare_table(comparison)
+    return Compared(comparison.verdict, (shown,), compare_table.as_json(comparison), (line,), compare_table.WIDE)
 
 
 def _only(card: Scorecard, systems: Sequence[str]) -> Scorecard:

@@ -18,6 +18,9 @@ MEASURES = {
     "harmed": "trials with any damage",
 }
 
+WIDE = ("Trials", "Pairs")
+"""Columns that do not fit into a terminal."""
+
 
 def compare_table(comparison: CardComparison) -> Table:
     def number(title: str, read: Callable[[Contrast], float | None]) -> TableColumn[Difference]:
@@ -40,12 +43,13 @@ def compare_table(comparison: CardComparison) -> Table:
         TableColumn[Difference]("p (Holm)", lambda row: AdjustedP(row.adjusted)),
         TableColumn[Difference]("Finding", lambda row: row.finding),
     )
-    points = f"{100 * comparison.margin:g}"
+    points, left_out = f"{100 * comparison.margin:g}", "; ".join(comparison.left_out)
     notes = (
-        *([f"compared on what they share; left out: {'; '.join(comparison.left_out)}"] if comparison.left_out else []),
+        *([f"Only what both scorecards have is compared. Left out: {left_out}."] if left_out else []),
         "worse, better: p < 0.05 after Holm's correction over all rows; no worse: the difference's interval lies within "
-        f"{points} points (of damage, {points} effects for 100 failures), or all pairs are equal; inconclusive: all else",
-        "pairs: trials that met the same fault; under another fault schedule there are none, and Fisher's test is of rates",
+        f"{points} points (of damage, {points} effects for 100 failures), or all pairs are equal; inconclusive: any other case",
+        "pairs: trials that met the same fault in both scorecards; under different fault schedules there are none, and "
+        "Fisher's test compares the rates",
     )
     title = "The second scorecard (B) against the first (A)"
     return table_of("compare-scorecards", title, columns, comparison.differences, notes)

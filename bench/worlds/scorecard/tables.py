@@ -21,22 +21,21 @@ PLACE = (
     TableColumn[ScorecardRow]("Model", model),
     TableColumn[ScorecardRow]("System", lambda row: row.system),
 )
-HARM_NOTES = (
-    "effects for 100 crashes, beyond what the control did, with a 95% interval (Student's t, clustered by instance); where "
-    "none was damaged its upper end is the exact one (Clopper-Pearson) of the share of trials; n/a where all are alike",
-    "one effect can be damaged in several ways, and then counts under each",
+HARM = "effects for 100 crashes, beyond what the control did"
+HARM_INTERVALS = (
+    "Intervals of effects are at 95% (Student's t, clustered by instance). Where nothing was damaged, the upper end is the "
+    "exact one (Clopper-Pearson) of the share of trials. Where all instances are alike, there is no interval (n/a)."
 )
-
 SHARES = (
-    "k of n trials = their share, with its exact (Clopper-Pearson) 95% interval; repeated tries of one task are not "
-    "independent, so the interval is widened where they are alike (Korn and Graubard), and where all or none are right each "
-    "task counts once"
+    "A share k/n is of k among n trials, with its exact (Clopper-Pearson) 95% interval. Repeated tries of one task are not "
+    "independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each task "
+    "counts once."
 )
 COPIES = (
-    "distinct: trials of one task that went the same course are copies, as where a system is told the same after two kinds of "
-    "death; they are one experiment, and intervals take each task once"
+    "distinct: trials that are no copies; trials of one task that went the same course are copies, as where a system is told "
+    "the same after two kinds of death, and intervals take each task once"
 )
-ONE_KIND = "a trial stands here that failures of one kind alone struck; the receipts count the others"
+ONE_KIND = "The table has the trials that failures of a single kind struck. The receipts count the others."
 
 
 class StruckRow(NamedTuple):
@@ -77,8 +76,9 @@ def glance(card: Scorecard) -> Table:
         "right: solved, of the trials that a crash struck",
         SHARES,
         f"pass^{k}: the chance that {f'{k} such trials all finish' if k > 1 else 'such a trial finishes'} right",
-        f"damaged: {HARM_NOTES[0]}",
-        "tokens: what struck trials took by what their controls took; 1 is no waste",
+        f"damaged: {HARM}",
+        HARM_INTERVALS,
+        "tokens: what struck trials took, divided by what their controls took; 1 is no waste",
         *notes(card),
     )
     return table_of("scorecard", "Recovery at a glance", columns, card.rows, table_notes)
@@ -92,7 +92,13 @@ def by_kind(card: Scorecard) -> Table:
         *HARMS,
     )
     crashed = [StruckRow(row, _crashed(row)) for row in card.rows]
-    table_notes = (*_on_copies(crashed), *HARM_NOTES, *(f"{kind}: {what}" for kind, what in KINDS.items()))
+    table_notes = (
+        *_on_copies(crashed),
+        f"Each kind of damage is counted in {HARM}.",
+        HARM_INTERVALS,
+        "An effect can be damaged in several ways, and then counts under each.",
+        *(f"{kind}: {what}" for kind, what in KINDS.items()),
+    )
     return table_of(
         "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, table_notes
     )
@@ -109,7 +115,7 @@ def by_failure(card: Scorecard) -> Table:
     )
     failures = _failures(card)
     table_notes = (
-        "trials with any: those in which something was damaged more often than in their control",
+        "trials with any: trials in which something was damaged more often than in their control",
         SHARES,
         ONE_KIND,
         *_on_copies(failures),
@@ -127,7 +133,9 @@ def in_short(card: Scorecard) -> Table:
         TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _named(each.struck)),
     )
     failures = _failures(card)
-    table_notes = (ONE_KIND, *legend(each.struck.by for each in failures))
+    damaged = {kind for each in failures for kind, harm in each.struck.harm.items() if harm.effects}
+    kinds = (f"{kind}: {what}" for kind, what in KINDS.items() if kind in damaged)
+    table_notes = (ONE_KIND, *legend(each.struck.by for each in failures), *kinds)
     return table_of("scorecard-in-short", "By what happened", columns, failures, table_notes)
 
 
@@ -148,9 +156,10 @@ def costs(card: Scorecard) -> Table:
         each("Seconds, each", "seconds", 2),
     )
     table_notes = (
-        "×: what struck trials took in all, by what their own controls took (wasted work; 1 is none); each: what they took "
-        "beyond their controls, for each failure; trials that came to an end in both; intervals cluster by instance",
-        "seconds: on the trial's clock, of model calls and waiting; a simulated model's are declared",
+        "×: what struck trials took in all, divided by what their controls took; 1 is no wasted work",
+        "each: what struck trials took beyond their controls, for each failure",
+        "seconds: model calls and waiting on the trial's clock; the seconds of a simulated model are declared",
+        "A trial counts if it and its control came to an end. Intervals are clustered by instance.",
     )
     rows = [StruckRow(row, struck) for row in card.rows for struck in _without_repeats(row)]
     return table_of("scorecard-cost", "What recovery costs", columns, rows, table_notes)
@@ -182,7 +191,8 @@ def in_a_row(card: Scorecard) -> Table:
         for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
     ]
     table_notes = (
-        "C(c, k) / C(n, k) for c of n, the mean over tasks where each has several tries (tau-bench, arXiv 2406.12045)",
+        "If c of n trials finished right, the chance is C(c, k) / C(n, k). Where each task has several tries, it is the mean "
+        "over tasks (tau-bench, arXiv 2406.12045).",
     )
     return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, table_notes)
 
@@ -219,8 +229,9 @@ def receipts(card: Scorecard) -> Table:
     ]
     table_notes = (
         "not struck: trials under a fault plan that no failure came to; they stand in no number above",
-        "mixed: trials that failures of several kinds struck; errors: trials that ended in one of ours or the endpoint's",
-        "two counts agree: trials in which damage counted from the journal is that counted from the world's tables alone",
+        "mixed: trials that failures of several kinds struck",
+        "errors: trials that ended in an error of the benchmark or of the endpoint",
+        "two counts agree: trials in which the journal and the world's tables, counted separately, give the same damage",
     )
     return table_of("scorecard-receipts", "Receipts: every planned failure, and what became of it", columns, rows, table_notes)
 

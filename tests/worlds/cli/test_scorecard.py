@@ -33,7 +33,8 @@ def mistake(place: Path, *words: str) -> str:
 
 def test_one_command_shows_the_page_and_others_write_it(place: Path) -> None:
     code, out, err = bench(place, "scorecard", "bad")
-    assert (code, err) == (0, "") and "Recovery at a glance" in out and "none of 12 right" in out
+    assert (code, err) == (0, "") and "Recovery at a glance" in out
+    assert "None of these 12 trials finished right." in " ".join(out.split())
     for form, begins in (("markdown", "# Recovery scorecard: shop"), ("html", "<!doctype html>"), ("json", "{")):
         words = ("scorecard", "bad", "--format", form, "--to", f"cards/bad.{form}")
         assert bench(place, *words, **UNDRAWN) == (0, f"cards/bad.{form} is written\n", "")
@@ -64,6 +65,21 @@ def test_a_link_in_the_place_of_a_card_is_replaced_and_not_written_through(place
 def test_the_exit_code_says_whether_it_is_worse(place: Path, first: str, second: str, code: int, verdict: str) -> None:
     result, out, err = bench(place, "compare", first, second, "--scorecard")
     assert (result, err) == (code, "") and out.rstrip().endswith(f"{second} against {first}: {verdict}")
+
+
+def test_scorecards_are_compared_in_tables_and_markdown_has_all_columns(place: Path) -> None:
+    command = ("compare", "bad", "good", "--scorecard")
+    for shown in ({"COLUMNS": ""}, {"COLUMNS": "100", "TTY_COMPATIBLE": "1", "TERM": "xterm", "NO_COLOR": "1"}):
+        code, out, err = bench(place, *command, **shown)
+        assert (code, err) == (0, "") and "┏" in out and "| --- |" not in out
+        assert "Trials" not in next(line for line in out.splitlines() if "Finding" in line)
+        assert "\n- worse, better: p < 0.05" in out
+        assert "\nWith --markdown the tables also have the columns Trials and Pairs." in out
+    assert all(len(line) <= 100 for line in out.splitlines() if line.startswith("│"))
+    code, markdown, _ = bench(place, *command, "--markdown")
+    assert code == 0 and "| Trials | Pairs |" in markdown and "| 12 and 12 | 12 |" in markdown and "┏" not in markdown
+    last = "good against bad: better\n"
+    assert out.endswith(last) and markdown.endswith(last)
 
 
 def test_two_files_are_compared_without_their_runs_and_few_crashes_are_inconclusive(tmp_path: Path) -> None:

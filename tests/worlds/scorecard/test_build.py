@@ -168,7 +168,7 @@ def test_a_system_that_is_never_right_undisturbed_has_the_most_frequent_reason(t
     ]
     card = card_of(tmp_path, records)
     assert only(card).reason == "no end within 60 s (2 of 3)"
-    assert "Undisturbed: none of 3 right. Why, most often: no end within 60 s (2 of 3)." in as_markdown(card)
+    assert "The trials failed most often for this reason: no end within 60 s (2 of 3)." in as_markdown(card)
 
 
 def test_a_system_that_was_right_undisturbed_needs_no_reason_and_its_file_has_none(tmp_path: Path) -> None:

@@ -15,15 +15,18 @@ from hostile import TEXTS
 from records import run_of
 from scorecards import ACK, lived, shop
 
+from bench.analysis.statistics import exact_share
 from bench.errors import ResultsError
 from bench.render.drawing import style
 from bench.render.table import Table, markdown
-from bench.worlds.scorecard import Scorecard, compare_scorecards, scorecard_of
+from bench.worlds.scorecard import Scorecard, ScorecardRow, compare_scorecards, scorecard_of
 from bench.worlds.scorecard.badge import badge
+from bench.worlds.scorecard.card import HarmRates
+from bench.worlds.scorecard.cells import ANY
 from bench.worlds.scorecard.compare_table import as_json, compare_table
 from bench.worlds.scorecard.page import as_html, as_markdown
 from bench.worlds.scorecard.pictures import pictures
-from bench.worlds.scorecard.tables import UNMEASURED, glance, tables
+from bench.worlds.scorecard.tables import UNMEASURED, glance, in_short, tables
 from bench.worlds.scorecard.words import findings, own_logs
 
 
@@ -46,17 +49,111 @@ def test_a_row_says_how_often_it_was_killed_what_came_right_and_what_was_damaged
 
 
 def test_its_words_say_the_same(card: Scorecard) -> None:
-    bad, good = findings(card)
-    assert bad.startswith("agent: Killed 8 times: none of 8 right; for 100 crashes, effects beyond its control: 200 doubled.")
-    assert "careful: Killed 8 times: all of 8 right; nothing damaged beyond its control (that leaves room for 37 of" in good
-    assert own_logs(card).startswith("not given")
+    assert list(findings(card)) == [
+        "On shop, agent and careful each finished all of 8 undisturbed trials right. These trials are their control.",
+        "On shop, agent was killed 8 times in 8 trials. None of these 8 trials finished right. Beyond the damage in the "
+        "control, every 100 crashes left 200 effects done twice.",
+        "On shop, careful was killed 8 times in 8 trials. All of these 8 trials finished right. No trial did more damage "
+        "than its control, and the upper end of the 95% interval is 37 in 100 trials.",
+    ]
 
 
-def test_systems_of_which_the_same_is_to_be_said_stand_in_one_line(card: Scorecard) -> None:
+def test_lost_answers_have_sentences_and_a_number_is_in_the_singular_where_it_is_one(tmp_path: Path) -> None:
+    lost = lived("answers", by=(ACK,), damage={"orphaned": 1}, tokens=300)
+    alone = scorecard_of([run_of(tmp_path, [lived(), lost])])
+    assert list(findings(alone)) == [
+        "On shop, agent finished 1 of 1 undisturbed trial right. These trials are its control.",
+        "On shop, 1 answer was kept from agent in 1 trial. The trial finished right. It took 3.0 times the tokens of the "
+        "control. Beyond the damage in the control, every 100 lost answers left 100 effects without a record.",
+    ]
+    twins = replace(alone, rows=(*alone.rows, replace(alone.rows[0], system="twin")))
+    assert "On shop, 1 answer was kept from each of agent and twin in 1 trial." in " ".join(findings(twins))
+
+
+def test_systems_with_the_same_sentences_are_named_together_but_those_of_two_models_are_not(card: Scorecard) -> None:
     bad, good = card.rows
-    both, alone = findings(replace(card, rows=(bad, good, replace(bad, system="twin"))))
-    assert both.startswith("agent, twin, each: Killed 8 times")
-    assert alone.startswith("careful: Killed 8 times")
+    twins = replace(card, rows=(bad, good, replace(bad, system="twin")))
+    assert "On shop, agent and twin were each killed 8 times" in " ".join(findings(twins))
+    lines = list(findings(replace(card, rows=(bad, replace(bad, model="other", whose="live")))))
+    assert [line.partition(" was killed")[0] for line in lines if "killed" in line] == [
+        "On shop with m (SIMULATED), agent",
+        "On shop with other, agent",
+    ]
+
+
+def test_the_sentences_on_one_world_stand_together_and_name_no_system_of_another(card: Scorecard) -> None:
+    bad, good = card.rows
+    lines = list(findings(replace(card, rows=(bad, replace(good, world="bank")))))
+    assert [line.partition(" finished")[0].partition(" was killed")[0] for line in lines] == [
+        "On shop, agent",
+        "On shop, agent",
+        "On bank, careful",
+        "On bank, careful",
+    ]
+
+
+def test_the_sentences_keep_copies_rare_damage_less_damage_and_what_was_not_measured(card: Scorecard) -> None:
+    bad, good = card.rows
+    [crashed, *_] = bad.struck
+
+    def told(row: ScorecardRow, **changes: Any) -> str:
+        struck = (replace(row.struck[0], **changes),)
+        return " ".join(findings(replace(card, rows=(replace(row, struck=struck),))))
+
+    def harm(kind: str, effects: int, per_100: float) -> HarmRates:
+        rates = crashed.harm[kind]
+        return replace(rates, effects=effects, per_100=replace(rates.per_100, value=per_100))
+
+    assert "was killed once in 8 trials, of which 2 are distinct." in told(bad, failures=1, distinct=2)
+    rare = told(bad, harm={**crashed.harm, "stale": harm("stale", 1, 0.4), "late": harm("late", 3, 37.0)})
+    assert "left 200 effects done twice, 37 done too late and fewer than 1 based on what had changed." in rare
+    assert rare.count("less than in the control") == 0
+    assert "every 100 crashes left 1 effect missing." in told(bad, harm={**good.struck[0].harm, "lost": harm("lost", 1, 1.2)})
+    less = told(bad, harm={**crashed.harm, "lost": harm("lost", -2, -25.0)})
+    assert "left 200 effects done twice, while other damage was less than in the control." in less
+    some = told(good, any_harm=replace(good.struck[0].any_harm, k=3))
+    assert "Damage was greater than in the control in 3 of 8 trials, and less than in the control in others." in some
+    assert "Damage beyond the control was not measured." in told(bad, paired=0)
+    unmeasured = replace(bad, control=replace(bad.control, k=0, n=0))
+    assert next(findings(replace(card, rows=(unmeasured,)))) == "On shop, no undisturbed trial of agent was measured."
+    failing = replace(bad, control=replace(bad.control, k=0), reason="no end after 40 calls (5 of 8)")
+    first = next(findings(replace(card, rows=(failing,))))
+    assert "agent finished none of 8 undisturbed trials right." in first
+    assert first.endswith("The trials failed most often for this reason: no end after 40 calls (5 of 8).")
+
+
+def test_the_logs_of_systems_in_one_world_with_the_same_numbers_are_named_together(card: Scorecard) -> None:
+    assert own_logs(card) == "No system kept a log that could be compared with the account."
+    bad, good = card.rows
+    kept = [replace(row, own_log=exact_share(8, 8)) for row in (bad, good)]
+    other = replace(bad, world="bank", own_log=exact_share(3, 4))
+    assert own_logs(replace(card, rows=(*kept, other))) == (
+        "On shop, the logs of agent and careful each agree with the account in 8 of 8 trials. "
+        "On bank, the log of agent agrees with the account in 3 of 4 trials."
+    )
+
+
+TERM = re.compile(r"[a-z×][\w^, ]{0,30}: ")
+"""The beginning of a note that defines a term."""
+
+
+def test_each_note_below_a_table_is_of_sentences_or_defines_a_term(card: Scorecard) -> None:
+    more = replace(card.rows[0].struck[0].harm[ANY], fewer=1)
+    struck = replace(card.rows[0].struck[0], distinct=2)
+    row = replace(card.rows[0], struck=(replace(struck, harm={**struck.harm, ANY: more}), *card.rows[0].struck[1:]))
+    rich = replace(card, rows=(row, *card.rows[1:]))
+    comparison = replace(compare_scorecards(card, card, 0.05), left_out=("the row shop / twin (only in the first)",))
+    notes = [note for table in (*tables(rich), in_short(rich), compare_table(comparison)) for note in table.notes]
+    assert any("copies" in note for note in notes) and any("taken off" in note for note in notes)
+    for note in notes:
+        is_sentence = note[0].isupper() and note.endswith(".")
+        assert is_sentence or (TERM.match(note) and not note.endswith(".")), note
+
+
+def test_the_short_table_says_what_its_kinds_of_damage_mean(card: Scorecard) -> None:
+    notes = in_short(card).notes
+    assert "doubled: an effect that happened once too often" in notes
+    assert not any(note.startswith("stale: ") for note in notes), "no effect was stale"
 
 
 def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
