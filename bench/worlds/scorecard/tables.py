@@ -27,9 +27,9 @@ HARM_INTERVALS = (
     "exact one (Clopper-Pearson) of the share of trials. Where all instances are alike, there is no interval (n/a)."
 )
 SHARES = (
-    "A share k/n is of k among n trials, with its exact (Clopper-Pearson) 95% interval. Repeated tries of one task are not "
-    "independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each task "
-    "counts once."
+    "A cell k/n holds the share of k among n trials and its exact (Clopper-Pearson) 95% interval. Repeated tries of one task are "
+    "not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each "
+    "task counts once."
 )
 COPIES = (
     "distinct: trials that are no copies; trials of one task that went the same course are copies, as where a system is told "

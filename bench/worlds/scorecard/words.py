@@ -13,8 +13,8 @@ from bench.worlds.scorecard.cells import ANY
 LOST_ANSWERS = "tool:lost_ack"
 ABOUT = (
     "Each system did the same tasks in a world in which what was done stays done: once undisturbed, which is its control, and "
-    "again while it was killed and started anew, or while answers were kept from it, at the same places for all systems. What "
-    "is counted happened in the world. What a system says of itself is not asked."
+    "again while it was killed and started anew, or while answers were kept from it, at the same places for all systems. Only "
+    "what happened in the world is counted. What a system says of itself does not count."
 )
 FAILURES: Mapping[str, tuple[str, str]] = {
     "control": ("undisturbed", "the control: no failure at all"),
