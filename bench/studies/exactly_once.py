@@ -105,8 +105,8 @@ def _share(once: pd.DataFrame, kind: str) -> Share:
 # Tables and figures
 
 NOTES = (
-    "A cell k/N holds the share of crashes after which this damage was greater than in the same trial without the crash. Its 95% "
-    "interval is exact and clustered by instance (Korn and Graubard). The brackets hold the effects for 100 crashes.",
+    "A cell k/N holds the share of crashes after which this damage was greater than in the same trial without the crash. Its "
+    "95% interval is exact and clustered by instance (Korn and Graubard). The brackets hold the effects for 100 crashes.",
     "The agent died at the first try of the effect that the plan names. Trials in which it died more than once, or never, are "
     "left out and counted.",
     "Repetitions with the same result count once. A simulated model decides the same each time, so it shows nothing about a "

@@ -27,8 +27,8 @@ HARM_INTERVALS = (
     "exact one (Clopper-Pearson) of the share of trials. Where all instances are alike, there is no interval (n/a)."
 )
 SHARES = (
-    "A cell k/n holds the share of k among n trials and its exact (Clopper-Pearson) 95% interval. Repeated tries of one task are "
-    "not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each "
+    "A cell k/n holds the share of k among n trials and its exact (Clopper-Pearson) 95% interval. Repeated tries of one task "
+    "are not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each "
     "task counts once."
 )
 COPIES = (
