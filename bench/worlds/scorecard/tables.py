@@ -28,8 +28,8 @@ HARM_INTERVALS = (
 )
 SHARES = (
     "A cell k/n holds the share of k among n trials and its exact (Clopper-Pearson) 95% interval. Repeated tries of one task "
-    "are not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, each "
-    "task counts once."
+    "are not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, "
+    "each task counts once."
 )
 COPIES = (
     "distinct: trials that are no copies; trials of one task that went the same course are copies, as where a system is told "
