@@ -22,6 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("usual", "reversed"),
         help="Run and record all tests, in the usual order or in reverse, which shows what tests share.",
     )
+    parser.addini(
+        "bench_impact_ignores",
+        "What does not matter to the tests that read it: clock, chance. Their results are kept all the same.",
+        type="args",
+        default=[],
+    )
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -16,13 +16,15 @@ from _pytest.assertion import rewrite
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
 from bench.codebase.present import AT_START
-from bench.codebase.record import Execution, ExecutionContext
+from bench.codebase.record import CHANCE, CLOCK, Execution, ExecutionContext
 from bench.codebase.recorder import Recorder, uncollected
 from bench.codebase.state import ExecutionState
 from bench.codebase.validity import ValidityDecision
 from bench.codebase.watching import unwatched
 
 OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
+IGNORABLE = {"clock": CLOCK, "chance": CHANCE}
+"""What the ini option `bench_impact_ignores` can name, with the reason that is then no reason to run a test again."""
 CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 """The files in which pytest looks for its options, in its order."""
 RUN_BY_PYTEST = ("_pytest.python", "_pytest.unittest")
@@ -46,6 +48,9 @@ class RecordingPlugin:
         if getattr(config.known_args_namespace, "numprocesses", None) or hasattr(config, "workerinput"):
             raise pytest.UsageError("--bench-impact records one process; give -n 0")
         self.mode, self.rootpath = mode, config.rootpath
+        ignored = config.getini("bench_impact_ignores")
+        if unknown := sorted({*ignored} - IGNORABLE.keys()):
+            raise pytest.UsageError(f"bench_impact_ignores: '{unknown[0]}' is none of {', '.join(IGNORABLE)}")
         try:
             self.state = ExecutionState.open(config.rootpath)
         except Exception as error:
@@ -54,7 +59,7 @@ class RecordingPlugin:
             self.step = self.state.step("run")
         self.state.drop_outdated_bytecode()
         self.layout = self._layout_of(config, arguments)
-        self.recorder = Recorder(self.state.root)
+        self.recorder = Recorder(self.state.root, [IGNORABLE[each] for each in ignored])
         self._names: dict[Path, str] = {}
         for name in CONFIGURATIONS:  # pytest would read an earlier one, if it existed, instead of the present one
             self._depend_on(self.recorder.session, config.rootpath / name)

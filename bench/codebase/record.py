@@ -21,6 +21,10 @@ class Fact(NamedTuple):
     value: str
 
 
+CLOCK, CHANCE = "reads the clock", "draws unseeded chance"
+"""Reasons why a result cannot be kept, unless the user says that these do not matter."""
+
+
 @dataclass(eq=False)
 class ExecutionContext:
     """What is being recorded of one test, module, fixture, collection, session or script.

@@ -17,7 +17,7 @@ import random
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -29,15 +29,15 @@ from bench.codebase.calls import MONITORED, Monitored, Profiled, key_of
 from bench.codebase.git import is_text
 from bench.codebase.naming import PathNames
 from bench.codebase.present import FROM_OUTSIDE, Present, platform_value
-from bench.codebase.record import ExecutionContext
+from bench.codebase.record import CHANCE, CLOCK, ExecutionContext
 from bench.codebase.records import RecordMaker
 from bench.codebase.watching import unwatched, watching
 from bench.codebase.workspace import drop_outdated_bytecode
 
 UNSTABLE_CALLS = {
-    "<built-in method now>": "reads the clock",
-    "<built-in method utcnow>": "reads the clock",
-    "<built-in method today>": "reads the clock",
+    "<built-in method now>": CLOCK,
+    "<built-in method utcnow>": CLOCK,
+    "<built-in method today>": CLOCK,
     "<built-in method _posixsubprocess.fork_exec>": "starts a process",
 }
 """Functions in C that no wrapper and no audit event shows, by their names in the profiler, with what they do."""
@@ -63,13 +63,14 @@ class Recorder:
 
     Args:
         root: The folder whose code and files have versions. Of packages installed in it only the release counts.
+        ignored: Reasons for which a result is kept nevertheless: CLOCK, CHANCE.
 
     Attributes:
         session: The context of all that is recorded outside of other contexts. Each execution relies on it.
         records: Makes the records of contexts that have ended.
     """
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, ignored: Collection[str] = ()):
         self.root = root.resolve()
         self.present = Present(self.root)
         self.session = ExecutionContext("session", "")
@@ -81,7 +82,7 @@ class Recorder:
         self._running = [False]
         self._threads: list[tuple[threading.Thread, Profiled | None, dict[int, int], ExecutionContext]] = []
         self._names = PathNames(self.root)
-        self.records = RecordMaker(self.present, self._names, self.session)
+        self.records = RecordMaker(self.present, self._names, self.session, ignored)
         self._writers: dict[str, ExecutionContext] = {}
         self._drawn: object = None
         self._caches: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -255,7 +256,7 @@ class Recorder:
         """Note whether the current context drew random numbers since it began. Return the state of the generator."""
         state = random.getstate()
         if self._drawn is not None and state != self._drawn:
-            self.unstable("draws unseeded chance")
+            self.unstable(CHANCE)
         return state
 
     # Modules

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from functools import cache
 
 from bench.codebase.calls import FunctionKey
@@ -20,10 +21,10 @@ class RecordMaker:
         by_path: The context of each imported module, by the name of its path.
     """
 
-    def __init__(self, present: Present, names: PathNames, session: ExecutionContext):
+    def __init__(self, present: Present, names: PathNames, session: ExecutionContext, ignored: Collection[str]):
         self.by_name: dict[str, ExecutionContext] = {}
         self.by_path: dict[str, ExecutionContext] = {}
-        self._present, self._names, self._session = present, names, session
+        self._present, self._names, self._session, self._ignored = present, names, session, ignored
         self._made: dict[ExecutionContext, Record] = {}
         self._leads: dict[str, str] = {}
         self._search: dict[str, None] = {}
@@ -45,7 +46,7 @@ class RecordMaker:
             new = current.uses - done
             done |= new
             waiting.extend(new)
-        why = sorted({reason for known in done for reason in known.volatile})
+        why = sorted({reason for known in done for reason in known.volatile}.difference(self._ignored))
         return [self._made[known] for known in done], "; ".join(why)
 
     def _finished(self, context: ExecutionContext) -> Record:

@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from bench.codebase.present import IGNORED, file_value, listing_value, scan_value, status_value
+from bench.codebase.record import CHANCE, CLOCK
 
 STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
 OUTSIDE = ("/proc/", "/sys/", "/dev/")
@@ -260,7 +261,7 @@ def _clock(original: Callable[..., Any], most: int | None, listener: Listener) -
         asking = sys._getframe(1)
         reads = (most is None or len(arguments) <= most) and _asked_by_code(asking, "")
         if reads and not (asking.f_code.co_filename.startswith(WAITING) or _importing_installed(asking) or _collecting(asking)):
-            listener.unstable("reads the clock")
+            listener.unstable(CLOCK)
         return original(*arguments, **named)
 
     return clock
@@ -270,7 +271,7 @@ def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[i
     def urandom(size: int, /) -> bytes:
         asking = sys._getframe(1)
         if not _importing_installed(asking) and _asked_by_code(asking, ""):  # pytest draws the name of a folder that it deletes
-            listener.unstable("draws unseeded chance")
+            listener.unstable(CHANCE)
         return original(size)
 
     return urandom
@@ -280,7 +281,7 @@ def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
         asking = sys._getframe(1)
         if a is None and not _is_asked_in(asking, tempfile.__file__) and not _importing_installed(asking):
-            listener.unstable("draws unseeded chance")
+            listener.unstable(CHANCE)
         original(self, a, version)
 
     return seed
@@ -289,7 +290,7 @@ def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any
 def _seed_of_all(original: Callable[..., None], listener: Listener) -> Callable[..., None]:
     def seed(a: Any = None, version: int = 2) -> None:
         if a is None:
-            listener.unstable("draws unseeded chance")
+            listener.unstable(CHANCE)
         listener.seeded()
         original(a, version)
 

@@ -96,6 +96,23 @@ def test_a_volatile_test_always_runs(tmp_path: Path, body: str, why: str) -> Non
     assert ExecutionState.open(root).executions("test_v.py::test_v")[-1].volatile == why
 
 
+def test_tests_that_read_a_clock_or_draw_chance_are_kept_where_the_user_says_that_it_does_not_matter(tmp_path: Path) -> None:
+    bodies = ("import time; time.time()", "import random; random.random()", "import subprocess; subprocess.run(['true'])")
+    tests = "\n\n".join(f"def test_{number}():\n    {body}\n" for number, body in enumerate(bodies))
+    root = repository(tmp_path, {"test_v.py": tests, "pytest.ini": "[pytest]\nbench_impact_ignores = clock\n"})
+    impact(root)
+    assert impact(root)[:2] == (["test_v.py::test_1 PASSED", "test_v.py::test_2 PASSED"], 1)
+    write(root, {"pytest.ini": "[pytest]\nbench_impact_ignores = clock chance\n"})
+    assert len(impact(root)[0]) == 3  # pytest's configuration has changed
+    assert impact(root)[:2] == (["test_v.py::test_2 PASSED"], 2)
+
+
+def test_an_unknown_thing_to_ignore_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"test_v.py": "def test_v():\n    pass\n"})
+    _, _, printed = impact(root, "-o", "bench_impact_ignores=clocks")
+    assert "ERROR: bench_impact_ignores: 'clocks' is none of clock, chance" in printed
+
+
 def test_files_and_the_environment_and_absent_ones_are_followed(tmp_path: Path) -> None:
     body = "import os\n\n\ndef test_file():\n    assert os.path.exists('wanted.txt') or not os.path.exists('wanted.txt')\n\n\n"
     body += "def test_variable():\n    os.environ.get('SOME_SETTING')\n\n\ndef test_data():\n    open('data.txt').read()\n"

@@ -1,4 +1,4 @@
-"""`python -m impact.commits CLONE`: what `bench code` runs and misses on ten commits of this repository, beside running all.
+"""`python -m impact.commits [--ignoring] CLONE`: what `bench code` runs and misses on ten commits, beside running all.
 
 The commits follow one another. After each, what it invalidates runs, and then all tests run, to compare.
 """
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench import codebase
@@ -27,6 +27,8 @@ LAST = "e0f5ec2d"
 COUNT = 10
 QUIET = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 """Hypothesis's plug-in reads all modules of the tree when tests are collected, and each test would depend on them all."""
+IGNORING = ("-o", "bench_impact_ignores=clock chance")
+"""Tests are kept although they read the clock or draw chance, with `--ignoring`."""
 LIMIT = 600
 
 
@@ -35,17 +37,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="impact.commits", description=__doc__)
     parser.add_argument("clone", type=Path, help="a clone of this repository, whose tree is changed")
     parser.add_argument("--to", type=Path, default=Path("reports/impact"))
+    parser.add_argument("--ignoring", action="store_true", help="keep tests although they read the clock or draw chance")
     asked = parser.parse_args()
+    name = "commits_ignoring" if asked.ignoring else "commits"
     rows: list[dict[str, str]] = []
     counted = Counter[str]()
-    for row, why in measured(asked.clone.resolve()):
+    for row, why in measured(asked.clone.resolve(), IGNORING if asked.ignoring else ()):
         print(" ".join(row.values()), dict(Counter(why.values())), flush=True)
         rows.append(row)
         counted.update(why.values())
-        write(asked.to / "commits.csv", rows)
+        write(asked.to / f"{name}.csv", rows)
         tests = sum(int(row["tests"]) for row in rows)
         counts = {"tests": tests, "run": counted.total()} | {reason: counted[reason] for reason in REASONS}
-        write(asked.to / "commits_reasons.csv", [{"package": "commits"} | {name: str(count) for name, count in counts.items()}])
+        write(asked.to / f"{name}_reasons.csv", [{"package": name} | {reason: str(count) for reason, count in counts.items()}])
 
 
 def commits(root: Path) -> list[str]:
@@ -55,13 +59,18 @@ def commits(root: Path) -> list[str]:
     return [f"{told[0]}^", *told]
 
 
-def measured(root: Path) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """A row for each commit, and the reason why each test ran. The commit before the first has none: there all tests run."""
+def measured(root: Path, options: Sequence[str]) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """A row for each commit, and the reason why each test ran. The commit before the first has none: there all tests run.
+
+    Args:
+        root: The clone.
+        options: pytest's further options where the invalid tests run.
+    """
     last: Outcomes = {}
     for commit in commits(root):
         _take(root, commit)
         reasons = _decision(root) if last else {}
-        selected = _run(root, *OURS, "--bench-impact")
+        selected = _run(root, *OURS, "--bench-impact", *options)
         if last:
             whole = _run(root, *PLAIN, kept_in=root.parent / "sessions" / f"{key(FULL, *PLAIN, *TESTS, commit)}.json")
             changed = {test for test, result in whole.outcomes.items() if last.get(test) != result}

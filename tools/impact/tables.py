@@ -14,7 +14,8 @@ from impact.figure import draw
 
 Rows = Sequence[dict[str, str]]
 SELECTORS = ("bench", "testmon")
-PARTS = ("mutants", "hunks", "recording", "unfollowed", "commits", "mutants_reasons", "hunks_reasons", "commits_reasons")
+REASON_PARTS = ("mutants_reasons", "hunks_reasons", "commits_reasons", "commits_ignoring_reasons")
+PARTS = ("mutants", "hunks", "recording", "unfollowed", "commits", "commits_ignoring", *REASON_PARTS)
 """Files of rows that a report is made of, in the order in which `report` is given them."""
 HUNK = "hunk"
 COMMITS = {
@@ -59,8 +60,8 @@ def write_report(folder: Path) -> None:
     draw(shares, missed, folder / "selection.png")
 
 
-def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows, *reasons: Rows) -> str:
-    """The report's text. Of hunks and of the costs of recording it says nothing where they were not measured."""
+def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows, ignoring: Rows, *reasons: Rows) -> str:
+    """The report's text. Of hunks, commits and the costs of recording it says nothing where they were not measured."""
     head = (
         "# What selective re-execution misses",
         "",
@@ -84,7 +85,11 @@ def report(rows: Rows, hunks: Rows, costs: Rows, unfollowed: Rows, commits: Rows
     )
     kinds = ("## What a selector by code coverage does not follow", "", *unfollowed_table(unfollowed), "")
     recorded = ("## Recording the unchanged suite", "", *recording(costs), "")
-    ours = ("## Commits of this repository", "", *COMMIT_NOTES, "", *commits_table(commits), "") if commits else ()
+    ours: tuple[str, ...] = (
+        ("## Commits of this repository", "", *COMMIT_NOTES, "", *commits_table(commits), "") if commits else ()
+    )
+    if ignoring:
+        ours = (*ours, of_ignoring(ignoring), "", *commits_table(ignoring), "")
     aimed = ("## Aims", "", *aims(rows, hunks, costs, unfollowed), "")
     real = ("## By release", "", *table(hunks, HUNK), "") if hunks else ()
     why = ("## Why tests ran", "", "Numbers of tests that `bench code` ran, over all edits.", "", *reasons_table(*reasons), "")
@@ -172,6 +177,18 @@ def of_commits(commits: Rows) -> str:
         f"Over {len(commits)} commits of this repository, {tests:,} results of tests were compared. Of these, {changed} "
         f"changed or came new, and `bench code` missed {missed}. It ran {run:,} tests, which took {seconds:,.0f} seconds of "
         f"the processor; all tests took {whole:,.0f}."
+    )
+
+
+def of_ignoring(commits: Rows) -> str:
+    """What came out of the same commits where the clock and chance are ignored, in words."""
+    run, missed = (sum(int(row[key]) for row in commits) for key in ("run", "missed"))
+    seconds, whole = (sum(float(row[key]) for row in commits) for key in ("seconds", "whole"))
+    saved = sum(float(row["seconds"]) < float(row["whole"]) for row in commits)
+    return (
+        f"With `bench_impact_ignores = clock chance`, {run:,} tests ran after the same commits, and {missed} results were "
+        f"missed. They took {seconds:,.0f} seconds, and all tests took {whole:,.0f}. After {saved} of {len(commits)} commits "
+        "time was saved."
     )
 
 
