@@ -99,10 +99,12 @@ def test_a_volatile_test_always_runs(tmp_path: Path, body: str, why: str) -> Non
 def test_tests_that_read_a_clock_or_draw_chance_are_kept_where_the_user_says_that_it_does_not_matter(tmp_path: Path) -> None:
     bodies = ("import time; time.time()", "import random; random.random()", "import subprocess; subprocess.run(['true'])")
     tests = "\n\n".join(f"def test_{number}():\n    {body}\n" for number, body in enumerate(bodies))
-    root = repository(tmp_path, {"test_v.py": tests, "pytest.ini": "[pytest]\nbench_impact_ignores = clock\n"})
+    root = repository(
+        tmp_path, {"test_v.py": tests, "pyproject.toml": "[tool.pytest.ini_options]\nbench_impact_ignores = ['clock']\n"}
+    )
     impact(root)
     assert impact(root)[:2] == (["test_v.py::test_1 PASSED", "test_v.py::test_2 PASSED"], 1)
-    write(root, {"pytest.ini": "[pytest]\nbench_impact_ignores = clock chance\n"})
+    write(root, {"pyproject.toml": "[tool.pytest.ini_options]\nbench_impact_ignores = 'clock chance'\n"})
     assert len(impact(root)[0]) == 3  # pytest's configuration has changed
     assert impact(root)[:2] == (["test_v.py::test_2 PASSED"], 2)
 
