@@ -12,7 +12,8 @@ from impact.hunks import hunks
 from impact.mutants import Mutant, mutants
 from impact.packages import PACKAGES, RELEASES, Package, fetch
 from impact.reasons import why_run
-from impact.tables import write, write_report
+from impact.report import write_report
+from impact.rows import write
 from impact.trial import FULL, Suite
 from impact.unfollowed import unfollowed
 

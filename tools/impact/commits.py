@@ -17,7 +17,8 @@ from pathlib import Path
 from bench import codebase
 from impact.decision import REASONS
 from impact.packages import git
-from impact.tables import COMMITS, write
+from impact.rows import write
+from impact.tables import COMMITS
 from impact.trial import FULL, OURS, PLAIN, TOOLS, Outcomes, Session, environment, key, once, session
 
 TESTS = ("tests/analysis", "tests/report", "tests/packs")
