@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bench.codebase.git import CodeError
 from bench.codebase.patches import Patch
+from bench.codebase.running import Runnable
 from bench.codebase.state import ExecutionState
 
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
@@ -96,6 +100,32 @@ def run(
 
 
 @app.command()
+def make(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts.")
+    ],
+    folder: FolderOption = HERE,
+    limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which a process is ended.")] = None,
+) -> None:
+    """Run in their order those steps, which are Python files, and those texts with examples whose results no longer hold.
+
+    For example: bench code make "extract.py --all" report.py README.md
+    """
+    results = ExecutionState.open(folder).run_all([_runnable(each) for each in files], limit)
+    for file, (result, was_kept) in zip(files, results, strict=True):
+        typer.echo(f"{file}: {result.outcome}" + (f", kept from step {result.step}" if was_kept else ""))
+    raise typer.Exit(any(result.outcome != "passed" for result, _ in results))
+
+
+def _runnable(file: str) -> Runnable:
+    try:
+        path, *arguments = shlex.split(file)
+    except ValueError as error:
+        raise CodeError(f"'{file}' is no file with arguments: {error}") from None
+    return Runnable("step" if path.endswith(".py") else "document", path, path, tuple(arguments))
+
+
+@app.command()
 def patch(
     action: Annotated[str, typer.Option(help="The agent's action that made the change.")] = "",
     call: Annotated[str, typer.Option(help="The model call that made it.")] = "",
@@ -138,8 +168,44 @@ def apply_(
 
 
 @app.command()
+def declare(
+    portfolio: Annotated[str, typer.Argument(help="The portfolio's name.")],
+    artifacts: Annotated[
+        list[str],
+        typer.Argument(metavar="ARTIFACT=NEED,NEED...", help="A file, and the files that it is made from or is about."),
+    ],
+    folder: FolderOption = HERE,
+) -> None:
+    """Declare code, tests and documents that belong together. `bench code stale` then says what of them a patch made stale.
+
+    For example: bench code declare prices README.md=shop/prices.py tests/test_prices.py=shop/prices.py
+    """
+    needs: dict[str, Sequence[str]] = {}
+    for artifact in artifacts:
+        path, _, needed = artifact.partition("=")
+        needs[path] = needed.split(",") if needed else ()
+    for path in {path for needed in needs.values() for path in needed}:
+        needs.setdefault(path, ())
+    ExecutionState.open(folder).declare(portfolio, needs)
+    typer.echo(f"portfolio {portfolio}: {len(needs)} artifacts")
+
+
+@app.command()
+def confirm(
+    portfolio: Annotated[str, typer.Argument(help="The portfolio's name.")],
+    artifact: Annotated[str, typer.Argument(help="A file of it that fits what it needs.")],
+    folder: FolderOption = HERE,
+) -> None:
+    """Note that you looked at an artifact of a portfolio, and that it fits the present versions of what it needs.
+
+    For example: bench code confirm prices README.md
+    """
+    ExecutionState.open(folder).confirm(portfolio, artifact)
+
+
+@app.command()
 def stale(
-    portfolio: Annotated[str, typer.Argument(help="The portfolio's name, as `ExecutionState.declare` was given it.")],
+    portfolio: Annotated[str, typer.Argument(help="The portfolio's name, as `bench code declare` was given it.")],
     folder: FolderOption = HERE,
 ) -> None:
     """Show what of a portfolio of code, tests and documents is stale.

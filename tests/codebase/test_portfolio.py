@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from repositories import MONEY, impact, repository
+from repositories import MONEY, impact, repository, write
+from typer.testing import CliRunner
 
 from bench.codebase import Edit, ExecutionState
+from bench.codebase.cli import app
 from bench.codebase.git import CodeError
 from bench.codebase.running import Runnable
 
@@ -63,3 +65,38 @@ def test_a_document_that_was_looked_at_is_no_longer_stale(tmp_path: Path) -> Non
 def test_a_portfolio_that_cannot_be_is_refused(tmp_path: Path, needs: dict[str, list[str]], line: str) -> None:
     with pytest.raises(CodeError, match=line):
         ExecutionState.open(repository(tmp_path, FILES)).declare("money", needs)
+
+
+def command(root: Path, *words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*words, "--in", str(root)], catch_exceptions=False)
+    return result.exit_code, result.output
+
+
+def test_the_command_declares_a_portfolio_says_what_is_stale_and_confirms(tmp_path: Path) -> None:
+    root = repository(tmp_path, FILES)
+    assert command(root, "declare", "money", "notes.md=money.py", "test_money.py=money.py") == (
+        0,
+        "portfolio money: 3 artifacts\n",
+    )
+    write(root, {"money.py": FILES["money.py"].replace("RATE = 2", "RATE = 3")})
+    assert "notes.md: money.py changed\n" in command(root, "stale", "money")[1]
+    command(root, "confirm", "money", "notes.md")
+    assert "notes.md" not in command(root, "stale", "money")[1]
+
+
+def test_the_command_makes_the_steps_and_texts_that_no_longer_hold(tmp_path: Path) -> None:
+    step = "import sys, money\nopen('total.txt', 'w').write(str(money.total([int(sys.argv[1])])))\n"
+    root = repository(tmp_path, FILES | {"build.py": step})
+    asked = ("make", "build.py 1", "guide.md")
+    assert command(root, *asked) == (0, "build.py 1: passed\nguide.md: passed\n")
+    assert command(root, *asked) == (0, "build.py 1: passed, kept from step 1\nguide.md: passed, kept from step 2\n")
+    write(root, {"money.py": FILES["money.py"].replace("RATE = 2", "RATE = 3")})
+    assert command(root, *asked) == (1, "build.py 1: passed\nguide.md: failed\n")
+    assert (root / "total.txt").read_text() == "3"
+
+
+def test_a_word_that_is_no_file_to_make_is_answered_in_a_line(tmp_path: Path) -> None:
+    root = repository(tmp_path, FILES)
+    for word, line in (("none.py", "there is no file none.py"), ("'", "is no file with arguments: No closing quotation")):
+        with pytest.raises(CodeError, match=line):
+            command(root, "make", word)
