@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from impact.figure import draw
-from impact.rows import REASON_PARTS, SELECTORS, Parts, of_selector, parts_in, share, total
+from impact.rows import REASON_PARTS, SELECTORS, Parts, edits_in, of_selector, parts_in, share, total
 from impact.sentences import beyond, of_ignoring, of_programs, sentences, slower
 from impact.tables import aims, commits_table, reasons_table, recording, table, unfollowed_table
 
@@ -18,8 +18,9 @@ METHOD = (
     "Each edit is made to an open package whose suite was recorded. The whole suite then runs, which tells what results the",
     "edit changed. `bench code` and pytest-testmon each run what they select. A changed result is *missed* if its test did not",
     "run. A result is *distorted* if its test ran and came out otherwise than in the full run. A test is *over-run* if it ran",
-    "and its result is as before. Where a dash stands for the distorted, `bench code` decided what runs, and nothing was run.",
+    "and its result is as before.",
 )
+DECIDED = "Where a dash stands for the distorted, `bench code` decided what runs, and nothing was run."
 
 
 def write_report(folder: Path) -> None:
@@ -41,7 +42,8 @@ def report(parts: Parts) -> str:
     told = [*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed)]
     told += [of_programs(programs)] if programs else []
     told += [slower(costs)] if costs else []
-    lines = ["# What selective re-execution misses", "", *METHOD, "", *(f"- {each}" for each in told), ""]
+    decided = [DECIDED] if any(not row["seconds"] for row in edits_in(parts)) else []
+    lines = ["# What selective re-execution misses", "", *METHOD, *decided, "", *(f"- {each}" for each in told), ""]
     lines += ["![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", ""]
     lines += ["## Aims", "", *aims(parts), ""]
     lines += ["## By package", "", "Times are processor seconds of a shared machine.", "", *table(rows), ""]
