@@ -266,6 +266,17 @@ def test_the_results_say_what_a_retry_took_on_the_model_at_the_papers_sizes(arch
         assert f"{ratio.ratio:.1%} [{ratio.low:.1%}, {ratio.high:.1%}]" in RESULTS
 
 
+def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -> None:
+    run = bench.load_run(ROOT / "results" / "paper_validation-qwen2.5-coder-1.5b-instruct")
+    assert len(run.trials) == 90 and not run.trials["outcome"].eq("solved").any()
+    [arms] = [arms for condition, arms in arms_of(run).items() if condition.plan == "validation"]
+    told = {name: arms[name].mean("first_round_tokens") for name in ARCHITECTURES}
+    told["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
+    words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in told.values()]
+    assert [each for each in words if each not in RESULTS] == []
+    assert f"({told['static'].n} trials each)" in RESULTS and told["static"].n == told["runtime_structured"].n == told["more"].n
+
+
 def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:
     folder = ROOT / "results" / "noise-qwen2.5-coder-1.5b-instruct"
     run, responses = bench.load_run(folder), list(read_responses(folder))
