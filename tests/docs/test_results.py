@@ -274,6 +274,7 @@ def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -
     told["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
     words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in told.values()]
     assert [each for each in words if each not in RESULTS] == []
+    assert f"{words[2]} and {words[1]} ({told['static'].n} trials each)" in README
     assert f"({told['static'].n} trials each)" in RESULTS and told["static"].n == told["runtime_structured"].n == told["more"].n
 
 
