@@ -71,14 +71,17 @@ _NOTES = (
 
 def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
     """Yield a note on the limit of the smallest N, if it is a limit."""
-    numbers = [
-        min(pair.passes.ours.n, pair.rounds.ours.n) for pair in rivals if pair.break_even and pair.break_even.low is not None
-    ]
+    numbers = [_smallest(pair) for pair in rivals if pair.break_even and pair.break_even.low is not None]
     if numbers and (n := min(numbers)) < FEWEST:
         yield (
             f"N={n}: so few values all lie on one side of their true mean in {2 ** (1 - n):.1%} of experiments; the "
             "bootstrap's interval then misses it, so it holds the truth in less than 95%"
         )
+
+
+def _smallest(pair: Rivals) -> int:
+    """Return the number of its pairs of passes or of rounds, whichever is smaller."""
+    return min(pair.passes.ours.n, pair.rounds.ours.n)
 
 
 def _bounded(mean: Mean) -> BoundedNumber:
@@ -123,13 +126,27 @@ def _figure(run: Run, model: str, rivals: Mapping[Condition, Sequence[Rivals]]) 
         ax.grid(axis="x", color=PALE, lw=0.6)
         panel_title(ax, condition.scenario, f"fault plan {condition.plan}")
     legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
-    title = f"How many failures in a trial make the first design cheaper? {bracketed(model_label(run, model))}"
+    title = f"{_answer(chain.from_iterable(rivals.values()))} {bracketed(model_label(run, model))}"
     caption = (
-        f"{title}. Whiskers are 95% intervals; an arrow says that the interval goes on beyond the panel. A design that is "
-        "cheaper at any rate is at 0, and a word stands where there is no rate. N counts pairs of first passes and of first "
-        "rounds. Below it stands how often each of the two was rejected in a trial without faults."
+        f"{title}. A number stands beside each rate. Whiskers are 95% intervals; an arrow says that the interval goes on "
+        "beyond the panel. A design that is cheaper at any rate is at 0, and a word stands where there is no rate. N counts "
+        "pairs of first passes and of first rounds. Below it stands how often each of the two was rejected in a trial without "
+        "faults."
     )
     return finish(figure, slug("break_even", model), title, caption)
+
+
+def _answer(pairs: Iterable[Rivals]) -> str:
+    """Return in a sentence the rate whose interval is above 0 and ends first; a question if enough pairs give none."""
+    enough = (pair for pair in pairs if _smallest(pair) >= FEWEST)
+    bounded = [
+        (each, pair) for pair in enough if (each := pair.break_even) and each.low and math.isfinite(each.high or math.inf)
+    ]
+    if not bounded:
+        return "How many failures in a trial make the first design cheaper?"
+    estimate, pair = min(bounded, key=lambda found: found[0].high or math.inf)
+    where = f"on {pair.condition.scenario} under {pair.condition.plan}"
+    return f"From {estimate.rate:.2f} failures a trial on, {pair.name} is cheaper than {pair.other} {where}"
 
 
 def _named(pair: Rivals) -> str:
@@ -172,6 +189,7 @@ def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker:
         ax.annotate(NEVER, (right, y), ha="right", va="center", color=colour, fontsize=7.5)
         return
     ax.plot([estimate.rate], [y], marker, color=colour, mfc="white" if marker == "D" else colour, ms=5)
+    ax.annotate(f"{estimate.rate:.2f}", (estimate.rate, y), (4, 3), textcoords="offset points", color=colour, fontsize=7)
     if estimate.low is not None and estimate.high is not None:
         ax.plot([estimate.low, min(estimate.high, right)], [y, y], color=colour, lw=1.2)
         if estimate.high > right:

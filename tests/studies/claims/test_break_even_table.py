@@ -112,3 +112,27 @@ def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeyp
         for result in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
             shown(monkeypatch, run, result, result)
             assert break_even_figures(Results(run))
+
+
+@pytest.mark.parametrize(
+    ("measured", "n", "title"),
+    [
+        (
+            BreakEven(1.234, 0.5, 2.0),
+            6,
+            "From 1.23 failures a trial on, later is cheaper than earlier on demo under paper (m, SIMULATED)",
+        ),
+        (BreakEven(1.234, 0.0, 2.0), 6, "How many failures"),
+        (BreakEven(1.234, 0.5, math.inf), 6, "How many failures"),
+        (BreakEven(1.234, 0.5, 2.0), 4, "How many failures"),
+        (BreakEven(1.234), 6, "How many failures"),
+    ],
+)
+def test_the_figure_s_title_has_a_rate_of_enough_pairs_whose_interval_has_both_ends(
+    monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven, n: int, title: str
+) -> None:
+    shown(monkeypatch, run, measured, None, n)
+    with style():
+        (picture,) = break_even_figures(Results(run))
+    assert picture.title.startswith(title)
+    assert "1.23" in picture.svg.decode()
