@@ -11,7 +11,7 @@ from bench.report.html import rendered, source
 from bench.worlds.scorecard import Scorecard
 from bench.worlds.scorecard.pictures import pictures
 from bench.worlds.scorecard.tables import tables
-from bench.worlds.scorecard.words import ABOUT, SIMULATED, findings, provenance
+from bench.worlds.scorecard.words import ABOUT, INTERVALS, SIMULATED, findings, provenance
 
 
 def title(card: Scorecard) -> str:
@@ -34,6 +34,7 @@ def as_html(card: Scorecard) -> str:
         title=title(card),
         warnings=warnings(card),
         about=ABOUT,
+        intervals=INTERVALS,
         findings=list(findings(card)),
         pictures=drawn,
         tables=tables(card),
@@ -46,7 +47,7 @@ def as_markdown(card: Scorecard) -> str:
     lines += [f"**{escape_markdown(warning)}**\n" for warning in warnings(card)]
     first, *others = (markdown(table).replace("### ", "## ", 1) for table in tables(card))
     lines += [escape_markdown(ABOUT), "", first]
-    lines += ["## In words", "", *(f"- {escape_markdown(finding)}" for finding in findings(card)), "", *others]
+    lines += ["## In words", "", INTERVALS, "", *(f"- {escape_markdown(finding)}" for finding in findings(card)), "", *others]
     lines += ["## What it was made from", ""]
     lines += [f"- {escape_markdown(name)}: {escape_markdown(text)}" for name, text in provenance(card)]
     return "\n".join(lines) + "\n"

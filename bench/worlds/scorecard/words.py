@@ -46,6 +46,7 @@ PHRASES: Mapping[str, str] = {
     "late": "done too late",
 }
 """What a sentence says of effects that are damaged."""
+INTERVALS = "The tables below have the 95% interval of each of these rates."
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references. What a system does to the world after a "
     "crash is measured; tokens and seconds are declared. Nothing of it says how good a real model is."

@@ -159,7 +159,8 @@ def test_the_short_table_says_what_its_kinds_of_damage_mean(card: Scorecard) -> 
 def test_the_page_begins_with_one_row_a_system(card: Scorecard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.worlds.scorecard.page.pictures", lambda _: [])
     for shown in (as_html(card), as_markdown(card)):
-        places = [shown.index(text) for text in ("Recovery at a glance", "In words", "What a crash does to the world")]
+        texts = ("Recovery at a glance", "In words", "The tables below have the 95% interval", "What a crash does to the world")
+        places = [shown.index(text) for text in texts]
         assert places == sorted(places)
 
 
