@@ -79,8 +79,8 @@ def of_ignoring(commits: Rows) -> str:
     seconds, whole = seconds_of(commits)
     return (
         f"With `bench_impact_ignores = clock chance`, {run:,} tests ran after the same commits, and {missed} results were "
-        f"missed. They took {seconds:,.0f} seconds, and all tests took {whole:,.0f}. {saved_by(commits) or 'None'} of the commits took "
-        "less than all tests."
+        f"missed. They took {seconds:,.0f} seconds, and all tests took {whole:,.0f}. {saved_by(commits) or 'None'} of the "
+        "commits took less than all tests."
     )
 
 
