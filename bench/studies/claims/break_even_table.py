@@ -144,7 +144,7 @@ def _answer(pairs: Iterable[Rivals]) -> str:
     ]
     if not bounded:
         return "How many failures in a trial make the first design cheaper?"
-    estimate, pair = min(bounded, key=lambda found: found[0].high or math.inf)
+    estimate, pair = min(bounded, key=lambda candidate: candidate[0].high or math.inf)
     where = f"on {pair.condition.scenario} under {pair.condition.plan}"
     return f"From {estimate.rate:.2f} failures a trial on, {pair.name} is cheaper than {pair.other} {where}"
 
