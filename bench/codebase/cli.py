@@ -102,7 +102,8 @@ def run(
 @app.command()
 def make(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts.")
+        list[str],
+        typer.Argument(metavar="FILE...", help="Python files, each quoted with its arguments, and texts; from the tree's top."),
     ],
     folder: FolderOption = HERE,
     limit: Annotated[float | None, typer.Option(min=1, help="Seconds after which a process is ended.")] = None,
@@ -114,7 +115,7 @@ def make(
     results = ExecutionState.open(folder).run_all([_runnable(each) for each in files], limit)
     for file, (result, was_kept) in zip(files, results, strict=True):
         typer.echo(f"{file}: {result.outcome}" + (f", kept from step {result.step}" if was_kept else ""))
-    raise typer.Exit(any(result.outcome != "passed" for result, _ in results))
+    raise typer.Exit(int(any(result.outcome != "passed" for result, _ in results)))
 
 
 def _runnable(file: str) -> Runnable:
