@@ -270,12 +270,15 @@ def test_the_results_say_what_a_repair_takes_where_validation_itself_refuses() -
     run = bench.load_run(ROOT / "results" / "paper_validation-qwen2.5-coder-1.5b-instruct")
     assert len(run.trials) == 90 and not run.trials["outcome"].eq("solved").any()
     [arms] = [arms for condition, arms in arms_of(run).items() if condition.plan == "validation"]
-    told = {name: arms[name].mean("first_round_tokens") for name in ARCHITECTURES}
-    told["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
-    words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in told.values()]
+    means = {name: arms[name].mean("first_round_tokens") for name in ARCHITECTURES}
+    means["more"] = arms["runtime_structured"].less(arms["static"], "first_round_tokens").difference
+    words = [f"{mean.mean:,.0f} [{mean.low:,.0f}, {mean.high:,.0f}]" for mean in means.values()]
     assert [each for each in words if each not in RESULTS] == []
-    assert f"{words[2]} and {words[1]} ({told['static'].n} trials each)" in README
-    assert f"({told['static'].n} trials each)" in RESULTS and told["static"].n == told["runtime_structured"].n == told["more"].n
+    assert f"{words[2]} and {words[1]} ({means['static'].n} trials each)" in README
+    assert (
+        f"({means['static'].n} trials each)" in RESULTS
+        and means["static"].n == means["runtime_structured"].n == means["more"].n
+    )
 
 
 def test_the_results_say_how_far_the_model_differs_from_itself_at_temperature_0() -> None:

@@ -39,11 +39,11 @@ def report(parts: Parts) -> str:
     """The report's text. It says nothing of hunks, commits, programs and the costs of recording that were not measured."""
     rows, hunks, costs, programs = (parts[name] for name in ("mutants", "hunks", "recording", "programs"))
     commits, ignoring, unfollowed = (parts[name] for name in ("commits", "commits_ignoring", "unfollowed"))
-    told = [*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed)]
-    told += [of_programs(programs)] if programs else []
-    told += [slower(costs)] if costs else []
+    findings = [*sentences(rows), *(sentences(hunks, HUNK) if hunks else ()), beyond(unfollowed)]
+    findings += [of_programs(programs)] if programs else []
+    findings += [slower(costs)] if costs else []
     decided = [DECIDED] if any(not row["seconds"] for row in edits_in(parts)) else []
-    lines = ["# What selective re-execution misses", "", *METHOD, *decided, "", *(f"- {each}" for each in told), ""]
+    lines = ["# What selective re-execution misses", "", *METHOD, *decided, "", *(f"- {each}" for each in findings), ""]
     lines += ["![Tests run after a mutant, and changed results missed, by package and selector](selection.png)", ""]
     lines += ["## Aims", "", *aims(parts), ""]
     lines += ["## By package", "", "Times are processor seconds of a shared machine.", "", *table(rows), ""]

@@ -40,8 +40,8 @@ def aims(parts: Parts) -> list[str]:
     )
     if programs := parts["programs"]:
         count, wrong, results = sums(programs, "programs", "mismatches", "results")
-        told = f"{wrong} of {results:,} results of {count:,} programs"
-        measured += (("no result wrong in 10,000 generated programs", told, not wrong and count >= PROGRAMS),)
+        outcome = f"{wrong} of {results:,} results of {count:,} programs"
+        measured += (("no result wrong in 10,000 generated programs", outcome, not wrong and count >= PROGRAMS),)
     if costs:
         longest = max(float(row["deciding"]) for row in costs)
         times = f"{min(ratios):.2f} to {max(ratios):.2f} times"

@@ -72,13 +72,13 @@ def findings(card: Scorecard) -> Iterator[str]:
     are joined."""
     many_models = len({row.model for row in card.rows}) > 1
     for world in dict.fromkeys(row.world for row in card.rows):
-        for told in (_control, _crashes, _lost_answers):
+        for sentences_of in (_control, _crashes, _lost_answers):
             alike: dict[tuple[str, ...], list[ScorecardRow]] = {}
             for row in card.rows:
-                if row.world == world and (sentences := list(told(row, [""]))):
+                if row.world == world and (sentences := list(sentences_of(row, [""]))):
                     alike.setdefault((f" with {model(row)}" if many_models else "", *sentences), []).append(row)
             for (with_model, *_), rows in alike.items():
-                yield f"On {world}{with_model}, {' '.join(told(rows[0], [row.system for row in rows]))}"
+                yield f"On {world}{with_model}, {' '.join(sentences_of(rows[0], [row.system for row in rows]))}"
 
 
 def _control(row: ScorecardRow, systems: Sequence[str]) -> Iterator[str]:
