@@ -1,8 +1,8 @@
 """A large run's frames, kept in the user's cache folder, so that only the first reading makes them from the records.
 
-They are made anew if a byte of the run, our code, Python or a package that computes has changed. The file begins with a line of
-JSON. Then come the columns, as numpy writes arrays: integers in as few bytes as they need, a text as its number among all texts
-of its column.
+They are made anew if a byte of the run, of the kept file, our code, Python or a package that computes has changed. The file
+begins with a digest of all that follows, and a line of JSON. Then come the columns, as numpy writes arrays: integers in as few
+bytes as they need, a text as its number among all texts of its column.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,7 @@ from bench.analysis.rows import FRAMES, PLACE, Column
 from bench.bounds import Many
 from bench.digests import digest_of_file
 from bench.experiment.archive import MEMBERS, archive_path
+from bench.experiment.files import new_file
 from bench.experiment.record import SessionRecord
 from bench.files import opened
 from bench.registry import Registry
@@ -45,6 +47,8 @@ WORTH_KEEPING = 2**22
 MOST = 2**30
 """Bytes of all runs that are kept. Those kept first are removed first."""
 SESSIONS: TypeAdapter[tuple[SessionRecord, ...]] = TypeAdapter(Many[SessionRecord])
+DIGEST = 64
+"""Bytes of the digest at a file's beginning."""
 INTEGERS = (np.int8, np.int16, np.int32)
 
 
@@ -75,7 +79,7 @@ class KeptFrames:
 
     def read(self) -> Loaded | None:
         """Return what is kept; None if nothing is kept of the run's present state."""
-        with suppress(OSError, ValueError, KeyError, TypeError, EOFError), opened(self._path) as file:
+        with suppress(Exception), kept_file(self._path) as file:  # made anew, whatever is wrong with it
             head = json.loads(file.readline())
             if self._key and head["key"] == self._key:
                 sessions, rerun = SESSIONS.validate_python(head["sessions"]), frozenset(head["rerun"])
@@ -88,17 +92,11 @@ class KeptFrames:
             return
         head = {"key": self._key, "trials": loaded.trials, "rerun": sorted(loaded.rerun), "checked": loaded.checked}
         head["sessions"] = SESSIONS.dump_python(loaded.sessions, mode="json")
-        half = self._path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                with half.open("wb") as file:
-                    file.write(json.dumps(head).encode() + b"\n")
-                    for array in _arrays(loaded.frames):
-                        np.save(file, array, allow_pickle=False)
-                half.replace(self._path)
-            finally:
-                half.unlink(missing_ok=True)
+            with new_kept_file(self._path) as file:
+                file.write(json.dumps(head).encode() + b"\n")
+                for array in _arrays(loaded.frames):
+                    np.save(file, array, allow_pickle=False)
             _remove_first(self._path.parent)
 
     @kept
@@ -112,6 +110,30 @@ class KeptFrames:
         with suppress(OSError):
             return [(state.st_size, state.st_mtime_ns) for state in (path.stat() for path in _files(self._run))]
         return []
+
+
+@contextmanager
+def kept_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open what `new_kept_file` wrote, its digest compared. Raises OSError, and ValueError if a byte of it has changed."""
+    with opened(path) as file:
+        if file.read(DIGEST) != file_digest(file, "blake2b").digest():
+            raise ValueError("its digest is another")
+        file.seek(DIGEST)
+        yield file
+
+
+@contextmanager
+def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for its owner alone, in the place of any of its name. What the block writes stands behind its digest. Raises
+    OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with new_file(path, 0o600) as file:
+        file.write(bytes(DIGEST))
+        yield file
+        file.seek(DIGEST)
+        digest = file_digest(file, "blake2b").digest()
+        file.seek(0)
+        file.write(digest)
 
 
 def cache_folder(kind: str) -> Path:

@@ -7,15 +7,16 @@ wait forever.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePath
 from typing import IO
 
 from bench import files
 from bench.bounds import SPARSE, crowded
-from bench.errors import ResultsError
+from bench.errors import ResultsError, one_line
 from bench.experiment.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
 from bench.experiment.chain import SUFFIX as SEAL
 from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
@@ -90,12 +91,23 @@ class AppendOnly:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and replace any file or link of its name. Raises OSError."""
-    half = path.with_name(f".{path.name}.half")
-    with suppress(FileNotFoundError):
-        half.unlink()
-    with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+    with new_file(path) as file:
         file.write(content)
-    half.replace(path)
+
+
+@contextmanager
+def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of any file or link of its name once the block has ended, and only then. Two processes
+    can write a file at once: the later one replaces it. Raises OSError."""
+    half = path.with_name(f".{secrets.token_hex(8)}.half")
+    with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
+        try:
+            yield file
+            file.flush()
+            half.replace(path)
+        except BaseException:
+            half.unlink()
+            raise
 
 
 def refuse_link(path: Path) -> None:
@@ -194,13 +206,22 @@ def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
         The paths of the files.
 
     Raises:
-        ResultsError: A file cannot be written, or a folder is a link.
+        ResultsError: A name leads out of the folder, a file cannot be written, or a folder is a link.
     """
-    for folder in (to, *{(to / name).parent for name in contents}):
+    for name in contents:
+        _refuse_outside(to, name)
+    for folder in (to, *{to / folder for name in contents for folder in PurePath(name).parents}):
         refuse_link(folder)
     for name in reversed(list(contents)):
         _write(to / name, contents[name])
     return [to / name for name in contents]
+
+
+def _refuse_outside(to: Path, name: str) -> None:
+    """Raise ResultsError for a name that is no path below a folder: a name can hold what a stranger wrote."""
+    place = PurePath(name)
+    if "\0" in name or place.is_absolute() or ".." in place.parts or not place.name:
+        raise ResultsError(f"{to}: {one_line(name, 60)!r} would be written outside of it; nothing was written")
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -67,7 +67,20 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
     if not holds(folder, MANIFEST):
         raise _no_run(folder)
     wanted = None if only is None else partial(_may_be_among, only)
-    return with_grades(_chained(folder / TRIALS, RECORD, wanted), read_grades(folder).grades)
+    return with_grades(_ended_once(folder / TRIALS, _chained(folder / TRIALS, RECORD, wanted)), read_grades(folder).grades)
+
+
+def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> Iterator[TrialRecord | SessionRecord]:
+    """Yield the records. Raise ResultsError for a further record of a trial that had ended without an error."""
+    ended = set[str]()
+    for record in records:
+        if isinstance(record, TrialRecord):
+            if record.id in ended:
+                problem = f"{path}: holds another record of the trial {record.id}, which had ended"
+                raise ResultsError(f"{problem}; `bench verify {path.parent}` names its line; restore the file from a copy")
+            if record.outcome != "error":
+                ended.add(record.id)
+        yield record
 
 
 def with_grades(

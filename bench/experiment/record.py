@@ -14,6 +14,8 @@ from bench.runtime.events import Event, Events
 from bench.scenario import Grade
 from bench.values import dataclass
 
+TrialId = Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
+"""A trial's id in a file: it names files of exports, and so must be no path."""
 Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
 """How a trial ended. `ungraded`: its calls were only counted; it enters no rate and no mean."""
 
@@ -29,7 +31,7 @@ class TrialRecord:
     traceback  digest of the traceback of a trial that ended in a bug; else None
     """
 
-    id: str
+    id: TrialId
     scenario: str
     architecture: str
     model: str
@@ -166,7 +168,7 @@ class Regrade:
 class NewGrade:
     """A trial's grade that replaces the one in its record."""
 
-    trial: str
+    trial: TrialId
     outcome: Outcome
     grade: Grade
     kind: Literal["grade"] = "grade"

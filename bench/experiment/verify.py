@@ -12,8 +12,10 @@ import re
 from array import array
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from bench.bounds import validated
 from bench.digests import digest_of_file
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
-from bench.experiment.chain import BrokenChain, link_of, sealed, unsealed
+from bench.experiment.chain import DIGEST, BrokenChain, link_of, sealed, unsealed
 from bench.experiment.files import (
     GRADES,
     MANIFEST,
@@ -37,6 +39,7 @@ from bench.experiment.files import (
     opened,
 )
 from bench.experiment.graded import contradiction, misplaced
+from bench.experiment.manifest import Manifest
 from bench.experiment.reading import read_manifest, text_of_line, uncollected, with_grades
 from bench.experiment.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 from bench.models.base import StoredMessage
@@ -44,7 +47,10 @@ from bench.runtime.events import Called, Committed, of_kind
 from bench.wording import first_violation
 
 MOST = 20
-"""The most defects of one kind that are named singly, and lines out of order whose place is searched."""
+"""The most defects of one kind that are named singly, and the most broken lines of a file up to which it is read."""
+LISTED, SEARCHED, A_LINK = 2**20, 2**30, 2**10
+"""The most lines among which the places of a file's broken ones are searched, and the bytes that are digested for it; each link
+that is tried counts as so many more."""
 CHAINED: Mapping[str, TypeAdapter[Any]] = {TRIALS: RECORD, RESPONSES: RESPONSE, GRADES: GRADE}
 SEAL = re.compile(rb',"chain":"[^"]*"}\n$')
 Lines = Iterable[tuple[int, Any]]
@@ -115,8 +121,7 @@ class RunCheck:
     checked: Checked
 
     def __init__(self, folder: Path):
-        read_manifest(folder)
-        self._folder = folder
+        self._folder, self._manifest = folder, read_manifest(folder)
 
     def __iter__(self) -> Iterator[TrialRecord | SessionRecord]:
         folder = self._folder
@@ -124,7 +129,7 @@ class RunCheck:
         graded = list(files[GRADES].read()) if holds(folder, GRADES) else []
         grades = {grade.trial: grade for _, grade in graded if isinstance(grade, NewGrade)}
         texts = _Texts(folder / TEXTS)
-        trials = _Trials(texts)
+        trials = _Trials(folder / TRIALS, self._manifest, texts)
         yield from with_grades(trials.pass_on(files[TRIALS].read()), grades)
         files[RESPONSES].sought = trials.marked
         kept, responses = set[int](), 0
@@ -132,18 +137,29 @@ class RunCheck:
             responses += 1
             kept.add(_reply_key(response, response.reply, response.messages))
             texts.look_for(_named(response), f"line {number} of {RESPONSES}")
-        defects = [defect for file in files.values() for defect in file.defects]
-        defects += texts.defects
-        defects += (Defect(folder / TRIALS, *loss) for loss in trials.less_than_marked)
-        if files[RESPONSES].sought:
-            defects.append(Defect(folder / RESPONSES, None, "lacks responses that were there when the run was complete"))
-        defects += (Defect(folder / RESPONSES, None, loss) for loss in trials.lost_responses(kept))
-        defects += texts.lost()
-        defects += (Defect(folder / TRIALS, *contradiction) for contradiction in trials.contradicted)
-        defects += (Defect(folder / GRADES, *misplacement) for misplacement in misplaced(graded, trials.scenarios))
+        defects = Defects()
+        for part in (*files.values(), texts):
+            defects.update(part.defects)
+        if not any(part.is_cut for part in (*files.values(), texts)):  # what was not read is not lost
+            self._compare(defects, files[RESPONSES].sought, kept, trials, texts)
+        defects.update(trials.defects)
+        for misplacement in misplaced(graded, trials.scenarios):
+            defects.add(folder / GRADES, *misplacement)
         self.checked = Checked(
-            trials.count, responses, len(texts.known), tuple(_shortened(defects)), *_ending(trials.session, trials.is_last)
+            trials.count, responses, len(texts.known), tuple(defects.listed), *_ending(trials.session, trials.is_last)
         )
+
+    def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
+        """Add what the files lack of each other."""
+        folder = self._folder
+        for number, lost in trials.less_than_marked:
+            defects.add(folder / TRIALS, number, lost)
+        if sought:
+            defects.add(folder / RESPONSES, None, "lacks responses that were there when the run was complete")
+        for lack in trials.lost_responses(kept):
+            defects.add(folder / RESPONSES, None, lack)
+        for text in texts.lost():
+            defects.add(folder / TEXTS, None, text)
 
 
 def whole_digest(folder: Path) -> str:
@@ -164,41 +180,64 @@ def sources(folder: Path) -> str:
     return ", ".join(f"{name} {digest}" for name, digest in digests.items())
 
 
-@dataclass
-class _Chain:
-    """A chained file, and the defects in its lines. `sought` is a link that one of its lines must have."""
+class Defects:
+    """Defects of files. Of each file and kind MOST are kept and the others counted: a stranger's file can have any number."""
 
-    path: Path
-    adapter: TypeAdapter[Any]
-    sought: str = ""
-    defects: list[Defect] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[Path, str], list[Defect]] = {}
+        self._more = Counter[tuple[Path, str]]()
+
+    def add(self, path: Path, line: int | None, what: str) -> None:
+        kind = path, what.split(" ", maxsplit=1)[0]
+        kept = self._kinds.setdefault(kind, [])
+        if len(kept) < MOST:
+            kept.append(Defect(path, line, what))
+        else:
+            self._more[kind] += 1
+
+    def update(self, other: Defects) -> None:
+        """Add all defects of another collection."""
+        for kept in other._kinds.values():
+            for defect in kept:
+                self.add(defect.path, defect.line, defect.what)
+        self._more += other._more
+
+    @property
+    def listed(self) -> Iterator[Defect]:
+        """The defects by kind. The last one of a kind says how many were left out."""
+        for kind, kept in self._kinds.items():
+            more = self._more[kind]
+            yield from kept[:-1]
+            yield replace(kept[-1], what=f"{kept[-1].what}; and {more} more such") if more else kept[-1]
+
+
+class _Chain:
+    """A chained file, and the defects in its lines. `sought` is a link that one of its lines must have. The file is read up to
+    its MOSTth broken line: `is_cut` says whether that was before its end."""
+
+    def __init__(self, path: Path, adapter: TypeAdapter[Any]):
+        self.path, self.sought, self.defects, self.is_cut = path, "", Defects(), False
+        self._adapter, self._broken_lines = adapter, 0
 
     def read(self) -> Iterator[tuple[int, Any]]:
         """Yield the readable records, each with the number of its line."""
         link: str | None = ""
-        for number, line in lines_of(self.path):
+        for (number, line), (_, following) in pairwise(chain(lines_of(self.path), [(0, b"")])):
+            if self._broken_lines == MOST:
+                self.is_cut = True
+                self.defects.add(self.path, number, "and all behind it were not checked: too many before it are broken")
+                return
             if self.sought and link_of(line) == self.sought:
                 self.sought = ""
-            link, record = self._follow(number, line, link)
+            link, record = self._follow(number, line, link, following)
             if record is not None:
                 yield number, record
 
     @cached_property
-    def _lines(self) -> Sequence[bytes]:
-        """All lines, which are read again if one is broken."""
-        return [line for _, line in lines_of(self.path)]
+    def _places(self) -> _Places:
+        return _Places(self.path)
 
-    @cached_property
-    def _links(self) -> Mapping[str, int]:
-        """Link -> the line that has it."""
-        return {link_of(line): number for number, line in enumerate(self._lines, 1)}
-
-    @cached_property
-    def _first(self) -> Mapping[bytes, int]:
-        """Line -> its first place."""
-        return {line: number for number, line in reversed(list(enumerate(self._lines, 1)))}
-
-    def _follow(self, number: int, line: bytes, link: str | None) -> tuple[str | None, Any]:
+    def _follow(self, number: int, line: bytes, link: str | None, following: bytes) -> tuple[str | None, Any]:
         """Read a line. Return the link that the next line must follow, None if a broken line tells none, and the line's record,
         None if it holds none."""
         try:
@@ -206,13 +245,13 @@ class _Chain:
                 raise BrokenChain
             content, seal = unsealed(line, link)
         except BrokenChain:
-            if (before := self._first[line]) < number:
+            if 0 < (before := self._places.first(line)) < number:
                 self._say(number, f"appears twice: it is line {before} again")
                 return link, None
             record = self._read(_content(line))
             if link is None and record is not None:  # the line that it follows is gone
                 return link_of(line), record
-            what, again = self._broken(number, line, link or "")
+            what, again = self._broken(line, link or "", following)
             self._say(number, what if record is not None else "was changed: it is not a record any more")
             return again if SEAL.search(line) else None, record
         if (record := self._read(content)) is None:
@@ -221,27 +260,54 @@ class _Chain:
 
     def _read(self, content: bytes) -> Any:
         try:
-            return validated(self.adapter, content)
+            return validated(self._adapter, content)
         except ValidationError as error:
             self._violation = first_violation(error).line
             return None
 
-    def _broken(self, number: int, line: bytes, link: str) -> tuple[str, str]:
+    def _broken(self, line: bytes, link: str, following: bytes) -> tuple[str, str]:
         """Return what happened to a line that does not follow the one before it, and the link that the next line must
         follow."""
-        seal = link_of(line)
-        if len(self.defects) < MOST:
-            for before, place in {"": 0, **self._links}.items():
-                if _follows(line, before):
-                    where = f"it belongs behind line {place}" if place else "it is the first one"
-                    return f"is in another place: {where}", seal
+        if (place := self._places.before(line)) is not None:
+            return f"is in another place: {f'it belongs behind line {place}' if place else 'it is the first one'}", link_of(
+                line
+            )
         again = sealed(_content(line), link)[1]
-        if number < len(self._lines) and _follows(self._lines[number], again):
+        if _follows(following, again):
             return "was changed: its link is another", again
-        return "was changed, or lines before it are lost", seal
+        return "was changed, or lines before it are lost", link_of(line)
 
     def _say(self, number: int, what: str) -> None:
-        self.defects.append(Defect(self.path, number, what))
+        self._broken_lines += 1
+        self.defects.add(self.path, number, what)
+
+
+class _Places:
+    """Where the first LISTED lines of a file stand: of each its hash and its link, so that a million lines take 18 MB."""
+
+    def __init__(self, path: Path):
+        self._hashes, self._links, self._left = array("q"), bytearray(), SEARCHED
+        for _, line in islice(lines_of(path), LISTED):
+            self._hashes.append(hash(line))
+            self._links += link_of(line).encode()[:DIGEST].ljust(DIGEST)
+
+    def first(self, line: bytes) -> int:
+        """Return the number of the first such line; 0 if there is none."""
+        with suppress(ValueError):
+            return self._hashes.index(hash(line)) + 1
+        return 0
+
+    def before(self, line: bytes) -> int | None:
+        """Return the number of the line that a line follows, 0 if it is the first one; None if none was found."""
+        if not SEAL.search(line):
+            return None
+        for place, start in enumerate(range(-DIGEST, len(self._links), DIGEST)):
+            self._left -= len(line) + A_LINK
+            if self._left < 0:
+                return None
+            if _follows(line, self._links[start : start + DIGEST].decode("ascii", "replace") if place else ""):
+                return place
+        return None
 
 
 class _Trials:
@@ -252,15 +318,16 @@ class _Trials:
     session            the last session record; `is_last` if no trial follows it
     marked             the link of the last response when the run was complete; "" if it never was
     less_than_marked   lines that show lost trials, and what is wrong
-    contradicted       lines of trials that contradict themselves, and what is wrong
+    defects            in trials that contradict themselves, the manifest, or earlier trials
     """
 
-    def __init__(self, texts: _Texts):
-        self.count, self.scenarios = 0, dict[str, str]()
+    def __init__(self, path: Path, manifest: Manifest, texts: _Texts):
+        self.count, self.scenarios, self.defects = 0, dict[str, str](), Defects()
+        self._path, self._config, self._packs = path, manifest.config, manifest.scenarios
+        self._ended, self._places = dict[str, int](), set[int]()
         self.session: SessionRecord | None = None
         self.is_last, self.marked = False, ""
         self.less_than_marked: list[tuple[int, str]] = []
-        self.contradicted: list[tuple[int, str]] = []
         self._texts, self._replies, self._lines = texts, array("q"), array("q")
 
     def pass_on(self, lines: Lines) -> Iterator[TrialRecord | SessionRecord]:
@@ -288,33 +355,60 @@ class _Trials:
                 self.less_than_marked.append((number, what))
 
     def _note_trial(self, number: int, trial: TrialRecord) -> None:
+        for wrong in self._wrong(trial):
+            self.defects.add(self._path, number, wrong)
         self.count += 1
         self.scenarios[trial.id] = trial.scenario
+        if trial.outcome != "error":
+            self._ended.setdefault(trial.id, number)
         self._texts.look_for(_named(trial), f"line {number} of {TRIALS}")
-        if wrong := contradiction(trial):
-            self.contradicted.append((number, wrong))
         for call in of_kind(trial.events, Called):
             if call.asked and call.reply and not call.failure:
                 self._replies.append(_reply_key(trial, call.reply, call.messages))
                 self._lines.append(number)
 
+    def _wrong(self, trial: TrialRecord) -> Iterator[str]:
+        """Yield what is wrong with a trial: alone, and beside the manifest and the trials before it."""
+        if wrong := contradiction(trial):
+            yield wrong
+        spent = sum(call.tokens_in + call.tokens_out for call in of_kind(trial.events, Called))
+        if spent != trial.tokens:
+            yield f"contradicts itself: it says {trial.tokens} tokens, and its calls have {spent}"
+        if ended := self._ended.get(trial.id):
+            yield f"is another record of the trial {trial.id}, which had ended in line {ended}"
+        elif trial.id not in self.scenarios:
+            known, pack = self._config, self._packs.get(trial.scenario)
+            names = trial.architecture in known.architectures, trial.model in known.models, trial.plan in known.plans
+            place = hash((trial.scenario, trial.instance, trial.architecture, trial.model, trial.plan, trial.repetition))
+            if not (pack and trial.instance in pack.instances and all(names)):
+                yield f"is a trial that {MANIFEST} does not name"
+            elif place in self._places:
+                yield "is a second trial of what an earlier line did: a run has one of each repetition"
+            self._places.add(place)
+
 
 class _Texts:
-    """The texts' digests, the defects in their lines, and the named texts that are missing."""
+    """The texts' digests, the defects in their lines, and the named texts that are missing. The file is read up to its MOSTth
+    defect: `is_cut` says whether that was before its end."""
 
     def __init__(self, path: Path):
-        self.path = path
         self.known: dict[str, int] = {}
-        self.defects: list[Defect] = []
+        self.defects, self.is_cut, broken = Defects(), False, 0
         self._missing: dict[str, str] = {}
         for number, line in lines_of(path, sparse=0):
+            if broken == MOST:
+                self.is_cut = True
+                self.defects.add(path, number, "and all behind it were not checked: too many before it are broken")
+                return
             try:
                 digest = text_of_line(line)["digest"]
             except ValueError:
-                self.defects.append(Defect(path, number, "was changed: its text does not fit its digest"))
+                broken += 1
+                self.defects.add(path, number, "was changed: its text does not fit its digest")
                 continue
             if self.known.setdefault(digest, number) < number:
-                self.defects.append(Defect(path, number, f"appears twice: its text is that of line {self.known[digest]}"))
+                broken += 1
+                self.defects.add(path, number, f"appears twice: its text is that of line {self.known[digest]}")
 
     def look_for(self, digests: Iterable[str | None], named_in: str) -> None:
         """Note which of these texts are missing."""
@@ -322,10 +416,10 @@ class _Texts:
             if digest and digest not in self.known:
                 self._missing.setdefault(digest, named_in)
 
-    def lost(self) -> Iterator[Defect]:
-        """Yield the texts that were looked for and are missing."""
+    def lost(self) -> Iterator[str]:
+        """Yield which texts were looked for and are missing."""
         for digest, where in self._missing.items():
-            yield Defect(self.path, None, f"lacks the text {digest}, which {where} names")
+            yield f"lacks the text {digest}, which {where} names"
 
 
 def _content(line: bytes) -> bytes:
@@ -370,16 +464,3 @@ def _ending(session: SessionRecord | None, is_last: bool) -> tuple[str, bool]:
     if session.what == "ended" and is_last:
         return "complete" if session.mark else session.detail, True
     return f"no end: its last session began with {session.detail}", False
-
-
-def _shortened(defects: Iterable[Defect]) -> Iterator[Defect]:
-    """Yield at most MOST defects of each file and kind; the last says how many were left out."""
-    kinds: dict[tuple[Path, str], list[Defect]] = {}
-    for defect in defects:
-        kinds.setdefault((defect.path, defect.what.split(" ")[0]), []).append(defect)
-    for named in kinds.values():
-        yield from named[: MOST - 1]
-        if len(named) == MOST:
-            yield named[-1]
-        elif len(named) > MOST:
-            yield replace(named[MOST - 1], what=f"{named[MOST - 1].what}; and {len(named) - MOST} more such")

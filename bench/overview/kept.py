@@ -15,10 +15,8 @@ from typing import Any
 import pandas as pd
 
 from bench.analysis.frames import Run, frame_of_trials
-from bench.analysis.kept import key_of, named_by_path
+from bench.analysis.kept import kept_file, key_of, named_by_path, new_kept_file
 from bench.analysis.metrics import METRICS
-from bench.errors import ResultsError
-from bench.experiment.files import write_files
 from bench.experiment.reading import read_manifest
 from bench.report.claims_part import CLAIMS
 
@@ -43,14 +41,14 @@ class KeptRuns:
         if not self._folder or not key:
             return read()
         path = self._folder / f"{named_by_path(run)}.json"
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            kept = json.loads(path.read_bytes())
+        with suppress(Exception), kept_file(path) as file:  # made anew, whatever is wrong with it
+            kept = json.load(file)
             if kept["key"] == key:
                 return _with_trials(run, kept["trials"]), str(kept["verdicts"])
         made, verdicts = read()
         columns = {name: column.astype(object).where(column.notna(), None).tolist() for name, column in made.trials.items()}
-        with suppress(ResultsError):  # then it is read anew the next time
-            write_files(path.parent, {path.name: json.dumps({"key": key, "verdicts": verdicts, "trials": columns}).encode()})
+        with suppress(OSError), new_kept_file(path) as file:  # else it is read anew the next time
+            file.write(json.dumps({"key": key, "verdicts": verdicts, "trials": columns}).encode())
         return made, verdicts
 
 

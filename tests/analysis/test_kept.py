@@ -136,6 +136,35 @@ def test_after_any_change_the_records_are_parsed_anew(folder: Path, parsed: list
     assert_equal(anew, bench.load_run(folder))
 
 
+def test_after_a_flip_of_any_bit_of_the_kept_file_the_records_are_parsed_anew(folder: Path, parsed: list[str]) -> None:
+    first = bench.load_run(folder)
+    [path] = files()
+    whole = path.read_bytes()
+    for place in range(0, 8 * len(whole), 8 * len(whole) // 6):
+        content = bytearray(whole)
+        content[place // 8] ^= 1 << place % 8
+        path.write_bytes(content)
+        parsed.clear()
+        assert_equal(first, bench.load_run(folder))
+        assert parsed and path.read_bytes() == whole
+
+
+def test_the_kept_file_is_its_owners_alone_and_stands_alone(folder: Path) -> None:
+    bench.load_run(folder)
+    assert [path.stat().st_mode & 0o777 for path in (kept.cache_folder("frames"), *files())] == [0o700, 0o600]
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, IndexError])
+def test_a_kept_file_that_cannot_be_read_is_made_anew_whatever_it_raises(
+    folder: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    first = bench.load_run(folder)
+    parsed.clear()
+    monkeypatch.setattr(kept, "_read", lambda _: (_ for _ in ()).throw(error()))
+    assert_equal(first, bench.load_run(folder))
+    assert parsed
+
+
 def test_after_an_edit_of_the_code_the_records_are_parsed_anew(
     tmp_path: Path, folder: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

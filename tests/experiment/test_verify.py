@@ -7,21 +7,25 @@ import json
 import re
 import shutil
 import subprocess
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import bench
-from experiment_runs import config, run, without
+from experiment_runs import chained_anew, config, run, without
+from trials import ROOTS
 
 from bench.analysis.frames import load_run
 from bench.errors import ResultsError
 from bench.experiment.archive import MEMBERS
-from bench.experiment.chain import sealed
 from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, runs_in
-from bench.experiment.reading import read_records, read_trials
+from bench.experiment.reading import read_manifest, read_records, read_trials
 from bench.experiment.record import NewGrade, Regrade, SessionRecord
-from bench.experiment.store import append_grades, writing
+from bench.experiment.regrade import regrade
+from bench.experiment.store import RunWriter, append_grades, writing
 from bench.experiment.verify import require_sound, sources, verify, whole_digest
 from bench.scenario import Grade
 
@@ -65,7 +69,10 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
     "a value": (
         TRIALS,
         lambda lines: [*lines[:2], outcome_changed(lines[2]), *lines[3:]],
-        ["trials.jsonl: line 3 was changed, or lines before it are lost"],
+        [
+            "trials.jsonl: line 3 was changed, or lines before it are lost",
+            "trials.jsonl: line 3 contradicts itself: it says 1615 tokens, and its calls have 615",
+        ],
     ),
     "a broken line": (
         TRIALS,
@@ -123,7 +130,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Lines], Lines], list[str]]] = {
     "texts in another order": (TEXTS, lambda lines: lines[::-1], []),
     "a grade of another run": (
         GRADES,
-        lambda lines: [lines[0], lines[1].replace(b'"trial":"', b'"trial":"x')],
+        lambda lines: [lines[0], re.sub(rb'"trial":"\w{20}', b'"trial":"' + b"0" * 20, lines[1])],
         ["grades.jsonl: line 2 was changed, or lines before it are lost"],
     ),
 }
@@ -190,14 +197,8 @@ def test_a_regrade_that_lost_its_grades_is_found_until_it_is_made_again(whole: P
 def test_an_outcome_that_contradicts_its_grade_is_found(whole: Path, tmp_path: Path) -> None:
     folder = plain_copy(whole, tmp_path / "run")
     trial = next(read_trials(folder))
-    content, link = (folder / TRIALS).read_bytes().splitlines(keepends=True), ""
-    chained = []
-    for line in content:
-        record = line[: line.rindex(b',"chain"')] + b"}"
-        again = record.replace(b'"outcome":"solved"', b'"outcome":"wrong"') if trial.id.encode() in line else record
-        sealed_line, link = sealed(again, link)
-        chained.append(sealed_line)
-    (folder / TRIALS).write_bytes(b"".join(chained))
+    wrong = (b'"outcome":"solved"', b'"outcome":"wrong"')
+    chained_anew(folder / TRIALS, lambda lines: [lines[0], lines[1].replace(*wrong), *lines[2:]])
     assert defects_of(folder) == ["trials.jsonl: line 2 contradicts itself: its outcome is wrong, its grade means solved"]
     append_grades(folder, [Regrade("2026", "tiny", "9ade", 8, 1), NewGrade(trial.id, "solved", Grade(False, 0.0, {}))])
     assert "grades.jsonl: line 2 contradicts itself: its outcome is solved, its grade means wrong" in defects_of(folder)
@@ -270,8 +271,88 @@ def test_the_digest_of_a_run_is_the_one_that_sha256sum_makes(whole: Path) -> Non
 
 def test_many_defects_of_one_kind_are_counted_and_not_listed(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.experiment.verify.MOST", 5)
+    defects = defects_of(changed(whole, TEXTS, lambda _: []))
+    assert len(defects) == 5 and re.search(r"lacks the text .*; and \d+ more such$", defects[4])
+
+
+def test_a_file_of_broken_lines_is_read_up_to_the_first_few_of_them(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.experiment.verify.MOST", 5)
     defects = defects_of(changed(whole, TEXTS, lambda lines: [line.replace(b'"text": "', b'"text": "!') for line in lines]))
-    assert len([line for line in defects if "does not fit" in line]) == 5 and re.search(r"; and \d+ more such$", defects[4])
+    assert len([line for line in defects if "does not fit" in line]) == 5
+    assert defects[5:] == ["texts.jsonl: line 6 and all behind it were not checked: too many before it are broken"]
+
+
+@pytest.mark.parametrize("name", [TRIALS, TEXTS, RESPONSES, GRADES])
+def test_many_lines_of_a_stranger_take_little_memory_and_time(whole: Path, name: str) -> None:
+    folder = changed(whole, name, lambda lines: [*lines, b"x\n" * 100_000])
+    began = time.process_time()
+    tracemalloc.start()
+    defects = verify(folder).defects
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(defects) < 30 and any("were not checked" in defect.text for defect in defects)
+    assert peak < 24 * 2**20 and time.process_time() - began < 5
+
+
+def test_the_place_of_a_long_line_is_searched_among_few_others(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.experiment.verify.SEARCHED", 2**24)
+    long = b'{"text":"' + b"a" * 2**20 + b'","chain":"' + b"0" * 20 + b'"}\n'
+    folder = changed(whole, TRIALS, lambda lines: [*lines, long, *[b"{}\n"] * 10_000])
+    began = time.process_time()
+    assert verify(folder).defects and time.process_time() - began < 5
+
+
+Forged = Callable[[Any], Any]
+FORGERIES: dict[str, tuple[Forged, str]] = {
+    "another outcome": (
+        lambda trial: {**trial, "outcome": "gave_up", "grade": None},
+        r"is another record of the trial \w{20}, which had ended in line 2",
+    ),
+    "an error": (
+        lambda trial: {**trial, "outcome": "error", "grade": None},
+        r"is another record of the trial \w{20}, which had ended in line 2",
+    ),
+    "another id": (lambda trial: {**trial, "id": "0" * 20}, "is a second trial of what an earlier line did"),
+    "another instance": (
+        lambda trial: {**trial, "id": "0" * 20, "instance": "other"},
+        r"is a trial that manifest\.json does not name",
+    ),
+    "another model": (lambda trial: {**trial, "id": "0" * 20, "model": "o"}, r"is a trial that manifest\.json does not name"),
+}
+
+
+def forged(whole: Path, to: Path, forge: Forged) -> Path:
+    """The run with its first trial once more, forged, and a session's two lines: what stood there before is as it was."""
+    folder = plain_copy(whole, to)
+    before = (folder / TRIALS).read_bytes()
+    chained_anew(folder / TRIALS, lambda lines: [*lines, json.dumps(forge(json.loads(lines[1]))).encode(), lines[0], lines[-1]])
+    assert (folder / TRIALS).read_bytes().startswith(before)
+    return folder
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_trial_that_no_run_of_the_config_has_is_a_defect(whole: Path, tmp_path: Path, name: str) -> None:
+    forge, words = FORGERIES[name]
+    first, *more = defects_of(forged(whole, tmp_path / "run", forge))[::-1]
+    assert re.match(rf"trials\.jsonl: line 11 {words}", first), first
+    assert all(re.search("says that the run is complete|lacks 5 responses", line) for line in more), more
+
+
+@pytest.mark.parametrize("name", ["another outcome", "an error"])
+def test_no_reader_takes_a_second_record_of_a_trial_that_had_ended(whole: Path, tmp_path: Path, name: str) -> None:
+    folder = forged(whole, tmp_path / "results" / "run", FORGERIES[name][0])
+    words = r"holds another record of the trial \w{20}, which had ended; `bench verify .*run` names its line"
+    for read in (load_run, lambda folder: RunWriter(folder, read_manifest(folder)), lambda folder: regrade(folder, ROOTS)):
+        with pytest.raises(ResultsError, match=words):
+            read(folder)
+    code, _, err = bench(tmp_path, "report", "run")
+    assert code == 2 and "is another record of the trial" in err and err.count("\n") == 1
+
+
+def test_the_tokens_of_a_trial_are_those_of_its_calls(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "run")
+    chained_anew(folder / TRIALS, lambda lines: [*lines[:2], outcome_changed(lines[2]), *lines[3:]])
+    assert defects_of(folder) == ["trials.jsonl: line 3 contradicts itself: it says 1615 tokens, and its calls have 615"]
 
 
 def test_a_run_that_is_not_sound_makes_no_report_and_the_line_names_place_and_command(whole: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,12 +59,28 @@ def a_damaged_file(_: Path, cache: Path) -> None:
         path.write_bytes(path.read_bytes()[:-2])
 
 
+def a_flipped_bit(_: Path, cache: Path) -> None:
+    for path in cache.iterdir():
+        path.write_bytes(path.read_bytes().replace(b"verdict 1", b"verdict 9"))
+
+
+def a_pipe(_: Path, cache: Path) -> None:
+    for path in cache.iterdir():
+        path.unlink()
+        os.mkfifo(path)
+
+
 def a_file_that_lacks_a_column(_: Path, cache: Path) -> None:
     for path in cache.iterdir():
-        path.write_text(json.dumps({**json.loads(path.read_text()), "trials": {}}))
+        with kept.kept_file(path) as file:
+            content = json.load(file)
+        with kept.new_kept_file(path) as file:
+            file.write(json.dumps({**content, "trials": {}}).encode())
 
 
-@pytest.mark.parametrize("change", [another_manifest, one_trial_less, a_damaged_file, a_file_that_lacks_a_column])
+@pytest.mark.parametrize(
+    "change", [another_manifest, one_trial_less, a_damaged_file, a_flipped_bit, a_pipe, a_file_that_lacks_a_column]
+)
 def test_after_any_change_the_run_is_read_anew(tmp_path: Path, reader: Reader, change: Callable[[Path, Path], None]) -> None:
     KeptRuns(tmp_path / "cache").of(reader.folder, reader)
     change(reader.folder, tmp_path / "cache")

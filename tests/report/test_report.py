@@ -425,7 +425,7 @@ def test_a_fault_plan_is_told_by_whom_it_strikes_and_when(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("link", [".report.html.half", "report.html", "tables"])
+@pytest.mark.parametrize("link", ["report.html", "tables"])
 def test_no_link_in_a_reports_folder_is_written_through(tmp_path: Path, link: str) -> None:
     other, out = tmp_path / "other", tmp_path / "out"
     out.mkdir()

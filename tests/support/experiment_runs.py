@@ -68,13 +68,19 @@ def copied(folder: Path, to: Path) -> Path:
 
 def without(path: Path, unwanted: Callable[[Any], bool]) -> None:
     """The chained file without these records, chained anew: as if they had never been written."""
-    before, after, kept = "", "", []
+    chained_anew(path, lambda lines: [line for line in lines if not unwanted(json.loads(line))])
+
+
+def chained_anew(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    """The chained file with a change of its lines, which are given without their links, chained anew: as a forger can."""
+    before, after, plain, again = "", "", list[bytes](), list[bytes]()
     for line in path.read_bytes().splitlines(keepends=True):
         content, before = unsealed(line, before)
-        if not unwanted(json.loads(content)):
-            again, after = sealed(content, after)
-            kept.append(again)
-    path.write_bytes(b"".join(kept))
+        plain.append(content)
+    for content in change(plain):
+        line, after = sealed(content, after)
+        again.append(line)
+    path.write_bytes(b"".join(again))
 
 
 def as_it_happened(trial: TrialRecord) -> TrialRecord:
