@@ -1,4 +1,4 @@
-"""Files that a user or a stranger named: opened only if they are regular files, and read within bounds.
+"""Files that a user or a stranger named: opened only if they are regular files, read within bounds, and written whole.
 
 A pipe would block without end, and a device may have no end.
 """
@@ -6,7 +6,10 @@ A pipe would block without end, and a device may have no end.
 from __future__ import annotations
 
 import os
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import EFBIG, EINVAL
 from pathlib import Path
 from typing import IO
@@ -45,3 +48,24 @@ def text_of(path: Path, most: int) -> str:
     if "\0" in text:
         raise ValueError("holds a zero byte, so it is not text; save it as UTF-8")
     return text
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and replace any file or link of its name. Raises OSError."""
+    with new_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of any file or link of its name once the block has ended, and only then. Two processes
+    can write a file at once: the later one replaces it. Raises OSError."""
+    half = path.with_name(f".{secrets.token_hex(8)}.half")
+    with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
+        try:
+            yield file
+            file.flush()
+            half.replace(path)
+        except BaseException:
+            half.unlink()
+            raise

@@ -33,9 +33,8 @@ from bench.analysis.rows import FRAMES, PLACE, Column
 from bench.bounds import Many
 from bench.digests import digest_of_file
 from bench.experiment.archive import MEMBERS, archive_path
-from bench.experiment.files import new_file
 from bench.experiment.record import SessionRecord
-from bench.files import opened
+from bench.files import new_file, opened
 from bench.registry import Registry
 from bench.values import kept
 

@@ -24,7 +24,7 @@ from bench.experiment.new_manifest import joint_digest
 from bench.experiment.provenance import now
 from bench.experiment.reading import read_manifest, read_records, read_responses, text_lines
 from bench.experiment.record import SessionRecord, TrialRecord
-from bench.experiment.store import RunWriter
+from bench.experiment.store import RunWriter, set_aside
 from bench.experiment.verify import RunCheck, whole_digest
 from bench.scenario import scenario_key
 
@@ -86,7 +86,8 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
     whole = _whole(manifest)
     ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
     half = target.with_name(f".{target.name}.half")
-    shutil.rmtree(half, ignore_errors=True)
+    if half.exists():  # a merge was killed, or else it is writing, and its lock refuses this
+        shutil.rmtree(set_aside(half))
     writer = RunWriter(half, manifest)
     try:
         for part in sorted(parts, key=lambda part: min(part.trials)):
@@ -95,10 +96,21 @@ def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
         writer.note(SessionRecord(now(), "began", note))
         how = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
         writer.note(SessionRecord(now(), "ended", how, mark=writer.mark if ended == whole else None))
+        _rename(half, target)  # while it is locked, so that no other merge takes it for one that was killed
+    except BaseException:
+        shutil.rmtree(half, ignore_errors=True)
+        raise
     finally:
         writer.close()
-    half.rename(target)
     return ended, whole
+
+
+def _rename(half: Path, target: Path) -> None:
+    try:
+        half.rename(target)
+    except OSError as error:
+        problem = "exists already; give another --name" if target.exists() else f"cannot be written: {error.strerror}"
+        raise ResultsError(f"{target}: {problem}") from error
 
 
 def _checked(folder: Path) -> RunPart:

@@ -5,11 +5,12 @@
 
 An archive is read in place and never written to. It can come from a stranger, so its list of files is checked before anything
 is unpacked: it may hold only a run's files, which may unpack to `LARGEST` bytes together. A member is unpacked while it is
-read, so memory stays flat.
+read, so memory stays flat. Of LZMA, `zipfile` unpacks in one piece what it has read: `_Unpacked` does not.
 """
 
 from __future__ import annotations
 
+import copy
 import errno
 import io
 import lzma
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from bench.errors import ResultsError
+from bench.files import new_file, opened
 
 SUFFIX = ".zip"
 # The order in which they stand in an archive.
@@ -30,9 +32,12 @@ LONGEST_LIST = 2**20
 STAMP = (1980, 1, 1, 0, 0, 0)
 """The time of every member, so that the same run makes the same bytes."""
 COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA})
-LARGEST_DICTIONARY = 2**26
-"""Bytes that unpacking a member by LZMA may look back, and so keep in memory. Ours take an eighth."""
+MOST_MEMORY = 2**26
+"""Bytes that unpacking a member by LZMA may keep in memory. Ours take an eighth."""
+BLOCK = 2**16
 ENCRYPTED = 0x1
+END, END_OF_64 = b"PK\x05\x06", b"PK\x06\x07"
+"""How the end of an archive begins, and what stands before it where its list of files is of zip64."""
 
 
 def archive_path(folder: Path) -> Path:
@@ -66,27 +71,25 @@ def archive(folder: Path) -> Path:
         ResultsError: There is an archive already, or a file cannot be read or written.
     """
     path = archive_path(folder)
-    half = path.with_name(f".{path.name}.half")
     if path.exists():
         raise ResultsError(f"{path}: exists already; remove it, and run the command again")
     try:
-        with zipfile.ZipFile(half, "w") as written:
+        with new_file(path) as file, zipfile.ZipFile(file, "w") as written:
             for name in MEMBERS:
                 if (folder / name).exists():
                     entry = zipfile.ZipInfo(name, STAMP)
                     entry.external_attr = 0o644 << 16
-                    written.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_LZMA)
-        half.replace(path)
+                    with opened(folder / name) as read:
+                        written.writestr(entry, read.read(), zipfile.ZIP_LZMA)
     except OSError as error:
-        half.unlink(missing_ok=True)
         raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error
     return path
 
 
 def names_in(archive: Path) -> frozenset[str]:
     """Return the names of the files in an archive. Raises ResultsError if it is damaged or holds something else."""
-    with _checked(archive) as opened:
-        return frozenset(opened.namelist())
+    with _checked(archive) as listed:
+        return frozenset(listed.namelist())
 
 
 def member(archive: Path, name: str) -> IO[bytes]:
@@ -96,22 +99,23 @@ def member(archive: Path, name: str) -> IO[bytes]:
         FileNotFoundError: The archive has no file of this name.
         ResultsError: The archive is damaged, too large, or holds files that no run writes.
     """
-    opened = _checked(archive)
-    if name not in opened.namelist():
-        opened.close()
+    listed = _checked(archive)
+    if name not in listed.namelist():
+        listed.close()
         raise FileNotFoundError(errno.ENOENT, "the archive has no such file", str(archive / name))
-    return io.BufferedReader(_Member(archive, opened, name), 1 << 16)
+    return io.BufferedReader(_Member(archive, listed, name), BLOCK)
 
 
 def _checked(archive: Path) -> zipfile.ZipFile:
     """Open an archive, if its list of files can be a run's."""
     damaged = f"{archive}: is not a whole archive of a run; restore the file from a copy"
     try:
-        _refuse_long_list(archive)
-        opened = zipfile.ZipFile(archive)
+        with opened(archive) as file:
+            _refuse_long_list(file)
+        listed = zipfile.ZipFile(archive)
     except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise ResultsError(damaged) from error
-    entries = opened.infolist()
+    entries = listed.infolist()
     names = [entry.filename for entry in entries]
     problem = ""
     if strange := sorted(set(names) - set(MEMBERS)):
@@ -122,38 +126,51 @@ def _checked(archive: Path) -> zipfile.ZipFile:
         problem = "is packed in a way that this version does not read"
     elif sum(entry.file_size for entry in entries) > LARGEST:
         problem = f"unpacks to more than {LARGEST // 2**30} GiB"
-    elif any(_dictionary(archive, entry) > LARGEST_DICTIONARY for entry in entries):
-        problem = "needs more memory than a run's archive does"
     if problem:
-        opened.close()
+        listed.close()
         raise ResultsError(f"{archive}: {problem}; make it anew with `bench archive`")
-    return opened
+    return listed
 
 
-def _refuse_long_list(archive: Path) -> None:
-    """Raise ValueError if the list of files, which is read as a whole, is too long for a run's."""
-    with archive.open("rb") as file:
-        file.seek(0, io.SEEK_END)
-        file.seek(max(0, file.tell() - 66_000))
-        end = file.read()
-    at = end.rfind(b"PK\x05\x06")
-    if at < 0 or int.from_bytes(end[at + 12 : at + 16], "little") > LONGEST_LIST:
+def _refuse_long_list(file: IO[bytes]) -> None:
+    """Raise ValueError if the list of files, which is read as a whole, is too long for a run's. An end with a comment, and
+    zip64, are refused as well: there `zipfile` would take the length from another place."""
+    file.seek(-min(42, file.seek(0, io.SEEK_END)), io.SEEK_END)
+    last = file.read()
+    end = last[-22:]
+    is_plain = end.startswith(END) and end.endswith(b"\0\0") and not last[:-22].startswith(END_OF_64)
+    if not is_plain or int.from_bytes(end[12:16], "little") > LONGEST_LIST:
         raise ValueError("no list of files, or one that is too long")
 
 
-def _dictionary(archive: Path, entry: zipfile.ZipInfo) -> int:
-    """Return how many bytes unpacking a member by LZMA looks back; 0 for another compression.
+class _Unpacked:
+    """A member that LZMA has packed, unpacked by no more than is asked for: APPNOTE.TXT of the zip format, 5.8.8."""
 
-    The number follows the member's local header (30 bytes, its name and an extra field), in bytes 5 to 8 of the packed data:
-    APPNOTE.TXT of the zip format, 4.3.7 and 5.8.8.
-    """
-    if entry.compress_type != zipfile.ZIP_LZMA:
-        return 0
-    with archive.open("rb") as file:
-        file.seek(entry.header_offset + 26)
-        lengths = file.read(4)
-        file.seek(int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little") + 5, io.SEEK_CUR)
-        return int.from_bytes(file.read(4), "little")
+    def __init__(self, listed: zipfile.ZipFile, entry: zipfile.ZipInfo):
+        stored = copy.copy(entry)
+        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, entry.compress_size
+        del stored.CRC
+        self._packed, self._left, self._sum, self._expected = listed.open(stored), entry.file_size, 0, entry.CRC
+        if self._packed.read(4)[2:] != b"\5\0":
+            raise lzma.LZMAError("its properties have another length")
+        self._unpacking = lzma.LZMADecompressor(lzma.FORMAT_ALONE, MOST_MEMORY)
+        self._unpacking.decompress(self._packed.read(5) + b"\xff" * 8, 0)
+
+    def read1(self, most: int) -> bytes:
+        content = b""
+        while not content and self._left and most:
+            packed = b""
+            if self._unpacking.needs_input and not (packed := self._packed.read(BLOCK)):
+                raise EOFError
+            content = self._unpacking.decompress(packed, min(most, self._left))
+        self._left -= len(content)
+        self._sum = zlib.crc32(content, self._sum)
+        if not self._left and self._sum != self._expected:
+            raise zipfile.BadZipFile("its sum is another")
+        return content
+
+    def close(self) -> None:
+        self._packed.close()
 
 
 class _Member(io.RawIOBase):
@@ -162,13 +179,14 @@ class _Member(io.RawIOBase):
     zipfile reads no more than the size in the list of files, and compares the checksum at the end.
     """
 
-    def __init__(self, archive: Path, opened: zipfile.ZipFile, name: str):
+    def __init__(self, archive: Path, listed: zipfile.ZipFile, name: str):
         super().__init__()
-        self._archive, self._opened = archive, opened
+        self._archive, self._listed, entry = archive, listed, listed.getinfo(name)
         try:
-            self._file = cast(zipfile.ZipExtFile, opened.open(name))
-        except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
-            opened.close()
+            is_packed = entry.compress_type == zipfile.ZIP_LZMA
+            self._file = _Unpacked(listed, entry) if is_packed else cast(zipfile.ZipExtFile, listed.open(name))
+        except (zipfile.BadZipFile, lzma.LZMAError, OSError, NotImplementedError, RuntimeError) as error:
+            listed.close()
             raise self._damage() from error
 
     def readable(self) -> bool:
@@ -184,7 +202,7 @@ class _Member(io.RawIOBase):
 
     def close(self) -> None:
         self._file.close()
-        self._opened.close()
+        self._listed.close()
         super().close()
 
     def _damage(self) -> OSError:

@@ -7,10 +7,9 @@ wait forever.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import IO
 
@@ -87,27 +86,6 @@ class AppendOnly:
             os.ftruncate(self.file, self.size - written)
             problem = f"{self.path.parent}: cannot be written: {error.strerror}"
             raise ResultsError(f"{problem}; what was recorded before is kept, run the same command again to go on") from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and replace any file or link of its name. Raises OSError."""
-    with new_file(path) as file:
-        file.write(content)
-
-
-@contextmanager
-def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of any file or link of its name once the block has ended, and only then. Two processes
-    can write a file at once: the later one replaces it. Raises OSError."""
-    half = path.with_name(f".{secrets.token_hex(8)}.half")
-    with os.fdopen(os.open(half, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w+b") as file:
-        try:
-            yield file
-            file.flush()
-            half.replace(path)
-        except BaseException:
-            half.unlink()
-            raise
 
 
 def refuse_link(path: Path) -> None:
@@ -228,6 +206,6 @@ def _write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: under another name first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        files.write_whole(path, content)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error

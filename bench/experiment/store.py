@@ -26,7 +26,7 @@ from pydantic_core import PydanticSerializationError, SchemaSerializer
 from bench.errors import ResultsError, whole_text
 from bench.experiment.agreement import refuse_other
 from bench.experiment.archive import archive_of, refuse_archived
-from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link, write_whole
+from bench.experiment.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link
 from bench.experiment.manifest import Manifest, manifest_in
 from bench.experiment.reading import read_manifest, read_trials, text_lines
 from bench.experiment.record import (
@@ -40,6 +40,7 @@ from bench.experiment.record import (
     SessionRecord,
     TrialRecord,
 )
+from bench.files import write_whole
 
 
 class RunLines:

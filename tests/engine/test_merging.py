@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from bench.experiment.portion import Portion, portioned, repetitions_in, shard_i
 from bench.experiment.provenance import CodeVersion
 from bench.experiment.reading import read_manifest
 from bench.experiment.regrade import regrade
-from bench.experiment.store import write_manifest
+from bench.experiment.store import RunWriter, write_manifest
 from bench.experiment.verify import verify
 
 SIMULATED = {"kind": "simulated", "failure_rate": 0.3}
@@ -173,6 +175,58 @@ def test_a_run_that_exists_is_not_written_to(whole: Path, shards: Sequence[Path]
     with pytest.raises(ResultsError, match=r"whole: exists already; give another --name$"):
         merge_parts(shards, whole)
     assert {path: path.read_bytes() for path in whole.iterdir()} == before
+
+
+def test_of_merges_of_one_name_at_once_one_writes_and_the_others_say_so_in_one_line(
+    shards: Sequence[Path], tmp_path: Path
+) -> None:
+    def merge(_: int) -> str:
+        try:
+            return str(merge_parts(shards, tmp_path / "merged"))
+        except ResultsError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        ends = list(pool.map(merge, range(4)))
+    refusals = "another bench run is writing here|exists already|was renamed by another bench run|cannot be written"
+    assert sum(end.startswith("(") for end in ends) == 1, ends
+    assert all(re.search(refusals, end) and "\n" not in end for end in ends if not end.startswith("(")), ends
+    assert verify(tmp_path / "merged").ending == "complete" and list(tmp_path.iterdir()) == [tmp_path / "merged"]
+
+
+def test_a_merge_beside_one_that_writes_takes_nothing_from_it(shards: Sequence[Path], tmp_path: Path) -> None:
+    half = tmp_path / ".merged.half"
+    writer = RunWriter(half, read_manifest(shards[0]))
+    with pytest.raises(ResultsError, match=r"\.merged\.half: another bench run is writing here; wait for it, or give --name$"):
+        merge_parts(shards, tmp_path / "merged")
+    assert (half / TRIALS).exists()
+    writer.close()
+    merge_parts(shards, tmp_path / "merged")  # what a killed merge left is in nobody's way
+    assert list(tmp_path.iterdir()) == [tmp_path / "merged"]
+
+
+def test_a_merge_that_another_one_overtook_says_so_and_leaves_it_alone(
+    shards: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(*_: object) -> None:
+        copied(shards[0], tmp_path / "merged")
+
+    monkeypatch.setattr("bench.engine.merging._copy", overtaken)
+    with pytest.raises(ResultsError, match=r"merged: exists already; give another --name$"):
+        merge_parts(shards[:1], tmp_path / "merged")
+    assert verify(tmp_path / "merged") == verify(shards[0]) and list(tmp_path.iterdir()) == [tmp_path / "merged"]
+
+
+def test_a_merge_that_finds_no_room_leaves_nothing_and_its_parts_as_they_were(
+    shards: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(ResultsError, match="cannot be written: No space left on device; what"):
+        patch.setattr("bench.experiment.files.os.write", full)
+        merge_parts(shards, tmp_path / "merged")
+    assert list(tmp_path.iterdir()) == [] and not any(verify(shard).defects for shard in shards)
 
 
 def test_a_folder_holds_one_shard_and_no_other(shards: Sequence[Path]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,6 +70,23 @@ def test_the_same_run_makes_the_same_archive(folder: Path, archived: Path, tmp_p
     assert archive(later).read_bytes() == zip_of(archived).read_bytes()
 
 
+def test_archives_of_one_run_at_once_both_end_whole(folder: Path, archived: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "again" / "run"
+    shutil.copytree(folder, copy)
+
+    def written(_: int) -> str:
+        try:
+            return str(archive(copy))
+        except ResultsError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        ends = set(pool.map(written, range(4)))
+    path = zip_of(copy)
+    assert ends <= {str(path), f"{path}: exists already; remove it, and run the command again"}
+    assert path.read_bytes() == zip_of(archived).read_bytes() and sorted(copy.parent.iterdir()) == [copy, path]
+
+
 def test_commands_read_an_archived_run_by_name_by_folder_and_by_file(archived: Path) -> None:
     home, digests = archived.parent.parent, sources(archived)
     for name in (archived.name, f"results/{archived.name}", f"results/{archived.name}.zip"):
@@ -96,9 +116,9 @@ def test_what_would_write_to_an_archived_run_is_refused_in_one_line(archived: Pa
     assert not archived.exists()
 
 
-def packed(*members: tuple[str, bytes]) -> Callable[[Path], None]:
+def packed(*members: tuple[str, bytes], by: int = zipfile.ZIP_DEFLATED) -> Callable[[Path], None]:
     def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        with zipfile.ZipFile(path, "w", by) as file:
             for name, content in members:
                 file.writestr(name, content)
 
@@ -124,14 +144,40 @@ def lists_much(path: Path) -> None:
             file.writestr(f"{number:030}", b"")
 
 
+def says_another_length_of_its_list(path: Path) -> None:
+    """A second end stands within the first, and says that the list is short."""
+    lists_much(path)
+    content = bytearray(path.read_bytes())
+    content[-18:-14] = b"PK\x05\x06"
+    path.write_bytes(content)
+
+
+def lists_much_behind_zip64(path: Path) -> None:
+    lists_much(path)
+    content = path.read_bytes()
+    start, size = (int.from_bytes(content[at : at + 4], "little") for at in (len(content) - 6, len(content) - 10))
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 40_000, 40_000, size, start)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(content) - 22, 1)
+    path.write_bytes(content[:-22] + record + locator + content[-22:-10] + bytes(4) + content[-6:])
+
+
+def has_a_comment(path: Path) -> None:
+    with zipfile.ZipFile(path, "a") as file:
+        file.comment = b"of a stranger"
+
+
 HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no zip": (lambda path: path.write_bytes(b"PK" * 500), "is not a whole archive of a run"),
     "nothing": (lambda path: path.write_bytes(b""), "is not a whole archive of a run"),
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is not a whole archive of a run"),
     "another file": (packed((MANIFEST, b"{}"), ("../../evil", b"")), "holds '../../evil', which no run writes"),
     "long list": (lists_much, "is not a whole archive of a run"),
+    "a second end": (says_another_length_of_its_list, "is not a whole archive of a run"),
+    "zip64": (lists_much_behind_zip64, "is not a whole archive of a run"),
+    "a comment": (has_a_comment, "is not a whole archive of a run"),
+    "bzip2": (packed((MANIFEST, b"{}"), by=zipfile.ZIP_BZIP2), "is packed in a way that this version does not read"),
     "no manifest": (packed((TRIALS, b"")), "holds no run (no manifest.json)"),
-    "memory": (looks_far_back, "needs more memory than a run's archive does"),
+    "memory": (looks_far_back, "cannot be read: "),
     "a byte changed": (changes_a_byte, "cannot be read: "),
 }
 
@@ -156,6 +202,31 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_before_it_is_unpacked(ar
     zip_of(archived).write_bytes(content)
     with pytest.raises(ResultsError, match=r"unpacks to more than 4 GiB; make it anew with `bench archive`"):
         member(zip_of(archived), MANIFEST)
+
+
+@pytest.mark.parametrize("by", [zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+def test_a_member_takes_no_more_memory_than_what_is_asked_of_it(
+    tmp_path: Path, by: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.experiment.files.LARGEST_MANIFEST", 2**20)
+    packed((MANIFEST, b" " * 2**25), by=by)(tmp_path / "run.zip")
+    tracemalloc.start()
+    with pytest.raises(ResultsError, match=r"manifest.json: cannot be read: it has more than"):
+        read_manifest(tmp_path / "run")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**24
+
+
+@given(content=st.binary(max_size=300), times=st.integers(1, 2000), most=st.integers(1, 100_000))
+@settings(max_examples=20, deadline=None)
+def test_a_member_is_unpacked_to_the_bytes_that_were_packed(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, times: int, most: int
+) -> None:
+    path = tmp_path_factory.mktemp("lzma") / "run.zip"
+    packed((TRIALS, content * times), by=zipfile.ZIP_LZMA)(path)
+    with member(path, TRIALS) as file:
+        assert b"".join(iter(lambda: file.read(most), b"")) == content * times
 
 
 @settings(max_examples=30, deadline=None)

@@ -12,9 +12,10 @@ from experiment_runs import chained_anew
 from records import experiment, write_run
 
 from bench.errors import ResultsError
-from bench.experiment.files import TRIALS, write_files, write_whole
+from bench.experiment.files import TRIALS, write_files
 from bench.experiment.reading import read_trials
 from bench.experiment.verify import verify
+from bench.files import write_whole
 
 IDS = ("../../../../outside", "/tmp/outside", "", "a", "0" * 19, "0" * 21, "A" * 20, "0" * 20 + "\\n", "../" + "0" * 17)
 

@@ -9,7 +9,7 @@ import typer
 
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError, nearest
-from bench.experiment.files import write_whole
+from bench.files import write_whole
 from bench.studies.advise.workload import read_workload
 
 out = Terminal()

@@ -13,8 +13,8 @@ from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
 from bench.experiment.code import our_codebase
 from bench.experiment.config import FAULT_FREE, load_config
-from bench.experiment.files import write_whole
 from bench.experiment.matrix import build_matrix
+from bench.files import write_whole
 from bench.paths import PACKS, folder_of
 from bench.runtime import loop
 from bench.runtime.faults import Fault, FaultPlan, Strike

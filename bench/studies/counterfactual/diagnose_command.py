@@ -10,9 +10,9 @@ import typer
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
-from bench.experiment.files import write_whole
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.record import TrialRecord, latest
+from bench.files import write_whole
 from bench.paths import PACKS, folder_of
 from bench.runtime import loop
 from bench.studies.counterfactual.diagnose import Diagnosis, is_failed

@@ -11,7 +11,7 @@ import typer
 from bench.cli.command_part import COMPARISONS, Compared
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError, nearest
-from bench.experiment.files import write_whole
+from bench.files import write_whole
 from bench.paths import folder_of
 
 # Code that reads results imports pandas and scipy, which slow down the start, so it is imported in the functions that use it.
