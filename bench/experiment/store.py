@@ -40,7 +40,7 @@ from bench.experiment.record import (
     SessionRecord,
     TrialRecord,
 )
-from bench.files import write_whole
+from bench.files import opened, write_whole
 
 
 class RunLines:
@@ -197,7 +197,7 @@ def is_written(folder: Path) -> bool:
     """Return whether somebody is writing to a run now."""
     if archive_of(folder):
         return False
-    with (folder / TRIALS).open("rb") as file:
+    with opened(folder / TRIALS) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,13 +1,16 @@
-"""The readers in source code: what takes a text apart, in time that may grow faster than the text does, or raises on it.
+"""The readers and the openers in source code.
 
-Found are calls by the names of the standard library, methods of patterns and decoders by their names, since only those have
-them, and readers that are handed on, as in `map(int, words)`. A number, and a pattern that is written out, is no text.
+A reader takes a text apart, in time that may grow faster than the text does, or raises on it. An opener opens, makes, moves or
+removes a file or a folder. Calls are found by the names of the standard library, methods by their names, since few others
+have them, and what is handed on, as in `map(int, words)`. A number, and a pattern that is written out, is no text.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 OF_MODULES = {
     "ast": {"literal_eval", "parse", "unparse"},
@@ -27,16 +30,61 @@ METHODS = {
 }
 
 
+class Calls(NamedTuple):
+    """The calls that are looked for: names by their modules, names that are built in, and methods."""
+
+    of_modules: Mapping[str, Collection[str]]
+    built_in: Collection[str]
+    methods: Collection[str]
+
+
+READERS = Calls(OF_MODULES, BUILT_IN, METHODS)
+OPENERS = Calls(
+    {
+        "bz2": {"open"},
+        "gzip": {"open"},
+        "io": {"FileIO", "open"},
+        "lzma": {"open"},
+        "mmap": {"mmap"},
+        "numpy": {"fromfile", "load", "loadtxt", "memmap", "save", "savez"},
+        "os": {
+            *("link", "makedirs", "mkdir", "mkfifo", "open", "remove", "removedirs", "rename", "renames", "replace", "rmdir"),
+            *("symlink", "truncate", "unlink"),
+        },
+        "pickle": {"load", "loads"},
+        "shelve": {"open"},
+        "shutil": {"copy", "copy2", "copyfile", "copytree", "make_archive", "move", "rmtree", "unpack_archive"},
+        "sqlite3": {"connect"},
+        "tarfile": {"TarFile", "open"},
+        "tempfile": {"NamedTemporaryFile", "TemporaryDirectory", "TemporaryFile", "mkdtemp", "mkstemp"},
+        "tomllib": {"load"},
+        "zipfile": {"Path", "ZipFile"},
+    },
+    {"open"},
+    {
+        *("open", "read_bytes", "read_text", "touch", "write_bytes", "write_text"),
+        *("hardlink_to", "mkdir", "rename", "rmdir", "symlink_to", "unlink"),
+        *("extract", "extractall", "to_csv", "to_parquet", "tofile", "savefig"),
+    },
+)
+
+
 def readers_in(source: str) -> Counter[str]:
     """How often each reader stands in it, as `NAME in FUNCTION`; in `module` where it stands in no function."""
-    readers = _Readers()
-    readers.visit(ast.parse(source))
-    return readers.counts
+    return calls_in(source, READERS)
 
 
-class _Readers(ast.NodeVisitor):
-    def __init__(self) -> None:
+def calls_in(source: str, wanted: Calls) -> Counter[str]:
+    """How often each of these calls stands in it, as `NAME in FUNCTION`; in `module` where it stands in no function."""
+    calls = _CallsInCode(wanted)
+    calls.visit(ast.parse(source))
+    return calls.counts
+
+
+class _CallsInCode(ast.NodeVisitor):
+    def __init__(self, wanted: Calls) -> None:
         self.counts = Counter[str]()
+        self._wanted = wanted
         self._within = list[str]()
         self._names = dict[str, str]()
 
@@ -69,19 +117,18 @@ class _Readers(ast.NodeVisitor):
         """The reader that an expression names, "" where it names none."""
         if isinstance(node, ast.Name):
             name = self._names.get(node.id, node.id)
-            return name if name in BUILT_IN or _is_of_a_module(name) else ""
+            return name if name in self._wanted.built_in or self._is_of_a_module(name) else ""
         if not isinstance(node, ast.Attribute):
             return ""
         if isinstance(node.value, ast.Name) and node.value.id in self._names:
             name = f"{self._names[node.value.id]}.{node.attr}"
-            if _is_of_a_module(name):
+            if self._is_of_a_module(name):
                 return name
-        return f".{node.attr}" if node.attr in METHODS else ""
+        return f".{node.attr}" if node.attr in self._wanted.methods else ""
 
-
-def _is_of_a_module(name: str) -> bool:
-    module, _, last = name.rpartition(".")
-    return last in OF_MODULES.get(module, ())
+    def _is_of_a_module(self, name: str) -> bool:
+        module, _, last = name.rpartition(".")
+        return last in self._wanted.of_modules.get(module, ())
 
 
 def _is_no_text(node: ast.expr) -> bool:

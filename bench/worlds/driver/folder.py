@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.files import opened
+
 LARGEST = 256 * 10**6
 """Bytes of all files together, and so of any file."""
 MOST_FILES = 20_000
@@ -39,7 +41,7 @@ class Folder:
         try:
             if path.is_symlink() or self.path.is_symlink() or not path.is_file():
                 return None
-            with path.open("rb") as file:
+            with opened(path) as file:
                 file.seek(self._read if path.stat().st_size >= self._read else 0)
                 added = file.read(LARGEST_LOG)
                 self._read = file.tell()
