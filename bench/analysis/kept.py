@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -47,7 +46,7 @@ MOST = 2**30
 """Bytes of all runs that are kept. Those kept first are removed first."""
 SESSIONS: TypeAdapter[tuple[SessionRecord, ...]] = TypeAdapter(Many[SessionRecord])
 DIGEST = 64
-"""Bytes of the digest at a file's beginning."""
+"""Bytes of the digest at a file's beginning, in hex digits."""
 INTEGERS = (np.int8, np.int16, np.int32)
 
 
@@ -115,7 +114,7 @@ class KeptFrames:
 def kept_file(path: Path) -> Iterator[IO[bytes]]:
     """Open what `new_kept_file` wrote, its digest compared. Raises OSError, and ValueError if a byte of it has changed."""
     with opened(path) as file:
-        if file.read(DIGEST) != file_digest(file, "blake2b").digest():
+        if file.read(DIGEST) != digest_of_file(file).encode():
             raise ValueError("its digest is another")
         file.seek(DIGEST)
         yield file
@@ -130,7 +129,7 @@ def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
         file.write(bytes(DIGEST))
         yield file
         file.seek(DIGEST)
-        digest = file_digest(file, "blake2b").digest()
+        digest = digest_of_file(file).encode()
         file.seek(0)
         file.write(digest)
 

@@ -137,10 +137,11 @@ class RunCheck:
             responses += 1
             kept.add(_reply_key(response, response.reply, response.messages))
             texts.look_for(_named(response), f"line {number} of {RESPONSES}")
+        parts: list[_Chain | _Texts] = [*files.values(), texts]
         defects = Defects()
-        for part in (*files.values(), texts):
+        for part in parts:
             defects.update(part.defects)
-        if not any(part.is_cut for part in (*files.values(), texts)):  # what was not read is not lost
+        if not any(part.is_cut for part in parts):  # what was not read is not lost
             self._compare(defects, files[RESPONSES].sought, kept, trials, texts)
         defects.update(trials.defects)
         for misplacement in misplaced(graded, trials.scenarios):
