@@ -11,6 +11,7 @@ import pytest
 from experiment_runs import sessions_of
 
 from bench.authoring.new import new_scenario
+from bench.digests import digest_of
 from bench.errors import (
     BadAnswer,
     CallFailed,
@@ -116,7 +117,9 @@ def test_calls_in_flight_never_exceed_the_concurrency_and_reach_it(matrix: Matri
 
 def of_several(matrix: Matrix, *models: Model) -> Matrix:
     """Every trial once for each of these models, in turns."""
-    specs = [replace(spec, model=model.name, id=f"{model.name}{spec.id}") for spec in matrix.specs for model in models]
+    specs = [
+        replace(spec, model=model.name, id=digest_of(f"{model.name}{spec.id}")) for spec in matrix.specs for model in models
+    ]
     return replace(matrix, models={model.name: model for model in models}, specs=tuple(specs))
 
 
