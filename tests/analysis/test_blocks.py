@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from records import experiment, fault, rejected, smooth, trial, write_run
+from records import experiment, fault, id_of, rejected, smooth, trial, write_run
 
 import bench
 from bench.analysis import blocks, controls
@@ -43,9 +43,9 @@ def test_frames_of_blocks_are_the_frames_of_one_block(tmp_path: Path, size: int,
     monkeypatch.setattr(controls, "AT_ONCE", size)
     in_blocks = bench.load_run(folder)
     assert_equal(at_once, in_blocks)
-    assert in_blocks.rerun == {"static-none-4-demo-m", "static-paper-7-demo-m"} and in_blocks.errors_rerun == 2
+    assert in_blocks.rerun == {id_of("static-none-4-demo-m"), id_of("static-paper-7-demo-m")} and in_blocks.errors_rerun == 2
     told = in_blocks.faults.set_index("trial")["impact"]
-    assert told[["static-paper-7-demo-m", "static-paper-8-demo-m"]].tolist() == ["effective", "masked"]
+    assert told[[id_of("static-paper-7-demo-m"), id_of("static-paper-8-demo-m")]].tolist() == ["effective", "masked"]
     assert in_blocks.trials["outcome"].tolist().count("error") == 0
 
 
@@ -54,4 +54,4 @@ def test_a_frame_without_rows_has_its_columns_and_their_types(tmp_path: Path, mo
     run = bench.load_run(write_run(tmp_path / "run", [trial(events=[], outcome="error"), trial(repetition=2)]))
     assert run.waits.empty and list(run.waits.columns[-3:]) == ["why", "started", "seconds"]
     assert [str(run.waits[name].dtype) for name in ("trial", "repetition", "seconds")] == ["str", "int64", "float64"]
-    assert run.calls["trial"].tolist() == ["static-none-2-demo-m"] * 2 and str(run.calls["caused_by"].dtype) == "Int64"
+    assert run.calls["trial"].tolist() == [id_of("static-none-2-demo-m")] * 2 and str(run.calls["caused_by"].dtype) == "Int64"

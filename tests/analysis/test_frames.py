@@ -13,6 +13,7 @@ from records import (
     committed,
     experiment,
     fault,
+    id_of,
     rejected,
     run_of,
     smooth,
@@ -138,7 +139,8 @@ def test_a_fault_that_was_delivered_or_inapplicable_has_its_receipt(tmp_path: Pa
 @pytest.mark.parametrize("stages", [("planned",), ("delivered",), ("planned", "not_applicable", "delivered")])
 def test_a_fault_without_a_receipt_forbids_every_number_and_names_the_trial(tmp_path: Path, stages: tuple[Stage, ...]) -> None:
     run = run_of(tmp_path / "run", [*experiment(), trial(plan="paper", repetition=9, events=struck(*stages))])
-    with pytest.raises(ResultsError, match=r"not delivered in 1 trials \(static-paper-9-demo-m\): the run reports no numbers"):
+    missing = id_of("static-paper-9-demo-m")
+    with pytest.raises(ResultsError, match=rf"not delivered in 1 trials \({missing}\): the run reports no numbers"):
         require_receipts(run)
 
 
@@ -251,7 +253,7 @@ def test_calls_whose_usage_strays_from_their_models_own_ratio_are_named(tmp_path
     run = run_of(tmp_path / "run", [trial(events=events)])
     prompts, replies = usage_ratios(run.calls)
     assert prompts.ratio == pytest.approx(1.2)
-    assert prompts.outliers == (("static-none-1-demo-m", 4),)
+    assert prompts.outliers == ((id_of("static-none-1-demo-m"), 4),)
     assert (prompts.calls, prompts.untold) == (5, 1)
     assert replies.outliers == (), "eight tokens more are what a chat format explains"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from records import accepted, called, committed, fault, recovered, rejected, run_of, smooth, trial, undamaged
+from records import accepted, called, committed, fault, id_of, recovered, rejected, run_of, smooth, trial, undamaged
 from trials import CELLS, matrix_of, run_all
 
 from bench.analysis.faults import receipts
@@ -214,8 +214,8 @@ def test_a_first_pass_is_there_only_where_every_subtask_was_asked_for(tmp_path: 
     ]
     run = run_of(tmp_path / "run", records)
     values = dict(zip(run.trials["trial"], run.trials["first_pass_tokens"], strict=True))
-    assert values["static-none-1-demo-m"] == values["static-paper-1-demo-m"] == 240
-    assert values["static-none-2-demo-m"] != values["static-none-2-demo-m"]
+    assert values[id_of("static-none-1-demo-m")] == values[id_of("static-paper-1-demo-m")] == 240
+    assert values[id_of("static-none-2-demo-m")] != values[id_of("static-none-2-demo-m")]
 
 
 def test_what_a_struck_input_mattered_is_told_by_the_control_that_went_the_same_way(tmp_path: Path) -> None:

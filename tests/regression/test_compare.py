@@ -17,6 +17,7 @@ from records import (
     edit_manifest,
     experiment,
     fault,
+    id_of,
     recovered,
     run_of,
     smooth,
@@ -510,7 +511,9 @@ def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
     folder = str(write_run(tmp_path / "run", [trial("static", "none", i, scenario="k8s_oomkill") for i in (1, 2)]))
     assert run_command(monkeypatch, "trace", folder, "table2.calls.static") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "  static-none-1-k8s_oomkill-m  k8s_oomkill static none repetition 1: solved  first_pass_calls = 2" in lines
+    assert (
+        f"  {id_of('static-none-1-k8s_oomkill-m')}  k8s_oomkill static none repetition 1: solved  first_pass_calls = 2" in lines
+    )
     assert lines.count("    call 2  b  attempt 1 try 1  first  in_answer  100 in, 20 out  accepted") == 2
     assert run_command(monkeypatch, "trace", folder, "table1.calls.static") == 0
     assert "not measured" in capsys.readouterr().out
