@@ -22,7 +22,8 @@ def records() -> list[TrialRecord]:
     """Return trials without calls, with waits, with faults that the control tells of, and some that were run again."""
     ended = [trial(plan="none", repetition=4, outcome="error", events=[], reason="no connection")]
     waited = [trial(repetition=5, events=[Waited("backoff", 1.0, 2.5), *smooth()])]
-    told = [trial("static", "paper", repetition, events=STRUCK) for repetition in (7, 8)]
+    failed = trial("static", "paper", 7, "error", events=STRUCK, reason="no connection")
+    told = [failed, trial("static", "paper", 8, events=STRUCK)]
     refused = trial("static", "none", 8, "gave_up", events=[*smooth()[:4], rejected(2, "b")])
     again = [trial(repetition=4), trial("static", "paper", 7, events=STRUCK)]
     return [*ended, *told, *experiment(), *waited, trial("static", "none", 7), refused, *again]
