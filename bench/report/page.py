@@ -72,7 +72,8 @@ def page_of(
 
 def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
     """Return the summary with a limit on how often the tables' intervals hold the truth."""
-    text = coverage_said(number for table in tables for number in numbers_in(table))
+    numbers = (number for table in tables for number in numbers_in(table))
+    text = coverage_said(numbers, "That every interval is wide enough: with so few trials some are too narrow")
     return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
