@@ -224,11 +224,11 @@ class Scene:
             self._digest = ""
             self._past.changed(things, before)
         if tool.minutes:
-            after = self.now.after(minutes=tool.minutes)
+            until = self.now.after(minutes=tool.minutes)
             if self._replays:  # what happened meanwhile has entries of its own
-                self._schedule.pass_until_due(after)
+                self._schedule.pass_until_due(until)
             else:
-                self._schedule.pass_to(after, self._happen)
+                self._schedule.pass_to(until, self._happen)
         return acted
 
     def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:

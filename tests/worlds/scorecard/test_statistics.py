@@ -58,7 +58,8 @@ def test_it_is_the_mean_over_the_tasks_with_k_tries_within_its_interval(tasks: l
     assert (hat.value, hat.low, hat.high) == (pass_hat(k, tried).value, pass_hat(k, tried).low, pass_hat(k, tried).high)
     if tried:
         assert hat.value == pytest.approx(sum(math.comb(c, k) / math.comb(n, k) for c, n in tried) / len(tried))
-        assert hat.low is not None and hat.high is not None and 0 <= hat.low <= hat.value <= hat.high <= 1
+        assert hat.value is not None and hat.low is not None and hat.high is not None
+        assert 0 <= hat.low <= hat.value <= hat.high <= 1
 
 
 def test_a_ratio_of_sums_has_the_interval_of_its_units_residuals() -> None:
