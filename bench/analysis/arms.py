@@ -177,6 +177,19 @@ def tokens_over(control: Arm | None, arm: Arm) -> Mean:
     return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
 
 
+def shortfalls(run: Run) -> list[str]:
+    """Return a line for trials that are not recorded yet, and a line for those that ended in an error, if there are any."""
+    lines = []
+    if missing := sum(map(missing_trials, run.recorded)):
+        lines.append(
+            f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
+        )
+    reasons = run.trials.loc[run.trials["outcome"] == "error", "reason"]
+    if len(reasons):
+        lines.append(f"{len(reasons)} trials ended in an error and are left out of every mean; the first: {reasons.iloc[0]}")
+    return lines
+
+
 def require_receipts(run: Run) -> None:
     """Raise ResultsError, naming the trials, if a fault's receipt does not add up: it was planned and neither delivered nor not
     applicable, or delivered unplanned. The arms then did not run under the faults that they are compared under."""

@@ -30,6 +30,7 @@ from bench.experiment.model_parameters import ModelParameters
 from bench.experiment.reading import read_grades, read_manifest, read_records, read_trials, uncollected
 from bench.experiment.record import Regrade, SessionRecord, TrialRecord
 from bench.experiment.verify import sound_records, sources
+from bench.paths import folder_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +206,12 @@ class Run:
 
 @uncollected()
 def load_run(path: str | Path, check: bool = False) -> Run:
-    """Read a run's folder.
+    """Read a run.
 
     The frames of a large run are kept in the user's cache folder (`bench.analysis.kept`), so that they are made only once.
 
     Args:
-        path: The folder, or its archive.
+        path: What commands take: the run's name under results/, its folder, or its archive.
         check: Whether all its files are checked, as by `bench verify`.
 
     Returns:
@@ -220,7 +221,7 @@ def load_run(path: str | Path, check: bool = False) -> Run:
     Raises:
         ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
     """
-    folder = Path(path)
+    folder = folder_of(str(path))
     manifest, kept = read_manifest(folder), KeptFrames(folder)
     loaded = kept.read()
     if loaded is None or (check and not loaded.checked):

@@ -17,6 +17,7 @@ from bench.cli.command_part import COMMANDS
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
+from bench.cli.remembered import packs_of, remember
 from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
@@ -28,6 +29,7 @@ from bench.experiment.config import load_config
 from bench.experiment.matrix import build_matrix
 from bench.experiment.model_entries import MODELS
 from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.experiment.preview import unanswered
 from bench.experiment.reading import uncollected
 from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
@@ -172,6 +174,8 @@ def run(
     tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES)
     if dry_run:
         show_preview(out, matrix)
+        for line in unanswered(matrix, permission(matrix, unguarded).graders) if recorded else ():
+            out.print(line)
         return
     for line in whose_replies(matrix):
         out.print(line)
@@ -180,12 +184,21 @@ def run(
     session = Session(spending, out.print, permitted)
     runs = engine_of(engine, workers, matrix, scenarios)
     writer = open_run(out, folder, matrix, aside, permitted)
+    for place in (folder, config):
+        remember(place, scenarios)
     with watched(folder) if on_page else nullcontext():
-        run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
+        try:
+            went_well = run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)
+        except typer.Exit:
+            if then_report and writer.trials:
+                err.print(f"no report is written; of what is recorded it is made by: bench report {folder.name}")
+            raise
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
     else:
         out.print(f"next: bench report {folder.name}")
+    if not went_well:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -209,6 +222,7 @@ def report(
 @uncollected()  # of a report only its figures leave cycles, and they are few
 def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     # Here, because these import pandas and matplotlib, and no other command should wait for that.
+    from bench.analysis.arms import shortfalls  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.analysis.merge import merge  # noqa: PLC0415
     from bench.analysis.metrics import METRICS  # noqa: PLC0415
@@ -218,7 +232,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.report.tables import TABLES  # noqa: PLC0415
 
     run = merge([load_run(folder, check=True) for folder in folders])
-    made = report_of(run)
+    made = report_of(run, packs_of(PACKS, folders[0], err))
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:
@@ -228,6 +242,8 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
         out.print("\n".join(made.verdicts))
     else:
         out.print("\n".join(made.summary.lines(run.notes)))
+    for line in shortfalls(run):
+        out.print(line)
     out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 
@@ -244,7 +260,8 @@ def regrade(
     For example: bench regrade smoke-simulated
     """
     for run in runs:
-        for done in regrade_run(folder_of(run), scenarios, unguarded):
+        folder = folder_of(run)
+        for done in regrade_run(folder, packs_of(scenarios, folder, err), unguarded):
             graded = f"{done.answers} answers graded anew by the grader {done.graded_by}, {done.changed} grades changed"
             out.print(f"{run}: {done.scenario}: {graded}")
 

@@ -46,15 +46,15 @@ def run_to_its_end(
     *,
     early: bool = False,
     engine: Engine = run_matrix,
-) -> None:
-    """Run what is missing, and print how it ended.
+) -> bool:
+    """Run what is missing, and print how it ended. Return whether no trial of this session ended in an error.
 
     Args:
         early: Whether the run stops as soon as all trials of an arm end alike without being solved.
         engine: What runs the trials.
 
     Raises:
-        typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing or ended in an error, with 1.
+        typer.Exit: The run was stopped by signal n, with 128 + n; or trials are missing, with 1.
     """
     todo, so_far = missing(matrix.specs, writer.ended), SoFar(matrix)
     trials = f"{len(matrix.specs)} trial{'s' * (len(matrix.specs) != 1)}"
@@ -82,9 +82,10 @@ def run_to_its_end(
     out.print(f"done: {so_far.ends or 'no trial was missing'}; {so_far.account}")
     for line in (*so_far.endings.summary(), *so_far.client_bound(engine is run_matrix), *so_far.unknown_words()):
         out.print(line)
-    if errors := list(so_far.errors()):
+    errors = list(so_far.errors())
+    if errors:
         err.print("\n".join(errors))
-        raise typer.Exit(1)
+    return not errors
 
 
 def _stop_where_recorded_trials_end_alike(writer: RunWriter, so_far: SoFar, err: Terminal) -> None:

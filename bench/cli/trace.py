@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError, ResultsError, nearest
 from bench.paths import PACKS, folder_of
 
-out = Terminal()
+out, err = Terminal(), Terminal(stderr=True)
 
 
 def trace(
@@ -39,9 +40,9 @@ def trace(
     from bench.report.results import claims_of  # noqa: PLC0415
     from bench.report.trial_text import text_of_trial  # noqa: PLC0415
 
-    loaded = load_run(folder_of(run))
+    loaded = load_run(folder := folder_of(run))
     if trial is not None:
-        out.print(text_of_trial(loaded, trial, scenarios))
+        out.print(text_of_trial(loaded, trial, packs_of(scenarios, folder, err)))
         return
     sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
     if claim is None or claim not in sources:

@@ -1,7 +1,8 @@
 """The form `atif`: each trial as a trajectory in the Agent Trajectory Interchange Format, version 1.7 (Harbor's RFC 0001).
 
 A call of the model is a step of the agent. Before it stand, as steps of the user or the system, those of its messages that no
-earlier call of the trial had sent. The step's `extra` says what a fault or a verdict did to the reply.
+earlier call of the trial had sent. A call that a fault kept from the model counts as no call. The step's `extra` says what a
+fault or a verdict did to the reply, and the trajectory's `notes` that the trial ended in an error.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bench.analysis.frames import Run
 from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
-from bench.runtime.events import Called, Faulted, Judged
+from bench.runtime.events import Faulted, Judged
 
 VERSION = "ATIF-v1.7"
 JsonValues = dict[str, Any]
@@ -46,6 +47,7 @@ def trajectory_of(trial: TrialTexts, run: Run) -> JsonValues:
             **({"total_cost_usd": sum(costs)} if costs and None not in costs else {}),
             "total_steps": len(steps),
         },
+        **({"notes": f"This trial ended in an error: {trial.error}"} if trial.error else {}),
         "extra": {**trial.attributes, "grade": trial.record.grade and asdict(trial.record.grade)},
     }
 
@@ -68,8 +70,7 @@ def _step(trial: TrialTexts, sent: SentCall, run: Run) -> JsonValues:
         "source": "agent",
         "timestamp": _time(trial, call.started + call.seconds),
         "message": sent.reply or "",
-        "metrics": _metrics(trial, call, run),
-        "llm_call_count": 1,
+        **({"metrics": _metrics(trial, sent, run), "llm_call_count": 1} if call.asked else {"llm_call_count": 0}),
         "extra": {
             "request": sent.request,
             "subtasks": list(call.subtasks),
@@ -105,11 +106,8 @@ def arguments_of(call: ToolCall) -> JsonValues:
     return value if isinstance(value, dict) else {"text": call.arguments}
 
 
-def _metrics(trial: TrialTexts, call: Called, run: Run) -> JsonValues:
-    """Return the token counts and the cost, by the provider's count if there is one, else by ours."""
-    tokens = (call.tokens_in, call.tokens_out)
-    if call.usage_in is not None and call.usage_out is not None:
-        tokens = (call.usage_in, call.usage_out)
+def _metrics(trial: TrialTexts, sent: SentCall, run: Run) -> JsonValues:
+    call, tokens = sent.event, sent.tokens
     answered: Any = run.parameters_of(trial.record.model).answering(call.by, call.subtasks)
     cost = answered.cost(*tokens) if answered else None
     metrics: Mapping[str, Any] = {
@@ -117,7 +115,7 @@ def _metrics(trial: TrialTexts, call: Called, run: Run) -> JsonValues:
         "completion_tokens": tokens[1],
         "cached_tokens": call.usage_cached,
         "cost_usd": cost,
-        "extra": {"counted_by": "provider" if call.usage_in is not None else "cl100k_base"},
+        "extra": {"counted_by": sent.counted_by},
     }
     return {key: value for key, value in metrics.items() if value is not None}
 

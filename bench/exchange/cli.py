@@ -35,12 +35,15 @@ def export(
     For example: bench export smoke-simulated --form atif
     """
     # Here, because these import pandas, for which no other command should wait.
+    from bench.analysis.arms import shortfalls  # noqa: PLC0415
     from bench.analysis.frames import load_run  # noqa: PLC0415
     from bench.report.export_part import EXPORTS, send  # noqa: PLC0415
     from bench.report.export_part import export as write_export  # noqa: PLC0415
 
     part, folder = EXPORTS.named(form), folder_of(run)
     loaded = load_run(folder, check=True)
+    for line in shortfalls(loaded):
+        out.print(line)
     if endpoint:
         out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {endpoint}")
         return

@@ -2,12 +2,16 @@
 
 A task is a pack, its solver an architecture, a sample an instance, and an epoch a repetition. Each call is a model event,
 followed by info events for its faults and verdicts.
+
+A log counts as our reports do. A trial that ended in an error is a sample with an error and without a score, and makes the
+log's status `error`, as it makes `bench run` exit with 1. The accuracy is the share solved of the scored trials: no reducer
+makes one score of an instance's epochs first. Inspect's own functions work the metrics out, and find the same again later.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from pathlib import Path
@@ -17,14 +21,14 @@ from inspect_ai.event import Event, InfoEvent, ModelEvent
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
+    EvalError,
     EvalLog,
-    EvalMetric,
-    EvalResults,
     EvalRevision,
     EvalSample,
-    EvalScore,
     EvalSpec,
     EvalStats,
+    EvalStatus,
+    recompute_metrics,
     write_eval_log,
 )
 from inspect_ai.model import (
@@ -41,9 +45,11 @@ from inspect_ai.model import (
 from inspect_ai.scorer import CORRECT, INCORRECT, Score
 from inspect_ai.tool import ToolCall
 
+from bench.analysis.arms import UNUSABLE
 from bench.analysis.frames import Run
 from bench.exchange.atif import arguments_of
 from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
+from bench.experiment.record import TrialRecord
 from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 
@@ -69,9 +75,9 @@ def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
     """Return the log of one arm's trials. `number` is its number in the run."""
     first = trials[0]
     pack, code = run.pack(first.record.scenario), run.manifest.code
-    ended = [trial for trial in trials if trial.record.outcome != "error"]
-    solved = sum(trial.record.outcome == "solved" for trial in ended)
-    accuracy = EvalMetric(name="accuracy", value=solved / len(ended) if ended else 0.0)
+    epochs = max(run.config.repetitions, *(trial.record.repetition for trial in trials))
+    errors = [trial.error for trial in trials if trial.error]
+    samples = list(dict.fromkeys(map(_sample_id, trials)))
     revision = EvalRevision(type="git", origin="", commit=code.commit) if code.commit else None
     spec = EvalSpec(
         eval_id=f"{run.sources[:40]}-{number}",
@@ -81,27 +87,41 @@ def log_of(trials: Sequence[TrialTexts], run: Run, number: int) -> EvalLog:
         task_version=pack.variant,
         task_args={"plan": first.record.plan, "seed": run.config.seed},
         solver=first.record.architecture,
-        dataset=EvalDataset(name=first.record.scenario, samples=len(pack.instances), sample_ids=[*map(_sample_id, trials)]),
+        dataset=EvalDataset(name=first.record.scenario, samples=len(pack.instances), sample_ids=samples),
         model=first.label,
         model_generate_config=GenerateConfig(seed=run.config.seed),
-        config=EvalConfig(epochs=run.config.repetitions),
+        config=EvalConfig(epochs=epochs, epochs_reducer=[], fail_on_error=True, continue_on_fail=True),
+        metrics=_metrics(samples),
         revision=revision,
         packages={"recovery-bench": code.version},
         metadata={"sources": run.sources, "simulated": first.is_simulated},
     )
-    results = EvalResults(
-        total_samples=len(trials),
-        completed_samples=len(ended),
-        scores=[EvalScore(name="grade", scorer="grade", scored_samples=len(ended), metrics={"accuracy": accuracy})],
-    )
     began = first.began.isoformat()
-    return EvalLog(
-        status="success",
-        eval=spec,
-        results=results,
-        stats=EvalStats(started_at=began, completed_at=began),
-        samples=[_sample(trial) for trial in trials],
-    )
+    log = EvalLog(eval=spec, stats=EvalStats(started_at=began, completed_at=began), samples=[*map(_sample, trials)])
+    recompute_metrics(log)
+    assert log.results
+    log.results.scores = [score for score in log.results.scores if score.scored_samples]
+    log.results.total_samples = len(pack.instances) * epochs
+    log.status = _status(log.results.total_samples - len(trials), len(errors), run)
+    if errors:
+        log.error = _error(f"{len(errors)} of {len(trials)} trials ended in an error, the first: {errors[0]}")
+    return log
+
+
+def _metrics(samples: Sequence[str]) -> Any:
+    """Name the accuracy and its standard error, which clusters by instance if there are several, as our intervals do."""
+    return [{"name": "accuracy"}, {"name": "stderr", "options": {"cluster": "instance"} if len(samples) > 1 else {}}]
+
+
+def _status(missing: int, errors: int, run: Run) -> EvalStatus:
+    """Return what Inspect calls a run that goes on, one that was stopped, one with errors, or one that is whole."""
+    if missing > 0:
+        return "cancelled" if run.sessions and run.sessions[-1].what == "ended" else "started"
+    return "error" if errors else "success"
+
+
+def _error(message: str) -> EvalError:
+    return EvalError(message=message, traceback="", traceback_ansi="")
 
 
 def _sample_id(trial: TrialTexts) -> str:
@@ -110,10 +130,7 @@ def _sample_id(trial: TrialTexts) -> str:
 
 def _sample(trial: TrialTexts) -> EvalSample:
     record, calls = trial.record, trial.calls
-    grade = record.grade
-    value = CORRECT if record.outcome == "solved" else INCORRECT
-    note = record.reason or (grade.note if grade else "")
-    last, parts = calls[-1] if calls else None, dict(grade.parts) if grade else {}
+    last = calls[-1] if calls else None
     usage = sum((_usage(call) for call in calls), ModelUsage())
     seconds = record.api_seconds + record.waiting_seconds + record.framework_seconds
     return EvalSample(
@@ -123,7 +140,7 @@ def _sample(trial: TrialTexts) -> EvalSample:
         target="",
         messages=[*map(_message, last.messages), _answer(trial, last).message] if last else [],
         output=_answer(trial, last) if last else ModelOutput(),
-        scores={"grade": Score(value=value, explanation=note, metadata={"outcome": record.outcome, "parts": parts})},
+        scores=None if record.outcome in UNUSABLE else {"grade": _score(record)},
         metadata=trial.attributes,
         events=[*_events(trial)],
         model_usage={trial.label: usage},
@@ -131,7 +148,16 @@ def _sample(trial: TrialTexts) -> EvalSample:
         total_time=seconds,
         working_time=record.api_seconds + record.framework_seconds,
         uuid=record.id,
+        error=_error(trial.error) if trial.error else None,
     )
+
+
+def _score(record: TrialRecord) -> Score:
+    grade = record.grade
+    parts: Mapping[str, Any] = dict(grade.parts) if grade else {}
+    value = CORRECT if record.outcome == "solved" else INCORRECT
+    note = record.reason or (grade.note if grade else "")
+    return Score(value=value, explanation=note, metadata={"outcome": record.outcome, "parts": parts})
 
 
 def _events(trial: TrialTexts) -> Iterator[Event]:
@@ -181,14 +207,9 @@ def _answer(trial: TrialTexts, sent: SentCall) -> ModelOutput:
 
 
 def _usage(sent: SentCall) -> ModelUsage:
-    """Return the provider's count if there is one, else ours."""
-    call = sent.event
-    read, written = (call.tokens_in, call.tokens_out)
-    if call.usage_in is not None and call.usage_out is not None:
-        read, written = call.usage_in, call.usage_out
-    return ModelUsage(
-        input_tokens=read, output_tokens=written, total_tokens=read + written, input_tokens_cache_read=call.usage_cached
-    )
+    read, written = sent.tokens
+    cached = sent.event.usage_cached
+    return ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written, input_tokens_cache_read=cached)
 
 
 def _message(message: Message) -> ChatMessage:

@@ -90,9 +90,9 @@ def spans_of(trial: TrialTexts) -> list[ReadableSpan]:
         gen_ai.GEN_AI_AGENT_NAME: record.architecture,
         gen_ai.GEN_AI_CONVERSATION_ID: record.id,
         gen_ai.GEN_AI_PROVIDER_NAME: _provider(trial),
+        "error.type": trial.error.partition(":")[0] or None,
         **{f"{OWN}{name}": value for name, value in trial.attributes.items()},
     }
-    failed = record.reason if record.outcome == "error" else ""
 
     def span(number: int | None, name: str, started: float, seconds: float, attributes: Attributes, error: str) -> ReadableSpan:
         kind = SpanKind.INTERNAL if number is None else SpanKind.CLIENT
@@ -111,13 +111,12 @@ def spans_of(trial: TrialTexts) -> list[ReadableSpan]:
             _at(trial, started + seconds),
         )
 
-    return [span(None, f"invoke_agent {record.architecture}", 0.0, end, root, failed), *(span(*child) for child in inside)]
+    return [span(None, f"invoke_agent {record.architecture}", 0.0, end, root, trial.error), *(span(*child) for child in inside)]
 
 
 def _chats(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attributes, str]]:
     for sent in trial.calls:
         call = sent.event
-        usage = (call.usage_in, call.usage_out) if call.usage_in is not None else (call.tokens_in, call.tokens_out)
         attributes = {
             gen_ai.GEN_AI_OPERATION_NAME: "chat",
             gen_ai.GEN_AI_PROVIDER_NAME: _provider(trial),
@@ -125,8 +124,8 @@ def _chats(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
             gen_ai.GEN_AI_RESPONSE_MODEL: call.by or None,
             gen_ai.GEN_AI_REQUEST_SEED: call.seed,
             gen_ai.GEN_AI_CONVERSATION_ID: trial.record.id,
-            gen_ai.GEN_AI_USAGE_INPUT_TOKENS: usage[0],
-            gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: usage[1],
+            gen_ai.GEN_AI_USAGE_INPUT_TOKENS: sent.tokens[0],
+            gen_ai.GEN_AI_USAGE_OUTPUT_TOKENS: sent.tokens[1],
             gen_ai.GEN_AI_RESPONSE_FINISH_REASONS: [call.finish] if call.finish else None,
             gen_ai.GEN_AI_INPUT_MESSAGES: json.dumps([*map(_message, sent.messages)]),
             gen_ai.GEN_AI_OUTPUT_MESSAGES: _output(sent),
@@ -139,7 +138,7 @@ def _chats(trial: TrialTexts) -> Iterator[tuple[int, str, float, float, Attribut
             f"{OWN}cause": call.cause,
             f"{OWN}tokens_in": call.tokens_in,
             f"{OWN}tokens_out": call.tokens_out,
-            f"{OWN}usage": "provider" if call.usage_in is not None else "cl100k_base",
+            f"{OWN}usage": sent.counted_by,
             f"{OWN}reached_model": call.asked,
         }
         error = f"{call.failure}: {call.detail}" if call.failure else ""

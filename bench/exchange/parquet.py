@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.analysis.arms import shortfalls
 from bench.analysis.frames import Run
 from bench.exchange.csv import frames_of
 
@@ -41,7 +42,7 @@ configs:
 # {run.name}
 
 {subject}
-{simulated}
+{simulated}{shortfalls}
 Each row of `trials.parquet` is one trial: a task, an architecture, a model, a fault plan and a repetition. The column `trial`
 joins the files.
 
@@ -138,6 +139,7 @@ def _card(run: Run, frames: Mapping[str, pd.DataFrame]) -> str:
     shapes = {name: f"| {ROWS.get(name, name)} | {len(frame):,} | {len(frame.columns)} |" for name, frame in frames.items()}
     answered = "A simulated model answers from the packs' references: its tokens and seconds are not those of a model.\n"
     return CARD.format(
+        shortfalls="".join(f"{line}\n" for line in shortfalls(run)),
         name=json.dumps(run.name),
         run=run,
         code=run.manifest.code,

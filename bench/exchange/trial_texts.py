@@ -35,6 +35,19 @@ class SentCall:
     reply: str | None
     tool_calls: tuple[ToolCall, ...]
 
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """The tokens read and written: the provider's count if it sent a whole one, else ours."""
+        call = self.event
+        if call.usage_in is not None and call.usage_out is not None:
+            return call.usage_in, call.usage_out
+        return call.tokens_in, call.tokens_out
+
+    @property
+    def counted_by(self) -> str:
+        """Whose count `tokens` is."""
+        return "cl100k_base" if None in (self.event.usage_in, self.event.usage_out) else "provider"
+
 
 @dataclass(frozen=True)
 class TrialTexts:
@@ -50,6 +63,11 @@ class TrialTexts:
     @cached_property
     def calls(self) -> list[SentCall]:
         return [self._sent(number, event) for number, event in enumerate(self.record.events) if isinstance(event, Called)]
+
+    @property
+    def error(self) -> str:
+        """Why the trial ended in an error; "" if it did not."""
+        return (self.record.reason or "error") if self.record.outcome == "error" else ""
 
     @property
     def attributes(self) -> dict[str, str | int | float | bool]:

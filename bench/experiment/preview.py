@@ -6,11 +6,12 @@ A command is not started: nobody knows what it does beside asking its model.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from bench.architectures.registry import OUTSIDE
+from bench.errors import NotRecorded
 from bench.experiment.cost import Tariff
 from bench.experiment.grading import Graders
 from bench.experiment.matrix import Matrix, TrialSpec
@@ -18,7 +19,8 @@ from bench.experiment.model_entries import RoutedEntry
 from bench.experiment.record import TrialRecord
 from bench.experiment.trial import run_trial
 from bench.models.base import Model
-from bench.models.routed import RoutedModel
+from bench.models.recorded import RecordedModel
+from bench.models.routed import RoutedModel, answerers
 from bench.models.simulated import SimulatedModel, SimulatedSettings
 from bench.runtime.events import Called
 from bench.runtime.loop import run
@@ -66,6 +68,33 @@ async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
     specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
     records = [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
     return sorted(records, key=_arm)
+
+
+def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
+    """Yield a line for each arm in which a recorded model lacks replies. Its trials are run and kept nowhere; a command is not
+    started. `graders` are those of each model, as `bench.experiment.untrusted.permission` gives them."""
+    replays = [name for name, model in matrix.models.items() if any(map(_is_recorded, answerers(model)))]
+    specs = [spec for spec in matrix.specs if spec.model in replays and not _is_command(spec, matrix)]
+    lacking = Counter(_arm(record) for record in run(_not_answered(specs, matrix, graders)))
+    of = Counter((spec.scenario, spec.plan.name, spec.model, spec.architecture) for spec in specs)
+    for arm, trials in of.items():
+        if lacking[arm]:
+            scenario, plan, model, architecture = arm
+            where = f"{architecture} on {scenario}, plan {plan}, {model}"
+            yield f"{lacking[arm]} of {trials} trials ask what the recording lacks: {where}"
+    if lacking.total():
+        yield "Each of these would end in an error. Only the model itself can answer them: run the config without recorded:"
+    elif specs:
+        yield f"The recording has each reply that these {len(specs)} trials ask for."
+
+
+async def _not_answered(specs: Sequence[TrialSpec], matrix: Matrix, graders: Mapping[str, Graders]) -> list[TrialRecord]:
+    records = [(await run_trial(spec, matrix, Slots(), graders[spec.model])).record for spec in specs]
+    return [record for record in records if record.outcome == "error" and record.reason.startswith(NotRecorded.kind)]
+
+
+def _is_recorded(model: Model) -> bool:
+    return isinstance(model, RecordedModel)
 
 
 def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:

@@ -100,7 +100,8 @@ class RunWriter:
     def _write_manifest(self, manifest: Manifest) -> None:
         path = self.folder / MANIFEST
         if path.exists():
-            refuse_other(read_manifest(self.folder), manifest, self.folder)
+            now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
+            refuse_other(read_manifest(self.folder), now, self.folder)
             return
         if self._trials.size:
             raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")
@@ -207,12 +208,17 @@ def is_written(folder: Path) -> bool:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest whole or not at all. Raises ResultsError if it could not be read again."""
+    write_whole(folder / MANIFEST, _text_of(manifest, folder))
+
+
+def _text_of(manifest: Manifest, folder: Path) -> bytes:
+    """Return the manifest's text. Raises ResultsError if it could not be read again."""
     text = manifest.text.encode(errors="surrogatepass")
     try:
         manifest_in(text)
     except (ValueError, RecursionError) as error:
         raise ResultsError(f"{folder / MANIFEST}: could not be read again: {error}; change it in the config") from error
-    write_whole(folder / MANIFEST, text)
+    return text
 
 
 def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:

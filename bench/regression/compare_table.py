@@ -96,8 +96,8 @@ def compare_table(comparison: Comparison) -> Table:
     margin = f"{100 * comparison.margin:g}"
     notes = (
         f"worse: the whole 95% interval is worse than A by more than the margin, which is {margin}% of A's mean ({margin} "
-        "points of what is solved); no worse: the bad end of the interval is within the margin; better: the whole "
-        "interval is better than A by more than the margin",
+        "points of what is solved); no worse: the bad end of the interval is within the margin, or both runs are equal in "
+        "every pair, however few; better: the whole interval is better than A by more than the margin",
         "price of a failure, first round: in tokens, over the pairs in which both trials have a value",
         "each interval alone has 95%: of many arms, some arm may be worse by chance; the finding that no arm is worse needs "
         "no correction",

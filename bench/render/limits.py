@@ -32,16 +32,14 @@ def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
     )
 
 
-def coverage_said(numbers: Iterable[Limited]) -> str:
+def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
     """Say that intervals are too narrow, and how narrow the worst is. "" if none is."""
     measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
     known = [share for share in measured if share is not None]
     if not known:
         return ""
-    return (
-        "That every interval is wide enough: with so few trials some are too narrow. In simulated experiments the worst of "
-        f"them held the truth in {min(known):.0%} of cases instead of 95%."
-    )
+    share = f"{min(known):.0%} of cases instead of 95%"
+    return f"{opening}. In simulated experiments the worst of them held the truth in {share}."
 
 
 def numbers_in(table: Table) -> Iterator[Limited]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench.analysis.arms import instances_of, missing_trials
+from bench.analysis.arms import instances_of, shortfalls
 from bench.analysis.frames import Run
 from bench.experiment.manifest import Manifest
 from bench.experiment.plan_entries import FaultEntry
@@ -72,7 +72,8 @@ def page_of(
 
 def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
     """Return the summary with a limit on how often the tables' intervals hold the truth."""
-    text = coverage_said(number for table in tables for number in numbers_in(table))
+    numbers = (number for table in tables for number in numbers_in(table))
+    text = coverage_said(numbers, "That every interval is wide enough: with so few trials some are too narrow")
     return replace(summary, limits=(*summary.limits, text)) if text else summary
 
 
@@ -89,16 +90,7 @@ def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Sec
 def _warnings(run: Run) -> list[str]:
     lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
     lines += [*run.notes, *_different_code(run.recorded)]
-    missing = sum(map(missing_trials, run.recorded))
-    if missing:
-        lines.append(
-            f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
-        )
-    errors = int((run.trials["outcome"] == "error").sum())
-    if errors:
-        first = run.trials.loc[run.trials["outcome"] == "error", "reason"].iloc[0]
-        lines.append(f"{errors} trials ended in an error and are left out of every mean; the first: {first}")
-    return lines
+    return [*lines, *shortfalls(run)]
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:

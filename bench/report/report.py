@@ -7,12 +7,14 @@ The same results always give the same bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from bench.analysis.arms import require_receipts
 from bench.analysis.frames import Run
+from bench.paths import PACKS
 from bench.render.drawing import Picture
 from bench.render.latex import latex, latex_document
 from bench.render.table import Table, comma_separated, markdown
@@ -47,11 +49,12 @@ class Contents:
     pictures: tuple[Picture, ...]
 
 
-def report_of(run: Run) -> Report:
+def report_of(run: Run, packs: Sequence[Path] = PACKS) -> Report:
     """Make the files of a run's report.
 
     Args:
         run: The run, as recorded or put together from several.
+        packs: The folders that hold packs; the page shows a world's rows only if its pack is there.
 
     Raises:
         ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
@@ -60,7 +63,7 @@ def report_of(run: Run) -> Report:
     contents = contents_of(results)
     lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
     del results  # what it keeps of a large run need not be held while the trials are read again
-    return Report(_files(run, contents), contents.page.summary, lines)
+    return Report(_files(run, contents, packs), contents.page.summary, lines)
 
 
 def contents_of(results: Results) -> Contents:
@@ -74,11 +77,11 @@ def contents_of(results: Results) -> Contents:
     return Contents(page, tuple(tables), tuple(pictures))
 
 
-def _files(run: Run, contents: Contents) -> dict[str, bytes]:
+def _files(run: Run, contents: Contents, packs: Sequence[Path]) -> dict[str, bytes]:
     page, tables, pictures = contents.page, contents.tables, contents.pictures
     files = {
         "report.md": as_markdown(page).encode(),
-        "report.html": as_html(page, trace_of(run)).encode(),
+        "report.html": as_html(page, trace_of(run, packs)).encode(),
         "tables/all.tex": latex_document(page.title, page.warnings, tables).encode(),
     }
     for table in tables:

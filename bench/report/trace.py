@@ -24,6 +24,7 @@ from bench.analysis.merge import records_of
 from bench.experiment.reading import read_texts
 from bench.experiment.record import TrialRecord
 from bench.packs.environments import ENVIRONMENTS
+from bench.paths import PACKS
 from bench.render.labels import model_label
 from bench.report.surroundings import SurroundingViews, showing
 from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
@@ -80,7 +81,7 @@ class Trace:
         return len(self.index) + self.trials.characters + self.texts.characters
 
 
-def trace_of(run: Run) -> Trace | None:
+def trace_of(run: Run, packs: Sequence[Path] = PACKS) -> Trace | None:
     """Read the events and texts of a run, or of all runs that it was put together from. None if it was not read from a folder.
     Raises ResultsError if a folder can no longer be read.
 
@@ -94,7 +95,7 @@ def trace_of(run: Run) -> Trace | None:
     for part in ENVIRONMENTS:
         kept |= showing(part.shown).texts_of(run, folders)
     texts, numbers, texts_left_out = _packed_texts(folders, kept)
-    around = SurroundingViews(run, kept)
+    around = SurroundingViews(run, kept, packs)
     trials, places = Packer(), dict[str, int]()
     for record in records:
         if trials.characters >= MOST:

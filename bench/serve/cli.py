@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.cli.progress import SoFar, calls_of
+from bench.cli.remembered import remember
 from bench.cli.setup import UnguardedOption, chosen_models, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
@@ -77,6 +78,7 @@ def command(
     token = _token() if asks_token else ""
     permitted = permission(matrix, unguarded)
     writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
+    remember(folder, scenarios)
     try:
         todo = len(missing(matrix.specs, writer.ended))
         watch = _watch(console, so_far)

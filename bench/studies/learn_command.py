@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.experiment.config import FAULT_FREE
@@ -14,7 +15,7 @@ from bench.experiment.files import write_files
 from bench.experiment.verify import require_sound
 from bench.paths import PACKS, folder_of
 
-out = Terminal()
+out, err = Terminal(), Terminal(stderr=True)
 
 
 def learn(
@@ -40,7 +41,7 @@ def learn(
     require_sound(folder)
     from bench.studies.learning import learn as learned  # noqa: PLC0415  noqa: PLC0415  it imports pandas
 
-    policy = learned(folder, scenarios, architecture, plan, model, instances)
+    policy = learned(folder, packs_of(scenarios, folder, err), architecture, plan, model, instances)
     write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})
     for name, pack in policy.packs.items():
         calls = "; ".join(" + ".join(call) for call in pack.calls)

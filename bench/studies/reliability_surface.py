@@ -46,7 +46,7 @@ class SurfacePoint:
 
     kind        of the faults; "" without any
     passes      pass^k for k = 1, 2, ...
-    instances   number of tasks; repetitions: the fewest of any task
+    instances   number of tasks; repetitions: the most of any task
     """
 
     task: str
@@ -92,10 +92,10 @@ def _intensity(faults: Sequence[FaultEntry]) -> tuple[str, float] | None:
 def _point(place: Sequence[Any], struck: tuple[str, float], trials: pd.DataFrame) -> SurfacePoint:
     solved = trials["outcome"].eq("solved").groupby(trials["instance"])
     tasks = [(int(c), int(n)) for c, n in zip(solved.sum(), solved.size(), strict=True)]
-    fewest = min(n for _, n in tasks)
-    passes = tuple(pass_hat(k, tasks) for k in range(1, fewest + 1))
+    most = max(n for _, n in tasks)
+    passes = tuple(pass_hat(k, tasks) for k in range(1, most + 1))
     task, model, architecture, epsilon = place[:4]
-    return SurfacePoint(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), fewest)
+    return SurfacePoint(str(task), str(model), str(architecture), int(epsilon), *struck, passes, len(tasks), most)
 
 
 def _order(run: Run, plans: Sequence[tuple[str, float]], point: SurfacePoint) -> tuple[object, ...]:
@@ -109,7 +109,7 @@ def _order(run: Run, plans: Sequence[tuple[str, float]], point: SurfacePoint) ->
 NOTES = (
     "pass^k: the chance that k repetitions of one instance are all right, C(c, k) / C(n, k) for c of n, unbiased; the mean "
     "over instances with its 95% interval, clustered by instance. If all instances are alike, it is the exact interval of the "
-    "rate of all trials, to the power of k",
+    "rate of all trials, to the power of k. An instance that errors left with fewer than k has no pass^k",
     "ε: 0 the task as it is, 1 other names and another order, 2 other words as well; the same instances, truths and faults",
     "λ: the chance with which a fault strikes each try of a call; in the mixed plan the kinds share it",
 )

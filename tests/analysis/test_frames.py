@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from records import (
 import bench
 from bench.analysis.arms import Condition, arms_of, control_of, missing_trials, require_receipts
 from bench.errors import ResultsError
+from bench.experiment.archive import archive
 from bench.experiment.record import Outcome
 from bench.models.base import Timing
 from bench.runtime.events import Answered, Event, Stage, Waited
@@ -265,3 +267,15 @@ def test_a_column_asked_for_by_its_old_name_is_told_with_the_new_one(tmp_path: P
         trials[asked]
     with pytest.raises(KeyError, match=r"^'nothing'$"):
         trials["nothing"]
+
+
+def test_a_run_is_loaded_by_what_commands_take_its_name_its_folder_or_its_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_run(tmp_path / "results" / "run", [trial()])
+    archived = archive(folder)
+    for name in ("run", "results/run", "results/run/", str(folder), folder, archived, str(archived)):
+        assert bench.load_run(name).trials["trial"].tolist() == [trial().id]
+    shutil.rmtree(folder)
+    assert bench.load_run("run").name == bench.load_run(archived).name == "by-hand"

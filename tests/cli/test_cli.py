@@ -109,8 +109,10 @@ def test_what_a_recording_does_not_hold_ends_in_one_line_that_says_how_to_record
     config = workplace(tmp_path)
     bench(tmp_path, "run", "configs/small.toml")
     config.write_text(config.read_text().replace('effect = "missing_field"', 'effect = "wrong_type"'))
-    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated")
+    code, out, err = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated", "--report")
     assert code == 1 and err.count("\n") == 1
+    assert "trials ended in an error and are left out of every mean" in " ".join(out.split())
+    assert (tmp_path / "reports" / "small-simulated-replay" / "report.html").exists(), "the other trials have their report"
     assert "trials ended in an error, the first: " in err and "holds no reply to attempt 2 at " in err
     assert "to record one, run or serve this config on simulated itself" in err
 
@@ -161,6 +163,28 @@ def test_a_run_that_stops_early_says_why_and_goes_on_without_the_option(tmp_path
     code, out, _ = bench(tmp_path, *line)
     assert (code, "all 40 trials" in out) == (0, False), "of the trials that were recorded before nothing is said again"
     assert sum(record.outcome == "gave_up" for record in read_trials(tmp_path / "results" / "small-simulated")) == 40
+
+
+def test_a_dry_run_of_a_replay_says_which_cells_the_recording_cannot_answer(tmp_path: Path) -> None:
+    config = workplace(tmp_path)
+    bench(tmp_path, "run", "configs/small.toml")
+    words = ("run", "configs/small.toml", "--model", "recorded:small-simulated", "--dry-run")
+    _, out, _ = bench(tmp_path, *words)
+    assert "The recording has each reply that these 8 trials ask for." in out
+    config.write_text(config.read_text().replace('effect = "missing_field"', 'effect = "wrong_type"'))
+    _, out, _ = bench(tmp_path, *words)
+    lacking = [line for line in out.splitlines() if "ask what the recording lacks" in line]
+    assert lacking and all(line.startswith("2 of 2 trials") and "plan none" not in line for line in lacking)
+    assert not (tmp_path / "results" / "small-simulated-replay").exists()
+    code, out, _ = bench(tmp_path, "run", "configs/small.toml", "--model", "recorded:small-simulated")
+    assert f"error {2 * len(lacking)}" in out and code == 1
+
+
+def test_a_run_that_is_stopped_says_that_no_report_is_written(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    code, _, err = bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "4000", "--report")
+    told = "no report is written; of what is recorded it is made by: bench report small-simulated"
+    assert code == 1 and told in " ".join(err.split())
 
 
 def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:

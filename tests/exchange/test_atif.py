@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from experiment_runs import config, run
+from records import called, trial, write_with_texts
 
 from bench.analysis.frames import Run, load_run
 from bench.report.export_part import EXPORTS, export
@@ -28,10 +30,10 @@ def trajectories(recorded: Run, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 def test_each_trial_is_a_trajectory_whose_steps_count_from_one(recorded: Run, trajectories: dict[str, Any]) -> None:
     assert sorted(trajectories) == sorted(recorded.trials["trial"])
-    for trial, trajectory in trajectories.items():
+    for each, trajectory in trajectories.items():
         assert (trajectory["schema_version"], trajectory["trajectory_id"], trajectory["session_id"]) == (
             "ATIF-v1.7",
-            trial,
+            each,
             recorded.name,
         )
         assert [step["step_id"] for step in trajectory["steps"]] == list(range(1, len(trajectory["steps"]) + 1))
@@ -63,3 +65,15 @@ def test_the_published_models_of_the_form_take_every_trajectory(trajectories: di
 def test_files_are_the_same_bytes_each_time(recorded: Run, tmp_path: Path) -> None:
     once, twice = (export(recorded, EXPORTS["atif"], tmp_path / name) for name in ("once", "twice"))
     assert [path.read_bytes() for path in once] == [path.read_bytes() for path in twice]
+
+
+def test_a_trial_that_ended_in_an_error_says_so_and_a_call_that_reached_no_model_counts_as_none(tmp_path: Path) -> None:
+    kept = replace(called(2, failure="rate_limited", tokens=(0, 0)), asked=False)
+    record = trial(outcome="error", reason="timed out", events=[called(1), kept])
+    run = write_with_texts(tmp_path / "run", [record], {"d1": "ask", "d2": "answer"})
+    [path] = export(run, EXPORTS["atif"], tmp_path / "out")
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written["notes"] == "This trial ended in an error: timed out"
+    asked, refused = [step for step in written["steps"] if step["source"] == "agent"]
+    assert (asked["llm_call_count"], refused["llm_call_count"]) == (1, 0) and "metrics" not in refused
+    pytest.importorskip("atif").Trajectory.model_validate(written)

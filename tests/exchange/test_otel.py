@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import free_port
 from experiment_runs import config, run
+from records import called, trial, write_with_texts
 
 from bench.analysis.frames import Run, load_run
 from bench.errors import ConfigError, ResultsError
@@ -156,3 +157,11 @@ def test_an_endpoint_that_takes_nothing_is_one_line(recorded: Run, monkeypatch: 
         send(recorded, EXPORTS["otel"], "localhost:4318")
     with pytest.raises(ConfigError, match=r"^--endpoint: the form 'csv' is files alone; leave it out, or give --form otel$"):
         send(recorded, EXPORTS["csv"], "http://127.0.0.1:9")
+
+
+def test_a_trial_that_ended_in_an_error_is_an_error_also_without_a_reason(tmp_path: Path) -> None:
+    records = [trial(outcome="error", reason=reason, events=[called(1)], id=f"t{reason}") for reason in ("lost: all", "")]
+    run = write_with_texts(tmp_path / "run", records, {"d1": "ask", "d2": "answer"})
+    [path] = export(run, EXPORTS["otel"], tmp_path / "out")
+    roots = [next(spans_in(json.loads(line))) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(root["status"]["code"], attributes(root)["error.type"]) for root in roots] == [(2, "lost"), (2, "error")]

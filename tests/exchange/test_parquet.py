@@ -33,3 +33,12 @@ def test_the_card_says_how_many_rows_there_are_and_that_a_model_is_simulated(tmp
     export(run, EXPORTS["parquet"], tmp_path / "out")
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert "| `trials.parquet` | a trial | 1 |" in card and "(SIMULATED)" in card and "licen" not in card
+
+
+def test_the_files_leave_errors_out_of_what_is_right_and_the_card_says_what_is_missing(tmp_path: Path) -> None:
+    """In CSV as in Parquet, the mean of `correct` is our rate: an error has none."""
+    run = run_of(tmp_path / "run", [trial(repetition=1), trial(repetition=3, outcome="error", reason="timed out")])
+    paths = {path.name: path for form in ("csv", "parquet") for path in export(run, EXPORTS[form], tmp_path / "out")}
+    assert pd.read_parquet(paths["trials.parquet"])["correct"].mean() == pd.read_csv(paths["trials.csv"])["correct"].mean() == 1
+    card = paths["README.md"].read_text(encoding="utf-8")
+    assert "is not complete: 1 trials are not recorded" in card and "1 trials ended in an error" in card

@@ -184,6 +184,22 @@ def test_a_changed_prompt_is_a_miss(recorded: Path, tmp_path: Path) -> None:
     assert all("holds no reply to attempt 1 at gather" in trial.reason for trial in trials)
 
 
+@pytest.mark.parametrize("declared", [{}, {"concurrency": 2}], ids=str)
+def test_the_same_command_goes_on_with_a_replay_whether_it_ended_or_not(
+    recorded: Path, tmp_path: Path, declared: dict[str, int]
+) -> None:
+    model = {"model": {"small": {"kind": "recorded", "run": str(recorded), **declared}}}
+    first = replayed(recorded, tmp_path / "again", repetitions=1, **model)
+    assert replayed(recorded, tmp_path / "again", repetitions=1, **model) == first
+    assert replayed(recorded, tmp_path / "again", **model)[: len(first)] == first
+    sessions = sessions_of(tmp_path / "again")
+    assert [record.detail for record in sessions if record.what == "began"] == [
+        "8 of 8 trials to run",
+        "0 of 8 trials to run",
+        "16 of 24 trials to run",
+    ]
+
+
 def test_a_replays_manifest_names_the_recording_and_keeps_the_models_parameters(recorded: Path, tmp_path: Path) -> None:
     replayed(
         recorded, tmp_path / "again", repetitions=1, model={"small": {"kind": "recorded", "run": recorded, "price_out": 5.0}}

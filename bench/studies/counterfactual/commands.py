@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bench.cli.remembered import option_of, packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
@@ -25,7 +27,7 @@ from bench.studies.counterfactual.search import search as search_schedules
 from bench.studies.counterfactual.shrink import PlacedStrike, Shrunk
 from bench.studies.counterfactual.shrink import shrink as shrink_trial
 
-out = Terminal()
+out, err = Terminal(), Terminal(stderr=True)
 
 
 def shrink(
@@ -44,7 +46,9 @@ def shrink(
 
     For example: bench shrink RUN --trial worst
     """
-    original = original_of(folder_of(run), trial, scenarios)
+    folder = folder_of(run)
+    packs = packs_of(scenarios, folder, err)
+    original = original_of(folder, trial, packs)
     shrunk = loop.run_whole(shrink_trial(original, damage))
     for line in lines_of(shrunk):
         out.print(line)
@@ -57,7 +61,7 @@ def shrink(
             *([f"The trial is repetition {record.repetition}, the last of this config."] if record.repetition > 1 else []),
         ]
         text = config_text(original.arm.matrix.config, "shrunk", shrunk.plan.faults, head)
-        _write(to or Path(f"{original.folder.name}-shrunk.toml"), text)
+        _write(to or Path(f"{original.folder.name}-shrunk.toml"), text, packs)
 
 
 def search(
@@ -90,7 +94,8 @@ def search(
         )
     if plan == FAULT_FREE or not settings.faults_of(plan):
         raise ConfigError(f"plan '{plan}': has no fault that could strike; name another")
-    matrix = build_matrix(settings, scenarios, our_codebase().digest)
+    packs = packs_of(scenarios, config, err)
+    matrix = build_matrix(settings, packs, our_codebase().digest)
     if len(matrix.specs) != 1:
         raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name an instance, as PACK/INSTANCE")
     arm = RerunArm(matrix.specs[0], matrix)
@@ -104,7 +109,7 @@ def search(
     if result.worst.schedule:
         head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
         faults = under(arm.spec.plan, result.worst.schedule).faults
-        _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head))
+        _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
 
 
 def lines_of(shrunk: Shrunk) -> list[str]:
@@ -148,6 +153,6 @@ def _told(fault: Fault, strike: Strike) -> str:
     return f"{fault.point} {fault.effect}: {strike.target}, {'try' if strike.key else 'attempt'} {strike.attempt}{key}"
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, packs: Sequence[Path]) -> None:
     write_whole(path, text.encode())
-    out.print(f"written: {path}; see it break: bench run {path}")
+    out.print(f"written: {path}; see it break: bench run {shlex.quote(str(path))}{option_of(packs)}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
@@ -49,7 +50,8 @@ def diagnose(
     chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
     left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
     rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
-    diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, scenarios) if rerun else []))
+    packs = packs_of(scenarios, folder, err)
+    diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, packs) if rerun else []))
     text = as_json(folder.name, len(failed), diagnoses)
     if to:
         write_whole(to, f"{text}\n".encode())

@@ -39,7 +39,7 @@ def remade(kept: str, digest: str, environment: Environment | None, drawn_from: 
     except CannotRestore as error:
         return Remade((), lacking=str(error))
     if environment is None:
-        return Remade(entries, lacking="its pack is not here")
+        return Remade(entries, lacking="its pack is not here; bench trace --scenarios DIR names its folder")
     try:
         changed = _changes(environment, entries, digest, drawn_from)
         with closing(World(environment, content=content)) as world:

@@ -70,6 +70,7 @@ class Scene:
         self._book = JournalWriter(self._connection, self._schedule)
         self._rules = Rules(environment, self._caller, self._book.taken)
         self._tables, self._digest = tables_of(self._connection), ""
+        self._replays = False
 
     def call(
         self,
@@ -223,7 +224,11 @@ class Scene:
             self._digest = ""
             self._past.changed(things, before)
         if tool.minutes:
-            self._schedule.pass_to(self.now.after(minutes=tool.minutes), self._happen)
+            until = self.now.after(minutes=tool.minutes)
+            if self._replays:  # what happened meanwhile has entries of its own
+                self._schedule.pass_until_due(until)
+            else:
+                self._schedule.pass_to(until, self._happen)
         return acted
 
     def _told_of(self, call: JournalEntry, run: PackRun, tool: Tool, arguments: BaseModel, versions: Versions) -> Acted:

@@ -80,6 +80,11 @@ class Schedule:
             self._take(pending, happen)
         self._set(max(goal, self.now))
 
+    def pass_until_due(self, moment: Moment) -> None:
+        """Let time pass, at most until something is due, which then has not happened yet."""
+        due = (pending.at for pending in [self.next()] if pending)
+        self._set(max(self.now, min(moment, self._ends or moment, *due)))
+
     def pass_one(self, name: str, happen: Happen) -> None:
         """Let the next due thing happen. Raise CannotRestore if its name differs."""
         pending = self.next()

@@ -3,7 +3,8 @@ trial around it can do: inspect, keep and fork the world, and count damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from bench.worlds.environment import snapshot
@@ -151,7 +152,7 @@ class World(Scene):
 
         Raises CannotRestore if the same calls have other effects here.
         """
-        with self._lock:
+        with self._lock, self._replaying():
             for entry in entries:
                 if entry.kind == SECOND_WRITER:
                     self.change_elsewhere(entry.arguments)
@@ -166,6 +167,14 @@ class World(Scene):
                     self.died(entry.name)
                 elif entry.is_effect and self.call(entry.name, entry.arguments, entry.key, who=entry.who).result is None:
                     raise CannotRestore(f"entry {entry.seq}, {entry.effect}, does not happen here; is this the same pack?")
+
+    @contextmanager
+    def _replaying(self) -> Iterator[None]:
+        self._replays = True
+        try:
+            yield
+        finally:
+            self._replays = False
 
     def close(self) -> None:
         self._connection.close()

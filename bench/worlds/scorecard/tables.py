@@ -75,7 +75,7 @@ def glance(card: Scorecard) -> Table:
     table_notes = (
         "right: solved, of the trials that a crash struck",
         SHARES,
-        f"pass^{k}: the chance that {f'{k} such trials all finish' if k > 1 else 'such a trial finishes'} right",
+        f"pass^{k}: the chance that {f'{k} such trials of a task all finish' if k > 1 else 'such a trial finishes'} right",
         f"damaged: {HARM}",
         HARM_INTERVALS,
         "tokens: what struck trials took, divided by what their controls took; 1 is no waste",
@@ -181,8 +181,7 @@ def in_a_row(card: Scorecard) -> Table:
     columns = (
         *(column.of(lambda each: each.row) for column in PLACE),
         TableColumn[HatsRow]("What happens", lambda each: failure(each.by)),
-        TableColumn[HatsRow]("N", lambda each: each.hats[0].n),
-        TableColumn[HatsRow]("k of what", lambda each: each.hats[0].of),
+        TableColumn[HatsRow]("Tasks", lambda each: ", ".join(str(hat.n) for hat in each.hats)),
         *map(passed, KS),
     )
     rows = [
@@ -191,8 +190,9 @@ def in_a_row(card: Scorecard) -> Table:
         for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
     ]
     table_notes = (
-        "If c of n trials finished right, the chance is C(c, k) / C(n, k). Where each task has several tries, it is the mean "
-        "over tasks (tau-bench, arXiv 2406.12045).",
+        "If c of a task's n tries finished right, its chance is C(c, k) / C(n, k). pass^k is the mean over tasks (tau-bench, "
+        "arXiv 2406.12045).",
+        "Tasks: how many have at least k tries, for each k. A task with fewer has no pass^k and is left out.",
     )
     return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, table_notes)
 

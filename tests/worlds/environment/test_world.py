@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT, world
 
 from bench.worlds.analysis.remade import remade
-from bench.worlds.environment import CannotRestore, Db, Moment, Snapshot, World, final_world
+from bench.worlds.environment import CannotRestore, Db, JournalEntry, Moment, Scheduled, Snapshot, Tool, World, final_world
 from bench.worlds.environment.damage import net_effects
 from bench.worlds.environment.final import content_of
 
@@ -210,6 +211,27 @@ def test_a_trial_can_be_forked_at_any_step_and_is_there_as_it_was() -> None:
     assert steps[-1] == shop.digest()
     assert (steps[0], fork.now, fork.life) == (world().digest(), shop.journal()[-1].at, 2)
     assert len(set(steps)) == 1 + 8 + 1 + 1, "eight effects, an approval and one refund more"
+
+
+def test_what_happens_while_a_call_takes_its_time_happens_in_a_replay_as_well_and_belongs_to_its_own_entry() -> None:
+    tools = (*(replace(tool, minutes=5) for tool in ENVIRONMENT.tools),)
+    events = (Scheduled("late order", "opened", Moment(0, 3), {"orders": [1]}),)
+    shop = world(tools=tools, events=events)
+    for order in (1, 2):
+        shop.call("refund", {"order": order, "amount": 1})
+    assert [entry.what for entry in shop.journal()] == ["call", "event", "call"]
+    again = remade(shop.dump(), shop.digest(), shop.environment, ("world",))
+    assert (again.lacking, set(again.changes)) == ("", {1, 3})
+    forks = [forked_at(tools, events, shop.journal()[:step]) for step in range(4)]
+    assert [fork.now for fork in forks] == [Moment(0, 0), Moment(0, 3), Moment(0, 3), Moment(0, 10)]
+    forks[1].wait(minutes=2)
+    assert [entry.what for entry in forks[1].journal()] == ["call", "event"]
+
+
+def forked_at(tools: Sequence[Tool], events: Sequence[Scheduled], entries: Sequence[JournalEntry]) -> World:
+    fork = world(tools=tools, events=events)
+    fork.replay(entries)
+    return fork
 
 
 def test_a_journal_of_another_world_cannot_be_replayed() -> None:

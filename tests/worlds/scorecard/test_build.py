@@ -152,7 +152,7 @@ def test_the_chance_of_k_right_ones_is_of_tries_of_one_task_where_each_task_has_
     records += [crashed(name, 0, "solved" if (name, n) != ("b", 1) else "wrong", repetition=n) for name, n in tries]
     hats = {each.k: each for each in struck(card_of(tmp_path, records)).pass_hat}
     assert {k: hat.value for k, hat in hats.items()} == {1: 7 / 8, 2: (1 + 3 / 6) / 2, 4: 0.5, 8: None}
-    assert (hats[1].of, hats[1].n) == ("tries of one task", 4)
+    assert [(hats[k].n, hats[k].left_out) for k in (1, 4, 8)] == [(2, 0), (2, 0), (0, 2)]
 
 
 def test_a_count_of_damage_that_the_worlds_tables_deny_is_told(tmp_path: Path) -> None:

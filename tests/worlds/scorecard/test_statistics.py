@@ -31,11 +31,35 @@ def test_the_chance_of_k_right_ones_is_the_share_of_all_draws_of_k(tries: list[b
         assert chance.low <= chance.value <= chance.high
 
 
-def test_of_several_tasks_it_is_their_mean_and_of_tasks_tried_once_it_is_of_all_trials() -> None:
+def test_of_several_tasks_it_is_their_mean_and_tasks_with_fewer_than_k_tries_are_counted_apart() -> None:
     assert pass_hat(2, [(3, 4), (4, 4)]).value == pytest.approx((0.5 + 1) / 2)
-    once = pass_hat(2, [(1, 1), (1, 1), (1, 1), (0, 1)])
-    assert once.value == pytest.approx(0.5) and (once.of, once.n) == ("trials", 4)
+    for lost in ((1, 1), (0, 1), (0, 0)):
+        one_lost = pass_hat(2, [(1, 2)] * 9 + [lost])
+        assert (one_lost.value, one_lost.of, one_lost.n, one_lost.left_out) == (0, "tasks", 9, 1)
+    assert pass_hat(1, [(1, 2), (1, 1)]).value == pytest.approx(0.75)
+
+
+def test_without_a_task_that_has_k_tries_there_is_no_pass_hat() -> None:
+    once = pass_hat(2, [(1, 1), (1, 1), (0, 1)])
+    assert (once.value, once.low, once.high, once.n, once.left_out) == (None, None, None, 0, 3)
     assert pass_hat(2, []).value is None
+
+
+def test_of_tasks_tried_once_the_chance_of_one_is_their_share_with_its_exact_interval() -> None:
+    once, share = pass_hat(1, [(1, 1), (1, 1), (1, 1), (0, 1)]), exact_share(3, 4)
+    assert (once.value, once.low, once.high) == (share.rate, share.low, share.high)
+
+
+@given(st.lists(st.integers(0, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=6), st.integers(1, 6))
+def test_it_is_the_mean_over_the_tasks_with_k_tries_within_its_interval(tasks: list[tuple[int, int]], k: int) -> None:
+    tried = [(c, n) for c, n in tasks if n >= k]
+    hat = pass_hat(k, tasks)
+    assert (hat.n, hat.left_out) == (len(tried), len(tasks) - len(tried))
+    assert (hat.value, hat.low, hat.high) == (pass_hat(k, tried).value, pass_hat(k, tried).low, pass_hat(k, tried).high)
+    if tried:
+        assert hat.value == pytest.approx(sum(math.comb(c, k) / math.comb(n, k) for c, n in tried) / len(tried))
+        assert hat.value is not None and hat.low is not None and hat.high is not None
+        assert 0 <= hat.low <= hat.value <= hat.high <= 1
 
 
 def test_a_ratio_of_sums_has_the_interval_of_its_units_residuals() -> None:

@@ -1,0 +1,72 @@
+"""Which folders of packs the user named for a run or a config, so that a later command need not be told again.
+
+A pack is code. So the folders stand in a file of the user's own, and not in the run: whoever sends a run must not choose what
+is imported here. The file's name is a digest of the place's path, and only a `--scenarios` that the user typed gets into it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from bench.cli.terminal import Terminal
+from bench.experiment.files import write_whole
+from bench.files import content_of
+from bench.paths import PACKS
+
+MOST_BYTES = 2**16
+"""The most bytes that are read of what was remembered for a place."""
+
+
+def remember(place: Path, packs: Sequence[Path]) -> None:
+    """Remember the folders of packs that were named for a run's folder or a config. With the default, forget what was
+    remembered. A folder that cannot be written is no problem: the user is asked again."""
+    with suppress(OSError, RuntimeError):
+        path = _path_of(place)
+        if packs == PACKS:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, b"\0".join(os.fsencode(folder.resolve()) for folder in packs))
+
+
+def packs_of(given: list[Path], place: Path, err: Terminal) -> list[Path]:
+    """Return the folders of packs to use for a run's folder or a config: those given, else those remembered, which a line
+    tells, else the default.
+
+    Args:
+        given: The value of `--scenarios`.
+        place: The run's folder, or the config.
+        err: Where the line is printed.
+    """
+    known = _remembered(place) if given == PACKS else []
+    if known:
+        err.print(f"packs: {', '.join(map(str, known))}, as you named them for {place}")
+    return known or given
+
+
+def option_of(packs: Sequence[Path]) -> str:
+    """Return the words of a command that name these folders of packs; "" for the default."""
+    return "" if packs == PACKS else "".join(f" --scenarios {shlex.quote(str(folder))}" for folder in packs)
+
+
+def _remembered(place: Path) -> list[Path]:
+    """Return what is remembered, if the file is the user's alone to write and all folders are still there."""
+    with suppress(OSError, RuntimeError):
+        path = _path_of(place)
+        status = path.stat()
+        if status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            folders = [Path(os.fsdecode(name)) for name in content_of(path, MOST_BYTES).split(b"\0")]
+            return folders if all(folder.is_absolute() and folder.is_dir() for folder in folders) else []
+    return []
+
+
+def _path_of(place: Path) -> Path:
+    """Raises RuntimeError if the user has no home. https://specifications.freedesktop.org/basedir-spec/latest/"""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "recovery-bench" / "packs" / sha256(os.fsencode(place.resolve())).hexdigest()[:32]
