@@ -103,6 +103,9 @@ def file_in(root: Path, path: str) -> Path:
         root: The top of the tree.
         path: The file, relative to it. It may come from another person's state.
 
+    Returns:
+        The file.
+
     Raises:
         CodeError: The path leads out of the tree, by its parts or by a link in the tree, or into a folder of git's.
     """

@@ -155,12 +155,12 @@ def _guards(root: Path) -> dict[str, str]:
     """
     listing = ("git", "-C", str(root), "config", "--null", "--show-scope", "--get-regexp", r"^filter\.")
     words = os.fsdecode(subprocess.run(listing, capture_output=True, check=False).stdout).split("\0")
-    own, foreign = dict[str, str](), list[str]()
+    of_user, foreign = dict[str, str](), list[str]()
     for scope, setting in zip(words[::2], words[1::2], strict=False):
         key, _, value = setting.partition("\n")
         foreign += [key] if scope in FOREIGN else []
-        own |= {} if scope in FOREIGN else {key: value}
-    settings = {key: own.get(key, "false" if key.endswith(".required") else "") for key in foreign} | NOT_RUN
+        of_user |= {} if scope in FOREIGN else {key: value}
+    settings = {key: of_user.get(key, "false" if key.endswith(".required") else "") for key in foreign} | NOT_RUN
     before = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
     numbered = {
         f"GIT_CONFIG_{what}_{number}": text

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sqlite3
 import struct
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from repositories import git, repository, write
+from repositories import git, impact, repository, write
 from typer.testing import CliRunner
 
 from bench.codebase import Edit, ExecutionState
 from bench.codebase.cli import app
 from bench.codebase.git import CodeError
+from bench.codebase.patches import checked_out
+from bench.codebase.running import Runnable
 
 HOOKS = ("post-index-change", "post-checkout", "reference-transaction", "pre-commit", "post-commit")
 
@@ -184,7 +189,6 @@ def test_nothing_that_a_repositorys_settings_name_is_run(tmp_path: Path) -> None
     patch = state.note_changes()
     state.revert(patch)
     state.reachable_from("a.py")
-    from bench.codebase.patches import checked_out  # noqa: PLC0415
 
     with checked_out(state, first) as folder:
         assert (folder / "a.py").read_text() == "A = 1\n"
@@ -243,3 +247,68 @@ def test_a_journal_that_names_a_file_for_sqlite_to_delete_deletes_nothing(root: 
     with closing(sqlite3.connect(state)) as db:
         db.execute("SELECT * FROM steps").fetchall()
     assert not precious.exists(), "the journal of this test does delete the file"
+
+
+MARKS = "def total(): return x" + "\u0301\u0316" * 300_000 + "\n"
+
+
+@pytest.mark.parametrize(
+    "source", [MARKS.encode(), b"# coding: utf-7\n" + MARKS.encode("utf-7"), b"x = '\0'", b"(" * 300 + b")" * 300]
+)
+def test_code_that_strains_pythons_parser_is_told_as_not_parsing(root: Path, source: bytes) -> None:
+    (root / "strains.py").write_bytes(source)
+    state = ExecutionState.open(root)
+    assert state.note_changes().edits[0].path == "strains.py"
+    assert "strains.py does not parse" in run(root, "impact", "strains.py::total")
+    assert state.reachable_from("a.py") == []
+
+
+def test_a_file_that_git_cannot_convert_ends_every_command_in_one_line(root: Path) -> None:
+    write(root, {".gitattributes": "*.txt working-tree-encoding=UTF-16\n", "x.txt": "abc", "test_a.py": "def test_a(): pass\n"})
+    assert "x.txt" in run(root, "patch")
+    printed = impact(root)[2]
+    assert "x.txt" in printed
+    assert "Traceback" not in printed
+    with pytest.raises(CodeError):
+        ExecutionState.open(root).run_all([Runnable("step", "a.py", "a.py")])
+
+
+def test_two_at_once_apply_a_patch_once(root: Path) -> None:
+    state = ExecutionState.open(root)
+    patch = state.propose([Edit(path, None, b"x" * 100_000) for path in map("new{}.txt".format, range(20))])
+    command = "import sys; from bench.codebase import ExecutionState; s = ExecutionState.open(sys.argv[1]); s.apply(s.patch(1))"
+    both = [subprocess.Popen((sys.executable, "-c", command, str(root)), stderr=subprocess.PIPE, text=True) for _ in "ab"]
+    told = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 1]
+    assert "patch 1 is applied; nothing is to be done" in "".join(told)
+    assert [step.kind for step in state.steps()] == ["begin", "apply"]
+    assert state.patch(patch.id).status == "applied"
+
+
+def test_a_full_disk_is_told_as_that_and_the_state_is_kept(root: Path) -> None:
+    state = ExecutionState.open(root)
+    before = state.steps()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (0, 16384):  # what is written beyond fails, as on a disk without room
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        try:
+            with pytest.raises(CodeError) as error, state.store.writing():
+                for number in range(1000):
+                    state.store.add_step("0" * 40, "run", f"{number}" * 1000)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert "what it holds is whole, so keep it; make room" in str(error.value)
+        assert "anew" not in str(error.value)
+    state.store.db.execute("PRAGMA max_page_count=1")
+    with pytest.raises(CodeError, match="database or disk is full; what it holds is whole"), state.store.writing():
+        state.store.add_step("0" * 40, "run", "long" * 100_000)
+    assert ExecutionState.open(root).steps() == before
+
+
+def test_a_state_that_is_damaged_is_told_as_that(root: Path) -> None:
+    state = root / ".git/bench-code/state.db"
+    content = state.read_bytes()
+    state.write_bytes(b"no database" * 1000)
+    assert run(root, "log").endswith("file is not a database; rename it, and the state begins anew")
+    state.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    assert run(root, "log").endswith("database disk image is malformed; rename it, and the state begins anew")
