@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from bench.errors import ResultsError
 
-SECRETS = re.compile(r"^([a-z]+://)?.*@")
+SECRETS = re.compile(r"(?s)^([a-z]+://)?.*@")
 """The user and the password in an address, also in one that is malformed."""
 
 
