@@ -191,7 +191,7 @@ class Registry(Generic[P]):
         return self._all[2]
 
     @cached_property
-    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], Sequence[str]]:
+    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
         parts: dict[Hashable, P] = {}
         for path in (*self._ours, *(path for wing in WINGS for path in attribute_at(f"{wing}:ENTRIES").get(self.plural, ()))):
             for part in self._entries(attribute_at(path)):
