@@ -1,6 +1,7 @@
 """`python -m bench` is the command `bench`."""
 
 import signal
+from contextlib import suppress
 
 
 def main() -> None:
@@ -8,7 +9,11 @@ def main() -> None:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from bench.cli.main import main as command  # noqa: PLC0415  it takes a second
+    from pydantic import create_model  # noqa: PLC0415  it takes a second
+
+    with suppress(Exception):  # pydantic reads all entry points for its first model; where it cannot, it goes on without
+        create_model("First")
+    from bench.cli.main import main as command  # noqa: PLC0415  the same
 
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -9,11 +9,14 @@ from pathlib import Path
 LONGEST = 300
 """The most characters of an exception's text. Some texts hold a whole document."""
 
+NAME = vars(type)["__name__"].__get__
+"""The name of a class, of which a class of its own kind can say another."""
+
 
 def place_of(error: BaseException, folder: Path) -> str:
     """Return `grader.py:12` for the last line in this folder that the exception passed through; "" if none."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError) and error.filename:
+    if isinstance(error, SyntaxError) and isinstance(error.filename, str):
         frames.append((error.filename, error.lineno))
     root = folder.resolve()
     for name, line in reversed(frames):
@@ -23,8 +26,16 @@ def place_of(error: BaseException, folder: Path) -> str:
     return ""
 
 
+def text_of(error: BaseException) -> str:
+    """Return an exception's text in one line, cut if it is long. The class can be another person's, and its code can raise."""
+    try:
+        words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
+        text = " ".join(f"{words}".split())
+    except BaseException:
+        return "it has no text"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 def words_of(error: BaseException) -> str:
     """Return `KeyError: 'apples'`, in one line and cut if it is long."""
-    words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
-    text = " ".join(f"{type(error).__name__}: {words}".split()).rstrip(":")
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return f"{NAME(type(error))}: {text_of(error)}".rstrip(": ")

@@ -20,14 +20,15 @@ import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from bench.errors import ConfigError, nearest
-from bench.raised import place_of, words_of
+from bench.raised import place_of, text_of, words_of
+from bench.signals import presses_of_ctrl_c
 
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
@@ -77,6 +78,27 @@ class Part:
         """The modules with the code that a trial runs."""
         return ()
 
+    def load(self, path: str) -> Any:
+        """Return what a path of this entry leads to.
+
+        Args:
+            path: An import path, as a field of the entry has it.
+
+        Returns:
+            The attribute.
+
+        Raises:
+            ConfigError: The part is another package's, and its module or the attribute cannot be imported.
+        """
+        if not self.package:
+            return attribute_at(path)
+        try:
+            with foreign_code(self.home):
+                return attribute_at(path)
+        except Unusable as error:
+            needs = f"; it needs: pip install '{self.package.split()[0]}[{self.extra}]'" if self.extra else ""
+            raise ConfigError(f"{self.package}: '{path}' of '{self.name}' cannot be imported: {error}{needs}") from error
+
     def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
         """Refuse an entry with an unknown value in a field.
 
@@ -94,6 +116,10 @@ class Part:
 
 
 P = TypeVar("P", bound=Part)
+
+
+class Unusable(Exception):
+    """Code of another package that cannot be used. The text says why in one line."""
 
 
 class Registry(Generic[P]):
@@ -165,16 +191,26 @@ class Registry(Generic[P]):
         return self._all[2]
 
     @cached_property
-    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], Sequence[str]]:
+    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
         parts: dict[Hashable, P] = {}
         for path in (*self._ours, *(path for wing in WINGS for path in attribute_at(f"{wing}:ENTRIES").get(self.plural, ()))):
             for part in self._entries(attribute_at(path)):
                 parts |= dict.fromkeys(part.keys, part)
-        left_out: list[str] = []
-        for point, distribution in _entry_points():
+        points, unread = _entry_points()
+        left_out = list(unread)
+        for point, distribution in points:
             if point.group == self.group:
                 self._add(point, distribution, parts, left_out)
         return parts, tuple(dict.fromkeys(parts.values())), left_out
+
+    def leave_out(self, part: P, why: str) -> None:
+        """Leave out a part that turned out to be of no use.
+
+        Args:
+            part: The part, of another package.
+            why: Why, in one line.
+        """
+        self._all[2].append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
 
     def _add(
         self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
@@ -184,19 +220,27 @@ class Registry(Generic[P]):
         if newer := _newer(distribution):
             left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
             return
+        home = point.value.partition(":")[0]
         try:
-            entries = self._entries(attribute_at(point.value))
-        except (Exception, SystemExit) as error:  # another package's module can raise anything
-            why = why_not_imported(error, Path(str(distribution.locate_file(""))))
-            left_out.append(f"{package} is left out: its {self.plural}, '{point.value}', cannot be imported: {why}")
+            with foreign_code(Path(str(distribution.locate_file("")))):
+                entries = self._entries(attribute_at(point.value))
+        except Unusable as error:
+            left_out.append(f"{package} is left out: its {self.plural}, '{point.value}', cannot be imported: {error}")
             return
         for entry in entries:
-            if taken := next((parts[key] for key in entry.keys if key in parts), None):
-                problem = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
-                left_out.append(f"{package}: its {self.word} '{entry.name}' is left out: {problem}")
+            try:
+                with foreign_code(home):
+                    part = replace(entry, package=package, home=home)
+                    _require_texts(part)
+                    keys = dict.fromkeys(part.keys, part)
+            except Unusable as error:
+                left_out.append(f"{package}: a {self.word} in '{point.value}' is left out: {error}")
                 continue
-            part = replace(entry, package=package, home=point.value.partition(":")[0])
-            parts |= dict.fromkeys(part.keys, part)
+            if taken := next((parts[key] for key in keys if key in parts), None):
+                problem = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
+                left_out.append(f"{package}: its {self.word} '{part.name}' is left out: {problem}")
+                continue
+            parts |= keys
 
     def _entries(self, value: Any) -> Sequence[P]:
         """Return the value as entries. Raises TypeError if it is neither an entry nor a tuple or list of them."""
@@ -207,23 +251,56 @@ class Registry(Generic[P]):
         return entries
 
 
+@contextmanager
+def foreign_code(home: str | Path) -> Iterator[None]:
+    """Run code of another package in the block: whatever it raises is Unusable, but for a Ctrl-C.
+
+    Args:
+        home: The package's folder, or a module of it that was imported.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        Unusable: The code raised something.
+    """
+    with presses_of_ctrl_c() as presses:
+        try:
+            yield
+        except BaseException as error:
+            if presses and isinstance(error, KeyboardInterrupt):
+                raise
+            folder = home if isinstance(home, Path) else Path(getattr(sys.modules.get(home), "__file__", None) or "/").parent
+            raise Unusable(why_not_imported(error, folder)) from error
+
+
+def _require_texts(part: Part) -> None:
+    """Raise TypeError if a text of an entry is of another type, as Python lets it be."""
+    for each in fields(part):
+        value = getattr(part, each.name)
+        if each.type == "str" and (not isinstance(value, str) or (each.name == "name" and not value)):
+            raise TypeError(f"its {each.name} is {type(value).__name__}, and no text" if value else "it has no name")
+
+
 @cache
-def _entry_points() -> Sequence[tuple[metadata.EntryPoint, metadata.Distribution]]:
-    """Return the entry points of our groups, each with the distribution that declares it, in the same order everywhere."""
-    declaring = [
-        distribution
-        for distribution in metadata.distributions()
-        if GROUPS in (distribution.read_text("entry_points.txt") or "")
-    ]
-    installed = {
-        distribution.name: distribution for distribution in reversed(declaring)
-    }  # of two with one name, Python imports the first
+def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distribution]], Sequence[str]]:
+    """Return the entry points of our groups in one order everywhere, and a line on each distribution that is unreadable."""
+    declaring: dict[str, tuple[metadata.Distribution, Sequence[metadata.EntryPoint]]] = {}
+    unread: list[str] = []
+    for distribution in metadata.distributions():
+        try:
+            if GROUPS in (distribution.read_text("entry_points.txt") or ""):
+                points = [point for point in distribution.entry_points if point.group.startswith(GROUPS)]
+                declaring.setdefault(f"{distribution.name}", (distribution, points))  # of two, Python imports the first
+        except Exception as error:
+            if not isinstance(error, UnicodeDecodeError) or GROUPS.encode() in error.object:
+                place = getattr(distribution, "_path", "a package")
+                unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
     return [
-        (point, installed[name])
-        for name in sorted(installed)
-        for point in sorted(installed[name].entry_points, key=lambda point: (point.group, point.name))
-        if point.group.startswith(GROUPS)
-    ]
+        (point, distribution)
+        for _, (distribution, points) in sorted(declaring.items(), key=lambda item: item[0])
+        for point in sorted(points, key=lambda point: (point.group, point.name))
+    ], unread
 
 
 def _newer(distribution: metadata.Distribution) -> str:
@@ -310,5 +387,5 @@ def why_not_imported(error: BaseException, folder: Path) -> str:
         One line.
     """
     if isinstance(error, ImportError | AttributeError):
-        return " ".join(str(error).split())
+        return text_of(error)
     return ": ".join(filter(None, (place_of(error, folder), words_of(error))))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
-from types import TracebackType
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -36,6 +38,27 @@ class Stop:
         for signal_ in STOPPING:
             signal.signal(signal_, signal.SIG_DFL)
         self._then()
+
+
+@contextmanager
+def presses_of_ctrl_c() -> Iterator[list[int]]:
+    """Tell a Ctrl-C in the block from a KeyboardInterrupt that code of another package raises: the list has an item for each
+    Ctrl-C. It stays empty where the present handler raises no KeyboardInterrupt."""
+    presses: list[int] = []
+
+    def press(number: int, _: FrameType | None) -> None:
+        presses.append(number)
+        raise KeyboardInterrupt
+
+    raises = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not raises or threading.current_thread() is not threading.main_thread():
+        yield presses
+        return
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield presses
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def exit_code(by: signal.Signals) -> int:

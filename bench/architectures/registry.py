@@ -82,7 +82,13 @@ def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitectureP
     function: Any = load_architecture(ArchitecturePart(name, name))
     if isinstance(function, ArchitecturePart):
         return function
-    takes = inspect.signature(function).parameters
+    try:
+        signature = inspect.signature(function)
+        signature.bind_partial("task", "workbench")
+    except (TypeError, ValueError):
+        problem = f"architecture '{name}' is no function of a task and a workbench"
+        raise ConfigError(f"{problem}; name one that begins `async def NAME(task: Task, workbench: Workbench)`") from None
+    takes = signature.parameters
     return ArchitecturePart(
         name,
         name,

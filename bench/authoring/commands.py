@@ -16,7 +16,6 @@ from bench.cli.terminal import Terminal
 from bench.errors import PackError
 from bench.packs import find_packs
 from bench.paths import PACKS
-from bench.registry import attribute_at
 
 new_app = typer.Typer(help="Begin a scenario pack, or a package of parts.", no_args_is_help=True)
 out = Terminal()
@@ -64,7 +63,7 @@ def scenario_(
         return
     ours, *others = PACK_SOURCES
     source = next((part for part in others if rows.suffix.lower() in part.suffixes), ours)
-    out.print("\n".join(attribute_at(source.path)(name, into, rows, expected or ())))
+    out.print("\n".join(source.load(source.path)(name, into, rows, expected or ())))
 
 
 @new_app.command("plugin")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.registry import Part, Registry, attribute_at
+from bench.registry import Part, Registry
 
 if TYPE_CHECKING:
     from bench.render.table import Table
@@ -65,7 +65,7 @@ class ComparisonPart(Part):
 
     def compared(self, first: str, second: str, margin: float, whole: bool) -> Compared:
         """Return the comparison of two runs or two files."""
-        compare: Callable[[str, str, float, bool], Compared] = attribute_at(self.path)
+        compare: Callable[[str, str, float, bool], Compared] = self.load(self.path)
         return compare(first, second, margin, whole)
 
 
@@ -82,7 +82,12 @@ class PackSourcePart(Part):
     suffixes: tuple[str, ...] = ()
 
 
-COMMANDS = Registry("command", CommandPart)
+OURS = (
+    CommandPart("list", "bench.cli.main:list_"),
+    *(CommandPart(name, f"bench.cli.main:{name}") for name in ("doctor", "run", "report", "regrade")),
+    CommandPart("trace", "bench.cli.trace:trace"),
+)
+COMMANDS = Registry("command", CommandPart, "bench.cli.command_part:OURS")
 PACK_SOURCES = Registry("source of packs", PackSourcePart, plural="pack_sources")
 ENGINES = Registry("engine", EnginePart)
 COMPARISONS = Registry("form of comparison", ComparisonPart, plural="comparisons")

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench.architectures.part import ArchitecturePart
 from bench.architectures.registry import ARCHITECTURES
+from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal
 from bench.experiment.config import load_config
 from bench.experiment.model_entries import MODELS
@@ -37,7 +38,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
         out.print(f"  {name}: {', '.join(points_of(name))}{''.join(f'  from {package}' for package in packages)}")
     for kind in (STUDIES, METRICS, TABLES, FIGURES, EXPORTS):
         out.print(f"{kind.plural}\n  {_named(kind)}")
-    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, FIGURES, EXPORTS)
+    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, FIGURES, EXPORTS, COMMANDS)
 
 
 def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:

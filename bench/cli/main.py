@@ -13,7 +13,7 @@ import typer
 
 from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command import Commands, SuggestingCommand
-from bench.cli.command_part import COMMANDS
+from bench.cli.command_part import COMMANDS, CommandPart
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
@@ -21,7 +21,6 @@ from bench.cli.remembered import packs_of, remember
 from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
-from bench.cli.trace import trace
 from bench.errors import BenchError
 from bench.experiment.budget import Budget, Spending
 from bench.experiment.code import our_codebase
@@ -35,7 +34,7 @@ from bench.experiment.regrade import regrade as regrade_run
 from bench.experiment.session import Session
 from bench.experiment.untrusted import permission
 from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
-from bench.registry import attribute_at
+from bench.registry import Unusable, foreign_code
 from bench.report.studies import STUDIES, require_known
 from bench.runtime.effects import EFFECTS
 from bench.sandbox import guards
@@ -72,7 +71,6 @@ def bench(
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]
 
 
-@app.command("list")
 def list_(scenarios: PacksOption = PACKS) -> None:
     """List packs, architectures, models, faults, metrics and tables.
 
@@ -83,7 +81,6 @@ def list_(scenarios: PacksOption = PACKS) -> None:
     print_parts(out, err, scenarios)
 
 
-@app.command()
 def doctor() -> None:
     """Show the sandbox guards of this machine and all versions.
 
@@ -100,7 +97,6 @@ def doctor() -> None:
     raise typer.Exit(1 if guarded.missing else 0)
 
 
-@app.command()
 def run(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
     model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
@@ -201,7 +197,6 @@ def run(
         raise typer.Exit(1)
 
 
-@app.command()
 def report(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several stand side by side.")],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
@@ -247,7 +242,6 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     out.print(f"{len(written)} files; open {target / 'report.html'}")
 
 
-@app.command()
 def regrade(
     runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
     scenarios: PacksOption = PACKS,
@@ -266,18 +260,33 @@ def regrade(
             out.print(f"{run}: {done.scenario}: {graded}")
 
 
-groups = [app]
-for part in COMMANDS:
-    command = attribute_at(part.path)
+def add_commands(to: typer.Typer) -> None:
+    """Add all commands, ours first. A command of another package that cannot be used is left out."""
+    for part in COMMANDS:
+        try:
+            if part.package:
+                with foreign_code(part.home):
+                    _add_command(alone := typer.Typer(), part)
+                    typer.main.get_command(alone)  # typer reads a function's arguments here, for all commands together
+            _add_command(to, part)
+        except Unusable as error:
+            COMMANDS.leave_out(part, str(error))
+
+
+def _add_command(to: typer.Typer, part: CommandPart) -> None:
+    """Add a command, or a group of commands, that refuses a repeated option."""
+    command = part.load(part.path)
     if isinstance(command, typer.Typer):
-        app.add_typer(command, name=part.name)
-        groups.append(command)
+        to.add_typer(command, name=part.name)
+        added = command.registered_commands
     else:
-        app.command(part.name)(command)
-app.command()(trace)
-for group in groups:
-    for each in group.registered_commands:
+        to.command(part.name)(command)
+        added = to.registered_commands[-1:]
+    for each in added:
         each.cls = SuggestingCommand
+
+
+add_commands(app)
 
 
 def _tell(mistake: Any) -> None:
@@ -300,6 +309,7 @@ def main() -> None:
         sys.exit(code if isinstance(code, int) else 0)
     except UsageMistake as error:
         _tell(error)
+        tell_left_out(err, COMMANDS)
         sys.exit(2)
     except BenchError as error:
         err.print(f"bench: {' '.join(str(error).split())}")

@@ -25,7 +25,6 @@ from bench.experiment.runner import missing, run_matrix
 from bench.experiment.session import Session
 from bench.experiment.store import RunWriter
 from bench.experiment.trial import TrialResult
-from bench.registry import attribute_at
 from bench.runtime import loop
 from bench.signals import Stop, exit_code
 
@@ -117,7 +116,7 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
     if part is None:
         named = " or ".join(f"{part.name}, or a cluster's address, {part.name}://HOST:PORT" for part in ENGINES)
         raise ConfigError(f"--engine {engine}: is not an engine; give {named}")
-    made: Engine = attribute_at(part.path)(matrix, packs, engine, workers)
+    made: Engine = part.load(part.path)(matrix, packs, engine, workers)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,10 @@ from bench.codebase.state import ExecutionState
 
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
+PatchArgument = Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")]
 HERE = Path()
+OF_A_PATCH = re.compile(r"patch ([0-9]{1,18})")
+"""The note of a step that a patch made."""
 WORDS = {
     "body": "the function {}",
     "skeleton": "the outside of functions in {}",
@@ -28,7 +32,7 @@ WORDS = {
 
 @app.command()
 def at(
-    step: Annotated[int, typer.Option(help="The number of a step; `bench code log` shows them.")],
+    step: Annotated[int, typer.Option(min=1, max=2**63 - 1, help="The number of a step; `bench code log` shows them.")],
     path: Annotated[str, typer.Argument(help="Show this file as it was.")] = "",
     folder: FolderOption = HERE,
 ) -> None:
@@ -143,7 +147,8 @@ def patch(
 
 @app.command()
 def revert(
-    number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
+    number: Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")],
+    folder: FolderOption = HERE,
 ) -> None:
     """Take a patch back, and keep what others changed since.
 
@@ -157,7 +162,8 @@ def revert(
 
 @app.command("apply")
 def apply_(
-    number: Annotated[int, typer.Argument(metavar="PATCH", help="The patch's number.")], folder: FolderOption = HERE
+    number: Annotated[int, typer.Argument(metavar="PATCH", min=1, max=2**63 - 1, help="The patch's number.")],
+    folder: FolderOption = HERE,
 ) -> None:
     """Apply a patch again, merged with what changed since.
 
@@ -229,8 +235,8 @@ def log(folder: FolderOption = HERE) -> None:
         when = datetime.datetime.fromtimestamp(step.at).isoformat(" ", "seconds")
         count = state.outcomes_at(step.id)
         ran = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())) or "nothing ran"
-        word, _, number = step.note.partition(" ")
-        note = _label_of(state.patch(int(number))) if word == "patch" else step.note
+        of_patch = OF_A_PATCH.fullmatch(step.note)
+        note = _label_of(state.patch(int(of_patch[1]))) if of_patch else step.note
         typer.echo(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
 
 

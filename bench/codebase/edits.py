@@ -96,6 +96,32 @@ class Edit:
         return names or [self.path]
 
 
+def file_in(root: Path, path: str) -> Path:
+    """Return the file at a path of a tree, for an edit to write.
+
+    Args:
+        root: The top of the tree.
+        path: The file, relative to it. It may come from another person's state.
+
+    Returns:
+        The file.
+
+    Raises:
+        CodeError: The path leads out of the tree, by its parts or by a link in the tree, or into a folder of git's.
+    """
+    file, top = root / path, root.resolve()
+    try:
+        real = file.resolve()
+        real.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a name that is too long, a zero byte
+        raise CodeError(f"{path!r} is no path: {error}") from None
+    if Path(path).is_absolute() or ".." in Path(path).parts or real == top or not real.is_relative_to(top):
+        raise CodeError(f"{path!r} leads out of {root}, and no patch writes there")
+    if ".git" in {part.lower() for part in (*Path(path).parts, *real.relative_to(top).parts)}:
+        raise CodeError(f"{path!r} is a file of git's, and no patch writes there")
+    return file
+
+
 def _text(root: Path, path: str) -> str:
     try:
         return (root / path).read_text(encoding="utf-8")

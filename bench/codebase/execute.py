@@ -16,6 +16,7 @@ from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.units import digest
+from bench.errors import BenchError
 
 
 def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:
@@ -60,4 +61,7 @@ def _document(path: str) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except BenchError as error:
+        sys.exit(f"bench: {error}")

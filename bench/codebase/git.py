@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.errors import BenchError
@@ -20,6 +21,14 @@ AUTHOR = {
     for what, text in (("NAME", "bench"), ("EMAIL", "bench@localhost"))
 }
 
+ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""The id of an object: a digest of SHA-1 or SHA-256. Any other word in its place could be an option of git."""
+FOREIGN = ("local", "worktree")
+"""The scopes of those settings that a repository brings with it. All other settings are the user's."""
+NOT_RUN = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
+NOT_FETCHED = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""Variables that keep git from asking a remote for an object that is missing."""
+
 
 class CodeError(BenchError):
     """A repository, a patch or a name that cannot be used. The text says what to do."""
@@ -31,6 +40,7 @@ class Repository:
 
     root: Path
     common: Path
+    guards: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def at(cls, folder: Path) -> Repository:
@@ -49,12 +59,15 @@ class Repository:
         if finished.returncode:
             raise CodeError(f"{folder} lies in no git repository; begin one with `git init`")
         top, common = finished.stdout.splitlines()[:2]
-        return cls(Path(top).resolve(), Path(common))
+        root = Path(top).resolve()
+        if not folder.resolve().is_relative_to(root):
+            raise CodeError(f"the repository of {folder} has its working tree elsewhere, in {root}; name a folder of that tree")
+        return cls(root, Path(common), _guards(root))
 
     def ask(self, *words: str, given: bytes | None = None, environment: Mapping[str, str] | None = None) -> bytes:
         """Run git and return its output. Raises CodeError with the last line of git's message if it fails."""
         command = ("git", "-C", str(self.root), *words)
-        variables = {**os.environ, **(environment or {})}
+        variables = {**os.environ, **self.guards, **(environment or {})}
         finished = subprocess.run(command, input=given, capture_output=True, check=False, env=variables)
         if finished.returncode:
             complaint = finished.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
@@ -67,7 +80,7 @@ class Repository:
 
     def content(self, blob: str) -> bytes:
         """Return a stored content by its id."""
-        return self.ask("cat-file", "blob", blob)
+        return self.ask("cat-file", "blob", _checked(blob))
 
     def snapshot(self) -> str:
         """Store the tree of all present files that git does not ignore, and return its id. The user's index does not change."""
@@ -85,7 +98,7 @@ class Repository:
         for _ in range(20):
             last = self._last()
             parents = ("-p", last) if last else ()
-            made = self.ask("commit-tree", tree, *parents, "-m", message, environment=AUTHOR).decode().strip()
+            made = self.ask("commit-tree", _checked(tree), *parents, "-m", message, environment=AUTHOR).decode().strip()
             try:
                 self.ask("update-ref", STEPS, made, last or "0" * 40)
             except CodeError:
@@ -95,7 +108,7 @@ class Repository:
 
     def commit_of(self, tree: str) -> str:
         """Make a commit with this tree and without a parent, and return its id."""
-        return self.ask("commit-tree", tree, "-m", "bench code", environment=AUTHOR).decode().strip()
+        return self.ask("commit-tree", _checked(tree), "-m", "bench code", environment=AUTHOR).decode().strip()
 
     def _last(self) -> str:
         try:
@@ -106,14 +119,14 @@ class Repository:
     def changed(self, before: str, after: str) -> Sequence[str]:
         """Return the paths that differ between two trees; all if the first is "". Names that are not UTF-8 are left out."""
         if not before:
-            listing = self.ask("ls-tree", "-r", "-z", "--name-only", after)
+            listing = self.ask("ls-tree", "-r", "-z", "--name-only", _checked(after))
         else:
-            listing = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", before, after)
+            listing = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", _checked(before), _checked(after))
         return [path for name in listing.split(b"\0") if name and is_text(path := os.fsdecode(name))]
 
     def blob_at(self, tree: str, path: str) -> str:
         """Return the id of a file's content in a tree; "" if the tree does not have the file."""
-        listing = self.ask("ls-tree", "-z", tree, "--", path)
+        listing = self.ask("ls-tree", "-z", _checked(tree), "--", path)
         return listing.split(b"\t")[0].split()[2].decode() if listing else ""
 
     def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
@@ -125,6 +138,36 @@ class Repository:
             command = ("git", "merge-file", "-p", "-q", *map(str, files))
             finished = subprocess.run(command, capture_output=True, check=False)
         return finished.stdout if finished.returncode == 0 else None
+
+
+def _checked(name: str) -> str:
+    """Return an id that the state names. Raises CodeError if it is no id."""
+    if not ID.fullmatch(name):
+        raise CodeError(f"the state names '{name[:80]}', which is no id of git's; it was not written by bench code")
+    return name
+
+
+def _guards(root: Path) -> dict[str, str]:
+    """Return the variables under which git runs nothing that the repository's own settings name.
+
+    A repository that came as an archive brings settings with it. A monitor, a hook or a filter of theirs would run as the user.
+    The user's own filters run as ever.
+    """
+    listing = ("git", "-C", str(root), "config", "--null", "--show-scope", "--get-regexp", r"^filter\.")
+    words = os.fsdecode(subprocess.run(listing, capture_output=True, check=False).stdout).split("\0")
+    of_user, foreign = dict[str, str](), list[str]()
+    for scope, setting in zip(words[::2], words[1::2], strict=False):
+        key, _, value = setting.partition("\n")
+        foreign += [key] if scope in FOREIGN else []
+        of_user |= {} if scope in FOREIGN else {key: value}
+    settings = {key: of_user.get(key, "false" if key.endswith(".required") else "") for key in foreign} | NOT_RUN
+    before = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    numbered = {
+        f"GIT_CONFIG_{what}_{number}": text
+        for number, pair in enumerate(settings.items(), before)
+        for what, text in zip(("KEY", "VALUE"), pair, strict=True)
+    }
+    return numbered | NOT_FETCHED | {"GIT_CONFIG_COUNT": str(before + len(settings))}
 
 
 def is_text(name: str) -> bool:

@@ -12,7 +12,7 @@ import symtable
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench.codebase.units import Function, parse
+from bench.codebase.units import Function, parse, tree_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Names:
 
 def names_in(source: str, path: str) -> dict[str, Names]:
     """Return the names that each function of a file refers to, by its qualified name; "" is the code outside of functions."""
-    tree = ast.parse(source)
+    tree = tree_of(source)
     module = parse(source.encode())
     globals_ = dict(_tables(symtable.symtable(source, path, "exec")))
     lookups: dict[str, list[set[str]]] = {"": [set(), set(), set()]}
@@ -78,7 +78,7 @@ def users_of(files: Mapping[str, str], artifact: str) -> list[str]:
     for path, text in files.items():
         try:
             graph |= {f"{path}::{name}" if name else path: names for name, names in names_in(text, path).items()}
-        except SyntaxError:
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # a file that does not parse refers to nothing that could run
     reached, waiting = {artifact}, [artifact]
     while waiting:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench.codebase.edits import Edit
+from bench.codebase.edits import Edit, file_in
 from bench.codebase.git import CodeError
 from bench.codebase.workspace import Workspace
 
+EDITS = [{"path": str, "before": str, "after": str}]
+"""The shape of a patch's edits in the state. Both sides are ids of contents; "" is no file."""
 EXACTLY = 6
 """The most patches of which all subsets are run to credit them."""
 
@@ -72,8 +74,7 @@ def propose(state: Workspace, edits: Sequence[Edit], action: str = "", call: str
     for path in (paths := [edit.path for edit in edits]):
         if paths.count(path) > 1:
             raise CodeError(f"a patch has one edit for each file, and {path} has {paths.count(path)}")
-        if not (state.root / path).resolve().is_relative_to(state.root):
-            raise CodeError(f"{path} lies outside of {state.root}")
+        file_in(state.root, path)
     return _keep(state, edits, "proposed", action, call, person)
 
 
@@ -109,7 +110,7 @@ def patch_of(state: Workspace, number: int) -> Patch:
     content = state.repository.content
     edits = tuple(
         Edit(row["path"], *(content(row[side]) if row[side] else None for side in ("before", "after")))
-        for row in json.loads(rows)
+        for row in state.store.parsed(rows, EDITS)
     )
     return Patch(id_, at, status, edits, *provenance)
 
@@ -150,21 +151,22 @@ Change = tuple[str, bytes | None, bytes | None]
 
 
 def _change(state: Workspace, patch: Patch, changes: Sequence[Change], status: Literal["applied", "reverted"]) -> int:
-    now = patch_of(state, patch.id).status
-    if now == status or (status == "reverted" and now == "proposed"):
-        raise CodeError(f"patch {patch.id} is {now}; nothing is to be done")
-    state.step("run", "before a patch")
-    results = [(path, _changed(state, state.root, path, old, new, f"patch {patch.id}")) for path, old, new in changes]
-    for path, content in results:
-        _put(state.root / path, content)
-    with state.store.writing():
-        state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
-    return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
+    with state.store.locked():
+        now = patch_of(state, patch.id).status
+        if now == status or (status == "reverted" and now == "proposed"):
+            raise CodeError(f"patch {patch.id} is {now}; nothing is to be done")
+        state.step("run", "before a patch")
+        results = [(path, _changed(state, state.root, path, old, new, f"patch {patch.id}")) for path, old, new in changes]
+        for path, content in results:
+            _put(state.root / path, content)
+        with state.store.writing():
+            state.store.db.execute("UPDATE patches SET status = ? WHERE id = ?", (status, patch.id))
+        return state.step("apply" if status == "applied" else "revert", f"patch {patch.id}", patch.id)
 
 
 def _changed(state: Workspace, root: Path, path: str, old: bytes | None, new: bytes | None, who: str) -> bytes | None:
-    """Return a file's present content with a change applied to it. Raises CodeError if they conflict."""
-    file = root / path
+    """Return a file's present content with a change applied to it. Raises CodeError for a conflict or a foreign path."""
+    file = file_in(root, path)
     present = file.read_bytes() if file.is_file() else None
     if present == old:
         return new
@@ -181,7 +183,9 @@ def _put(file: Path, content: bytes | None) -> None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f"{file.name}.bench-{os.getpid()}")
-    beside.write_bytes(content)
+    beside.unlink(missing_ok=True)
+    with beside.open("xb") as opened:  # never through a link of this name
+        opened.write(content)
     if file.exists():
         shutil.copymode(file, beside)
     beside.replace(file)
@@ -202,20 +206,21 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
     Raises:
         CodeError: Nothing changed, or there is no earlier step.
     """
-    step, before = state.store.last_step()
-    if not step:
-        raise CodeError("there is no step to compare with; `bench code run` makes the first")
-    repository = state.repository
-    tree = repository.snapshot()
-    edits = []
-    for path in repository.changed(before, tree):
-        blobs = (repository.blob_at(before, path), repository.blob_at(tree, path))
-        edits.append(Edit(path, *(repository.content(blob) if blob else None for blob in blobs)))
-    if not edits:
-        raise CodeError(f"nothing changed since step {step}")
-    patch = _keep(state, edits, "applied", action, call, person)
-    state.step("apply", f"patch {patch.id}", patch.id)
-    return patch
+    with state.store.locked():
+        step, before = state.store.last_step()
+        if not step:
+            raise CodeError("there is no step to compare with; `bench code run` makes the first")
+        repository = state.repository
+        tree = repository.snapshot()
+        edits = []
+        for path in repository.changed(before, tree):
+            blobs = (repository.blob_at(before, path), repository.blob_at(tree, path))
+            edits.append(Edit(path, *(repository.content(blob) if blob else None for blob in blobs)))
+        if not edits:
+            raise CodeError(f"nothing changed since step {step}")
+        patch = _keep(state, edits, "applied", action, call, person)
+        state.step("apply", f"patch {patch.id}", patch.id)
+        return patch
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _declared(state: Workspace, name: str) -> dict[str, dict[str, str]]:
     rows = state.store.rows("SELECT artifact, needs FROM artifacts WHERE portfolio = ? ORDER BY rowid", name)
     if not rows:
         raise CodeError(f"there is no portfolio '{name}'; declare it first")
-    return {artifact: json.loads(needs) for artifact, needs in rows}
+    return {artifact: {artifact: "", **state.store.parsed(needs, {str: str})} for artifact, needs in rows}
 
 
 def _versions(state: Workspace, paths: Sequence[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.codebase.record import ABSENT, Fact
 from bench.codebase.units import Module, digest, parse
+from bench.files import opened
 
 
 class Present:
@@ -60,8 +61,9 @@ class Present:
         """Return a file of the tree, parsed; None if there is no such file."""
         if path not in self._modules:
             try:
-                self._modules[path] = self._parse((self.root / path).read_bytes())
-            except OSError:
+                with opened(self.root / path) as file:
+                    self._modules[path] = self._parse(file.read())
+            except (OSError, ValueError):
                 self._modules[path] = None
         return self._modules[path]
 
@@ -106,7 +108,7 @@ def file_value(path: str | Path) -> str:
         with open(path, "rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()[:20]
         return f"{content} executable" if mode & 0o111 else content
-    except OSError:
+    except (OSError, ValueError):
         return "unreadable" if os.path.lexists(path) else ABSENT
 
 
@@ -121,7 +123,7 @@ def listing_value(path: str | Path) -> str:
     """Return the digest of the names in a folder, without the names in LEFT."""
     try:
         return digest("\0".join(sorted(name for name in os.listdir(path) if name not in LEFT)))
-    except OSError:
+    except (OSError, ValueError):
         return ABSENT
 
 
@@ -134,7 +136,7 @@ def scan_value(path: str | Path) -> str:
                 for entry in entries
                 if entry.name not in LEFT
             )
-    except OSError:
+    except (OSError, ValueError):
         return ABSENT
     return digest("\0".join(f"{name}\0{what}" for name, what in listed))
 

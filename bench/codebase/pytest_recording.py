@@ -53,10 +53,10 @@ class RecordingPlugin:
             raise pytest.UsageError(f"bench_impact_ignores: '{unknown[0]}' is none of {', '.join(IGNORABLE)}")
         try:
             self.state = ExecutionState.open(config.rootpath)
+            with uncollected():
+                self.step = self.state.step("run")
         except Exception as error:
             raise pytest.UsageError(str(error)) from None
-        with uncollected():
-            self.step = self.state.step("run")
         self.state.drop_outdated_bytecode()
         self.layout = self._layout_of(config, arguments)
         self.recorder = Recorder(self.state.root, [IGNORABLE[each] for each in ignored])

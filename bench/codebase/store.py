@@ -6,14 +6,18 @@ are stored as objects of git. Each write is one transaction, and a second proces
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import sqlite3
+import stat
 import sys
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from bench.codebase.git import CodeError
 from bench.codebase.record import Execution, Fact, Record
 from bench.codebase.surface import Surface, TopStatement, surface_of
 from bench.codebase.units import Module, Unit, digest, parse
+from bench.files import opened
 
 FORMAT = 1
 WAIT = 30.0
@@ -57,6 +62,18 @@ ADDED = (
     "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
+MODULE = (str, [(str, str, int, int, str)], str)
+STATEMENTS = [(str, [str], [str], str, str)]
+"""The shapes of what is stored as JSON."""
+ONLY_NUMBERS = ("record_facts", "depends")
+"""The tables whose values only number rows of others. They are the largest, so their types are not looked at."""
+LATEST = 1e11
+"""The latest time that a state can hold, in seconds since 1970; a later time has no date."""
+LOCK = "lock"
+NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal that names a further file, which SQLite deletes after it has read the journal."""
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""What SQLite says of the file itself. All else, such as a full disk, leaves the state as it was."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +99,37 @@ class ExecutionStore:
 
     def __init__(self, path: Path):
         self.path = path
+        self._refuse_links()
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._open(path)
-        except sqlite3.DatabaseError as error:
-            raise CodeError(f"{path} cannot be read: {error}; rename it, and the state begins anew") from None
+        except sqlite3.Error as error:
+            raise self._problem(error) from None
+
+    def _refuse_links(self) -> None:
+        """Refuse files of a state that lead elsewhere. A repository that came as an archive can hold any."""
+        folder, journal = self.path.parent, self.path.with_name(f"{self.path.name}-journal")
+        files = (self.path, journal, *(self.path.with_name(name) for name in ("state.db-wal", "state.db-shm", LOCK)))
+        for path in filter(os.path.lexists, (folder, *files)):
+            mode = path.lstat().st_mode
+            if not (stat.S_ISDIR(mode) if path == folder else stat.S_ISREG(mode)):
+                raise CodeError(f"{path} is a link, or of another kind than a state's; remove it, and the state begins anew")
+        with suppress(OSError), opened(journal) as file:
+            file.seek(-len(NAMES_A_FILE), os.SEEK_END)
+            if file.read() == NAMES_A_FILE:
+                raise CodeError(f"{journal} names a file for SQLite to delete, and no state's journal does; remove it")
 
     def _open(self, path: Path) -> None:
         self.db = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
         weakref.finalize(self, self.db.close)
         self._write_ahead()
         self.db.execute("PRAGMA synchronous=NORMAL")
+        definitions, foreign_rows = _schema()
         with self.writing():
-            [format_] = self.db.execute("PRAGMA user_version").fetchone()
+            for name, definition in self.rows("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+                if definition not in definitions:
+                    raise self.damaged(f"it holds '{name}', which no release makes")
+            [format_] = self.rows("PRAGMA user_version")[0]
             if format_ == 0:
                 for statement in SCHEMA.split(";"):
                     self.db.execute(statement)
@@ -105,6 +140,22 @@ class ExecutionStore:
             raise CodeError(
                 f"{path} has format {format_}, and this release reads {FORMAT}; rename it, and the state begins anew"
             )
+        for table, condition in foreign_rows.items():
+            if self.rows(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1"):
+                raise self.damaged(f"its table '{table}' holds a value that no release writes")
+
+    def damaged(self, why: str) -> CodeError:
+        """Return the error on a state that no release wrote, or that was damaged."""
+        return CodeError(f"{self.path} cannot be read: {why}; rename it, and the state begins anew")
+
+    def _problem(self, error: sqlite3.Error) -> CodeError:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code == sqlite3.SQLITE_BUSY:
+            return CodeError(f"{self.path} is in use by another process for over {WAIT:.0f} s ({error}); try again")
+        if code in DAMAGED:
+            return self.damaged(str(error))
+        todo = "make room for it, or allow to write it, and run the same command again"
+        return CodeError(f"{self.path} cannot be written: {error}; what it holds is whole, so keep it; {todo}")
 
     def _write_ahead(self) -> None:
         """Switch the file to a write-ahead log, and try again while another process does so: SQLite does not wait for that."""
@@ -123,18 +174,41 @@ class ExecutionStore:
         """Write all that the block writes, or nothing, as one transaction."""
         try:
             self.db.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            raise CodeError(f"{self.path} is in use by another process for over {WAIT:.0f} s ({error}); try again") from None
+            try:
+                yield
+                self.db.execute("COMMIT")
+            finally:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise self._problem(error) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let no other process change a patch during the block. It waits for a process that does."""
+        file = os.open(self.path.with_name(LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
+            fcntl.flock(file, fcntl.LOCK_EX)
             yield
-        except BaseException:
-            self.db.execute("ROLLBACK")
-            raise
-        self.db.execute("COMMIT")
+        finally:
+            os.close(file)
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """Return the rows that a query selects."""
-        return self.db.execute(query, values).fetchall()
+        """Return the rows that a query selects. Raises CodeError if the file cannot be read."""
+        try:
+            return self.db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._problem(error) from None
+
+    def parsed(self, text: str, shape: object) -> Any:
+        """Return what a text of JSON in the state holds. Raises CodeError if it has another shape than this release writes."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(f"a text in it is no JSON ({error})") from None
+        if not _has_shape(value, shape):
+            raise self.damaged("a text in it holds other values than a release writes")
+        return value
 
     # Steps and versions
 
@@ -160,7 +234,7 @@ class ExecutionStore:
         """
         key = digest(READING.encode() + source)
         for (known,) in self.rows("SELECT parsed FROM modules WHERE source = ?", key):
-            skeleton, units, broken = json.loads(known)
+            skeleton, units, broken = self.parsed(known, MODULE)
             return Module(skeleton, tuple(Unit(*unit) for unit in units), broken)
         module = parse(source)
         units = [(unit.name, unit.kind, unit.first, unit.last, unit.digest) for unit in module.units]
@@ -194,7 +268,7 @@ class ExecutionStore:
         """Return the surface of a skeleton, by its digest; None if no module with it was parsed, or if it has no surface."""
         self._read_names("skeleton = ?", skeleton)
         for (known,) in self.rows("SELECT statements FROM surfaces WHERE skeleton = ?", _key_of(skeleton)):
-            statements = json.loads(known)
+            statements = self.parsed(known, STATEMENTS)
             return Surface(tuple(TopStatement(k, frozenset(b), frozenset(m), of, i) for k, b, m, of, i in statements), {})
         return None
 
@@ -275,6 +349,37 @@ class ExecutionStore:
             "JOIN record_facts rf ON rf.record = r.id JOIN facts f ON f.id = rf.fact WHERE d.execution = ?"
         )
         return [(kind, name, Fact(*fact)) for kind, name, *fact in self.rows(query, execution)]
+
+
+@cache
+def _schema() -> tuple[frozenset[str], Mapping[str, str]]:
+    """Return the definitions of all that a state has, and for each table a condition that no row of ours meets."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(";".join((SCHEMA, *ADDED)))
+        made = db.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        conditions = {}
+        for table in (name for kind, name, _ in made if kind == "table" and name not in ONLY_NUMBERS):
+            columns = db.execute(f"PRAGMA table_info({table})").fetchall()
+            typed = [
+                f"typeof({name}) NOT IN ('{type_.lower()}', '{type_.lower() if required or key else 'null'}')"
+                for _, name, type_, required, _, key in columns
+            ]
+            late = [f"{name} NOT BETWEEN 0 AND {LATEST}" for _, name, *_ in columns if name == "at"]
+            conditions[table] = " OR ".join((*typed, *late))
+    return frozenset(definition for _, _, definition in made), conditions
+
+
+def _has_shape(value: object, shape: object) -> bool:
+    """Return whether a value of JSON has a shape: a type, `[shape]` for a list of any length, a tuple for a list of its length,
+    `{key: shape}` for a table with these keys, or `{str: shape}` for a table with any keys."""
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_has_shape(each, shape[0]) for each in value)
+    if isinstance(shape, tuple):
+        return isinstance(value, list) and len(value) == len(shape) and all(map(_has_shape, value, shape))
+    if isinstance(shape, dict):
+        shapes = dict.fromkeys(value, shape[str]) if str in shape and isinstance(value, dict) else shape
+        return isinstance(value, dict) and value.keys() == shapes.keys() and all(_has_shape(value[k], shapes[k]) for k in value)
+    return type(value) is shape
 
 
 def _key_of(version: str) -> str:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from bench.codebase.mentions import ANY, WORDS, body_mentions, mentions
 from bench.codebase.standard import PLAIN_BASES, PURE, STANDARD, compared, is_loaded, is_standard, makes, member
-from bench.codebase.units import Function, definitions, digest, parted
+from bench.codebase.units import Function, definitions, digest, parted, tree_of
 
 Kind = Literal["binding", "import", "other"]
 CALLED_BY_NAME = re.compile(
@@ -58,7 +58,7 @@ class Surface:
 def surface_of(source: bytes) -> Surface | None:
     """Return the surface of a source text; None if the text does not parse, or is nested too deeply."""
     try:
-        return _surface_of(ast.parse(source))
+        return _surface_of(tree_of(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -14,14 +14,21 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
+import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from io import BytesIO
+from tokenize import detect_encoding
 from typing import Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+MOST_MARKS = 1000
+NOT_ASCII = re.compile(rf"[^\x00-\x7f]{{{MOST_MARKS},}}")
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ def parse(source: bytes) -> Module:
         Its skeleton and units. A file that does not parse is one skeleton, and `broken` says why.
     """
     try:
-        tree = ast.parse(source)
+        tree = tree_of(source)
         names: Counter[str] = Counter()
         units = [parted(node, name, names) for node, name in definitions(tree, "")]
         skeleton = digest(ast.dump(tree, annotate_fields=False))  # the bodies are out of the tree by now
@@ -101,6 +108,18 @@ def parse(source: bytes) -> Module:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         return Module(digest(source), (), where)
     return Module(skeleton, tuple(sorted((*units, *classes), key=lambda unit: (unit.first, -unit.last))))
+
+
+def tree_of(source: bytes | str) -> ast.Module:
+    """Return the syntax tree of a source text. Raises what `ast.parse` raises, and ValueError for a text that would take very
+    long: Python orders the combining marks of a name in time squared."""
+    text = ""
+    with suppress(SyntaxError, UnicodeDecodeError, LookupError):
+        text = source if isinstance(source, str) else source.decode(detect_encoding(BytesIO(source).readline)[0])
+    for run in () if text.isascii() else NOT_ASCII.finditer(text):
+        if sum(map(bool, map(unicodedata.combining, run[0]))) > MOST_MARKS:
+            raise ValueError(f"it has more than {MOST_MARKS:,} combining marks in a row")
+    return ast.parse(source)
 
 
 def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[Function, str]]:

@@ -10,6 +10,7 @@ from rich.filesize import decimal
 
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
+from bench.exchange.address import without_secrets
 from bench.exchange.imported import read_trace
 from bench.exchange.pack_of_trace import pack_of_trace
 from bench.experiment.archive import archive as write_archive
@@ -45,7 +46,7 @@ def export(
     for line in shortfalls(loaded):
         out.print(line)
     if endpoint:
-        out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {endpoint}")
+        out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {without_secrets(endpoint)}")
         return
     to = to or named(REPORTS, name_of(folder)) / form
     written = write_export(loaded, part, to)

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -32,12 +31,20 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from bench.analysis.frames import Run
 from bench.errors import ResultsError
+from bench.exchange.address import traces_address, without_secrets
+from bench.exchange.collector import CollectorSession
 from bench.exchange.trial_texts import SentCall, TrialTexts, fields_of, trials_of
 from bench.models.base import Message
 from bench.runtime.events import Faulted, Judged
 
 OWN = "recovery_bench."
 OF_A_TOOL = ("access", "effect", "key", "outcome", "life", "day", "minute", "step", "plan_version")
+LOGGERS = (
+    "opentelemetry.exporter.otlp.proto.http",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "urllib3.connection",
+    "urllib3.connectionpool",
+)
 AT_ONCE = 100
 """Trials in one request to an endpoint."""
 Attributes = Mapping[str, Any]
@@ -59,22 +66,28 @@ def send(run: Run, url: str) -> int:
     Raises:
         ResultsError: The endpoint did not take them.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ResultsError(f"--endpoint {url}: is not an HTTP address; give an address such as http://localhost:4318")
-    logging.getLogger("opentelemetry.exporter.otlp.proto.http").disabled = True  # its messages are raised here, in one line
-    logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter").disabled = True
-    exporter = OTLPSpanExporter(endpoint=url if parts.path.strip("/") else f"{url.rstrip('/')}/v1/traces")
+    address = traces_address(url)
+    for name in LOGGERS:  # what they say is raised here, in one line
+        logging.getLogger(name).disabled = True
+    session = CollectorSession()
+    exporter = OTLPSpanExporter(endpoint=address, session=session)
     sent, waiting = 0, list[ReadableSpan]()
     try:
         for number, trial in enumerate(trials_of(run), 1):
             waiting += spans_of(trial)
             if number % AT_ONCE == 0 or number == len(run.trials):
                 if exporter.export(waiting) is not SpanExportResult.SUCCESS:
-                    raise ResultsError(f"{url}: accepted {sent} spans and refused the next; is a collector there?")
+                    problem = session.problem or "no request was made"
+                    taken = f"accepted {sent - session.rejected} spans and refused the next"
+                    raise ResultsError(f"{without_secrets(url)}: {taken}: {problem}; is a collector there?")
                 sent, waiting = sent + len(waiting), []
     finally:
         exporter.shutdown()
+    if session.rejected:
+        reason = f": {session.reason}" if session.reason else ""
+        raise ResultsError(
+            f"{without_secrets(url)}: accepted {sent - session.rejected} spans and rejected {session.rejected}{reason}"
+        )
     return sent
 
 

@@ -237,7 +237,7 @@ def _version_of(module: str) -> tuple[str, str] | None:
     try:
         return module, metadata.version(module)
     except metadata.PackageNotFoundError:
-        named = _distributions().get(module) if find_spec(module) else None
+        named = _distributions().get(module) if module in sys.modules or find_spec(module) else None
         return (named[0], metadata.version(named[0])) if named else None
 
 

@@ -68,7 +68,7 @@ def resolve_models(
         others = {other: models.get(other) or made(other) for other in entry.passes_on_to}
         making = Making(name, config.format_of(name), scenarios, others, recording, responses_before, bank, learning)
         try:
-            models[name] = attribute_at(part.path)(entry, making)
+            models[name] = part.load(part.path)(entry, making)
         except Exception as error:
             if isinstance(error, BenchError) or not part.package:
                 raise

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.bounds import validated
+from bench.bounds import SPARSE, crowded, validated
 from bench.errors import ResultsError
 from bench.experiment.archive import archive_of
 from bench.experiment.chain import BrokenChain, unsealed
 from bench.experiment.cost import Tariff
-from bench.experiment.files import TRIALS
+from bench.experiment.files import LONGEST_LINE, TRIALS
 from bench.experiment.reading import read_manifest
 from bench.experiment.record import RECORD, Outcome, SessionRecord, TrialRecord
+from bench.files import opened
 from bench.render.cells import Cell, Number
 from bench.render.table import Table, TableColumn, table_of
 from bench.report.html import rendered, source
@@ -65,7 +66,7 @@ class LiveRun:
             raise ResultsError(f"{folder}: is an archive, which no run writes to; see: bench report {folder.name}")
         self.folder, self.manifest = folder, read_manifest(folder)
         self._tariff = Tariff(self.manifest.models)
-        self._read_to, self._link = 0, ""
+        self._read_to, self._link, self._written = 0, "", 0.0
         self.arms: dict[ArmKey, ArmSoFar] = {}
         self.rejections: Counter[tuple[ArmKey, str, str]] = Counter()
         self._errors: dict[str, ArmKey] = {}
@@ -92,20 +93,34 @@ class LiveRun:
             ResultsError: The file is damaged, or the folder now holds another run.
         """
         path = self.folder / TRIALS
-        with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) < self._read_to:
-                raise ResultsError(f"{path}: another run has taken its place; run bench watch again")
-            file.seek(self._read_to)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    content, self._link = unsealed(line, self._link)
-                except BrokenChain as error:
-                    raise ResultsError(f"{path}: a line at byte {self._read_to} does not follow the one before it") from error
-                self._read_to += len(line)
-                record = validated(RECORD, content)
-                self._add(record) if isinstance(record, TrialRecord) else self._begin(record)
+        try:
+            with opened(path) as file:
+                state = os.fstat(file.fileno())
+                self._written = state.st_mtime
+                if state.st_size < self._read_to:
+                    raise ResultsError(f"{path}: another run has taken its place; run bench watch again")
+                file.seek(self._read_to)
+                while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
+                    self._read_line(path, line)
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be read: {error.strerror}; run bench watch again") from error
+        if len(line) == LONGEST_LINE:
+            raise ResultsError(f"{path}: a line at byte {self._read_to} is longer than any that a run writes")
+
+    def _read_line(self, path: Path, line: bytes) -> None:
+        try:
+            content, link = unsealed(line, self._link)
+            record = None if crowded(line, SPARSE) else validated(RECORD, content)
+        except BrokenChain as error:
+            raise ResultsError(f"{path}: a line at byte {self._read_to} does not follow the one before it") from error
+        except ValueError as error:
+            raise ResultsError(
+                f"{path}: a line at byte {self._read_to} is no record; see: bench verify {self.folder}"
+            ) from error
+        if record is None:
+            raise ResultsError(f"{path}: a line at byte {self._read_to} holds more values than a run writes")
+        self._read_to, self._link = self._read_to + len(line), link
+        self._add(record) if isinstance(record, TrialRecord) else self._begin(record)
 
     def _begin(self, session: SessionRecord) -> None:
         self.session = session
@@ -142,7 +157,7 @@ class LiveRun:
         if self.session.what == "ended":
             return f"No command is running the trials: the last one ended ({self.session.detail}). {done} are recorded."
         since = (now - datetime.fromisoformat(self.session.at)).total_seconds()
-        quiet = now.timestamp() - (self.folder / TRIALS).stat().st_mtime
+        quiet = now.timestamp() - self._written
         return f"{done} are recorded, the last one {_told(quiet)} ago. {self._left(since)}"
 
     def _left(self, since: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 
 import typer
@@ -49,6 +49,11 @@ class Watching(ThreadingHTTPServer):
         with self._making:
             return self._page()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing on a client that went away."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
     @property
     def address(self) -> str:
         return f"http://{HOST}:{self.server_port}/?token={self.token}"
@@ -60,7 +65,11 @@ class _Answer(BaseHTTPRequestHandler):
     timeout = 10.0
 
     def do_GET(self) -> None:
-        asked = urlsplit(self.path)
+        try:
+            asked = urlsplit(self.path)
+        except ValueError as error:
+            self._send(HTTPStatus.BAD_REQUEST, f"<p>The address cannot be read: {html.escape(str(error))}</p>")
+            return
         given = parse_qs(asked.query).get("token", [""])[0]
         if not hmac.compare_digest(given.encode(), self.server.token.encode()):
             self._send(HTTPStatus.FORBIDDEN, "<p>This page asks for the token that bench watch printed.</p>")

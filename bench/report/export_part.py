@@ -11,7 +11,7 @@ from bench.analysis.frames import Run
 from bench.errors import ConfigError, ResultsError
 from bench.experiment.files import write_files
 from bench.raised import words_of
-from bench.registry import Part, Registry, attribute_at
+from bench.registry import Part, Registry
 
 Files = Callable[[Run], Iterable[tuple[str, bytes]]]
 
@@ -78,7 +78,7 @@ def send(run: Run, part: ExportPart, url: str) -> int:
 
 def _loaded(part: ExportPart, path: str) -> Callable[..., Any]:
     try:
-        loaded: Callable[..., Any] = attribute_at(path)
+        loaded: Callable[..., Any] = part.load(path)
     except ModuleNotFoundError as error:
         if not part.extra or str(error.name).startswith("bench"):
             raise

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from bench.architectures.registry import ARCHITECTURES, architecture_named, load_architecture
 from bench.architectures.static import static
 from bench.errors import ConfigError
+from bench.experiment.code import _version_of
 
 
 @pytest.mark.parametrize("name", [part.name for part in ARCHITECTURES if not part.extra])
@@ -33,6 +36,19 @@ def test_an_unknown_one_is_refused(name: str, words: str) -> None:
     with pytest.raises(ConfigError) as refused:
         architecture_named(name)
     assert str(refused.value) == words
+
+
+@pytest.mark.parametrize(
+    "name", ["os:system", "os:environ", "builtins:dict", "sys:maxsize", "os:getcwd", "types:SimpleNamespace"]
+)
+def test_what_takes_no_task_and_workbench_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"^architecture '{name}' is no function of a task and a workbench; name one that"):
+        architecture_named(name)
+
+
+def test_the_program_itself_has_no_version_where_an_architecture_leads_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in the script `bench`
+    assert _version_of.__wrapped__("__main__") is None
 
 
 @pytest.mark.parametrize("name", ["monolithic", "llm_compiler"])

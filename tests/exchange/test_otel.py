@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -151,7 +153,9 @@ def test_an_endpoint_that_takes_nothing_is_one_line(recorded: Run, monkeypatch: 
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1")
     with collector(answers=400) as (url, _), pytest.raises(ResultsError, match=r"accepted 0 spans and refused the next"):
         send(recorded, EXPORTS["otel"], url)
-    with pytest.raises(ResultsError, match=r"accepted 0 spans and refused the next; is a collector there\?$"):
+    with pytest.raises(
+        ResultsError, match=r"accepted 0 spans and refused the next: no answer \(ConnectionError\); is a collector there\?$"
+    ):
         send(recorded, EXPORTS["otel"], f"http://127.0.0.1:{free_port()}")
     with pytest.raises(ResultsError, match=r"^--endpoint localhost:4318: is not an HTTP address"):
         send(recorded, EXPORTS["otel"], "localhost:4318")
@@ -165,3 +169,91 @@ def test_a_trial_that_ended_in_an_error_is_an_error_also_without_a_reason(tmp_pa
     [path] = export(run, EXPORTS["otel"], tmp_path / "out")
     roots = [next(spans_in(json.loads(line))) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [(root["status"]["code"], attributes(root)["error.type"]) for root in roots] == [(2, "lost"), (2, "error")]
+
+
+def answered(content: bytes, pause: float = 0.0) -> Callable[[socket.socket], None]:
+    """What a server does with a connection: it sends these bytes, with a pause after each."""
+
+    def send_to(connection: socket.socket) -> None:
+        for part in [content] if not pause else [bytes([byte]) for byte in content]:
+            connection.sendall(part)
+            time.sleep(pause)
+
+    return send_to
+
+
+def endless(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3221225472\r\n\r\n")
+    while True:
+        connection.sendall(b"x" * 2**20)
+
+
+@contextmanager
+def server(act: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server that reads each request whole, and then acts."""
+
+    class Acting(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            with suppress(OSError):
+                act(self.connection)
+            self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Acting) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://somebody:secret@127.0.0.1:{running.server_port}/?key=secret"
+        running.shutdown()
+
+
+def partly(count: int, content_type: str) -> bytes:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse  # noqa: PLC0415
+
+    message = ExportTraceServiceResponse()
+    message.partial_success.rejected_spans, message.partial_success.error_message = count, "too old"
+    body = message.SerializeToString()
+    if "json" in content_type:
+        body = json.dumps({"partialSuccess": {"rejectedSpans": str(count), "errorMessage": "too old"}, "more": 1}).encode()
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+SLOW = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + b"a" * 99
+LOGIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi"
+MOVED = b"HTTP/1.1 302 Found\r\nLocation: https://example.org/login\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("act", "problem"),
+    [
+        (answered(MOVED), r"refused the next: it answered 302 Found, and no redirect is followed; is a collector there\?"),
+        (answered(LOGIN), "refused the next: it answered 200 OK, and what no collector answers"),
+        (endless, "refused the next: it answered 200 OK, and what no collector answers"),
+        (answered(b"HTTP/1.1 200 OK\r\n" + b"a" * 100, 0.1), r"refused the next: no answer \(Timeout\)"),
+        (answered(SLOW, 0.1), r"refused the next: no answer \(Timeout\)"),
+        (answered(b"no HTTP\r\n\r\n"), r"refused the next: no answer \(ConnectionError\)"),
+        (answered(b""), r"refused the next: no answer \(ConnectionError\)"),
+        (answered(partly(3, "application/x-protobuf")), "accepted [0-9]+ spans and rejected 3: too old$"),
+        (answered(partly(3, "application/json")), "accepted [0-9]+ spans and rejected 3: too old$"),
+    ],
+)  # fmt: skip
+def test_what_an_endpoint_does_not_take_is_told_in_time_and_without_a_secret(
+    recorded: Run, monkeypatch: pytest.MonkeyPatch, act: Callable[[socket.socket], None], problem: str
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1")
+    began = time.monotonic()
+    with server(act) as url, pytest.raises(ResultsError, match=problem) as error:
+        send(recorded, EXPORTS["otel"], url)
+    assert time.monotonic() - began < 20
+    assert "secret" not in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1", "http://u:secret@[::1", "http://u:secret@host:port", "u:secret@host", "http://", "http://u:secret@", "ftp://u:secret@a"],
+)  # fmt: skip
+def test_what_is_no_address_is_one_line_without_the_password(recorded: Run, url: str) -> None:
+    with pytest.raises(ResultsError, match="is not an HTTP address") as error:
+        send(recorded, EXPORTS["otel"], url)
+    assert "secret" not in str(error.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -13,6 +14,7 @@ from experiment_runs import config, run
 
 from bench.errors import ResultsError
 from bench.experiment.archive import archive
+from bench.experiment.chain import sealed
 from bench.experiment.files import TRIALS
 from bench.experiment.reading import read_manifest, read_trials
 from bench.experiment.store import RunWriter
@@ -87,6 +89,34 @@ def test_the_page_says_that_a_simulated_model_is_none_and_when_the_run_has_ended
     shown = page(live, datetime.now(UTC), 5)
     assert "SIMULATED" in shown and "the last one ended (complete). 24 of 24 trials" in shown
     assert re.search(r'<meta http-equiv="refresh" content="5">', shown) and "<script" not in shown
+
+
+def test_what_is_no_file_of_a_run_is_not_waited_for_and_not_read_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(config(SIMULATED, plans=["none"], repetitions=1), tmp_path / "run")
+    live, path = LiveRun(tmp_path / "run"), tmp_path / "run" / TRIALS
+    live.read()
+    before = counted(live)
+    path.unlink()
+    for put in (lambda: os.mkfifo(path), lambda: path.symlink_to("/dev/zero"), path.mkdir):
+        put()
+        with pytest.raises(ResultsError, match="cannot be read: it is not a file"):
+            live.read()
+        path.rmdir() if path.is_dir() else path.unlink()
+    monkeypatch.setattr("bench.overview.live.LONGEST_LINE", 2**18)
+    with path.open("wb") as endless:
+        endless.truncate(2**18 + 1)
+    with pytest.raises(ResultsError, match="is longer than any that a run writes"):
+        LiveRun(tmp_path / "run").read()
+    for text in (b'{"kind":"trial"}', b"5" * 5000, b"[" * 5000, b'{"a":[' + b"1," * 120_000 + b"1]}"):
+        path.write_bytes(sealed(text if text.endswith(b"}") else b'{"a":' + text + b"}", "")[0])
+        with pytest.raises(ResultsError, match=r"at byte 0 (is no record|holds more values)"):
+            LiveRun(tmp_path / "run").read()
+    (tmp_path / "run").rename(tmp_path / "set aside")
+    with pytest.raises(ResultsError, match="cannot be read: No such file or directory"):
+        live.read()
+    assert counted(live) == before
 
 
 def test_what_cannot_be_watched_is_told_in_a_line(folder: Path, tmp_path: Path) -> None:

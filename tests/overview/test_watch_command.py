@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
+import struct
 import time
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from commands import bench, start, workplace
 
@@ -70,3 +73,31 @@ def test_a_run_shows_its_page_itself_and_the_page_ends_with_it(tmp_path: Path) -
 def test_what_cannot_be_watched_is_one_line(tmp_path: Path) -> None:
     code, out, err = bench(tmp_path, "watch", "nothing")
     assert code == 2 and not out and re.fullmatch(r"bench: results/nothing: holds no run .*\n", err)
+
+
+def test_a_request_that_cannot_be_read_and_a_run_that_went_away_print_no_traceback(tmp_path: Path) -> None:
+    workplace(tmp_path)
+    assert bench(tmp_path, "run", "configs/small.toml", "--max-tokens", "0", "--name", "run")[0] == 1
+    with start(tmp_path, "watch", "run") as watching:
+        address = watching.wait_until_said("the run goes on").split()[1]
+        port = urlsplit(address).port or 0
+        for line in (
+            b"GET http://[ HTTP/1.1",
+            b"GET http://[::x]/ HTTP/1.1",
+            b"GET //[",
+            b"GET / HTTP/x",
+            b"\xff\xfe",
+            b"GET / HTTP/1.1 y",
+        ):
+            with socket.create_connection(("127.0.0.1", port), 10) as connection:
+                connection.sendall(line + b"\r\n\r\n")
+                assert b"200" not in connection.recv(100)
+        with socket.create_connection(("127.0.0.1", port), 10) as connection:  # it goes away with a reset
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.sendall(b"GET /")
+        (tmp_path / "results/run").rename(tmp_path / "results/aside")
+        status, page = asked(address)
+        assert status == 500 and "run bench watch again" in page
+        watching.send_signal(signal.SIGINT)
+        code, _, err = watching.ended(10)
+    assert code == 130 and "Traceback" not in err and "Error" not in err

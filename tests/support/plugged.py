@@ -10,22 +10,29 @@ from pathlib import Path
 
 from bench import registry
 from bench.analysis.metrics import METRICS
+from bench.analysis.rows import FRAMES
 from bench.architectures.registry import ARCHITECTURES
+from bench.cli.command_part import COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES
+from bench.endpoint.dialect import DIALECTS
 from bench.experiment.model_entries import MODELS
+from bench.packs.environments import ENVIRONMENTS
+from bench.report.claims_part import CLAIMS
 from bench.report.export_part import EXPORTS
 from bench.report.figures import FIGURES
 from bench.report.studies import STUDIES
 from bench.report.tables import TABLES
 from bench.runtime.effects import EFFECTS
+from bench.runtime.events import EVENTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
+EVERY_KIND = (*KINDS, COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES, CLAIMS, DIALECTS, ENVIRONMENTS, EVENTS, FRAMES)
 PARROT = Path(__file__).parents[1] / "plugin_package"
 
 
 def forget() -> None:
     """Make each kind read its parts anew at the next use, because packages were added or removed."""
     registry._entry_points.cache_clear()
-    for kind in KINDS:
+    for kind in EVERY_KIND:
         vars(kind).pop("_all", None)
 
 
