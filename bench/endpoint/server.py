@@ -44,7 +44,7 @@ from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
 from bench.runtime.effects import AskerDies, CutReply
-from bench.runtime.endpoint_session import PARALLEL, EndpointSession
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession, Exchange
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"
@@ -139,9 +139,10 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             if subtasks is None:
                 raise _unknown_names(request, session)
             body, together = await request.read(), _together(request)
-            read = functools.partial(dialect.read, body, session.parameters)
+            read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
             asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
             asked = replace(asked, model=model, created=int(time()))
+            session.set_aside.update(asked.set_aside)
             return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 
         return ask
@@ -251,6 +252,8 @@ class _Exchange:
             except GaveUp as reached:
                 self.session.received -= 1  # it was not taken after all
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
+        asked = self.asked
+        self.session.exchanges[number] = Exchange(asked.messages, asked.instructions, asked.options, replies[-1])
         return await self._given(replies, number)
 
     async def _given(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Self
+from dataclasses import dataclass
+from typing import Any, Self
 
-from bench.models.base import Message
+from bench.models.base import Message, Reply
 from bench.runtime.answering import Answering
 from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
@@ -23,13 +24,42 @@ PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one included, it makes together."""
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """A request and the reply that its client was given.
+
+    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
+    instructions   how many these are
+    options        the other options, as JSON
+    reply          the reply
+    """
+
+    messages: tuple[Message, ...]
+    instructions: int
+    options: str
+    reply: Reply
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """Return the messages up to this reply."""
+        turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
+        return (*self.messages[self.instructions :], turn)
+
+
 class EndpointSession(Answering):
     """One proposer's session. Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
 
-    root       the address of its server; `api_key` is the API key that a client gives there
+    root        the address of its server; `api_key` is the API key that a client gives there
+    exchanges   what was asked and given here, by the number of the request
+    set_aside   the settings that clients sent and the experiment replaced, and their hints, each with its last value
     """
 
     root, api_key = "", "none"
+
+    def __init__(self, *args: Any, **settings: Any):
+        super().__init__(*args, **settings)
+        self.exchanges: dict[int, Exchange] = {}
+        self.set_aside: dict[str, Any] = {}
 
     def base_url(self, *subtasks: Subtask) -> str:
         """Return the address for calls that ask for the outputs of these subtasks.

@@ -28,7 +28,7 @@ json_values = st.recursive(
     max_leaves=8,
 )
 blocks = st.fixed_dictionaries(
-    {"type": st.sampled_from(["text", "tool_use", "tool_result", "image"]) | json_values},
+    {"type": st.sampled_from(["text", "thinking", "tool_use", "tool_result", "image"]) | json_values},
     optional={
         "text": st.just("x") | json_values,
         "id": st.just("a") | json_values,
@@ -36,6 +36,7 @@ blocks = st.fixed_dictionaries(
         "name": st.just("look") | json_values,
         "input": st.just({}) | json_values,
         "content": json_values,
+        "signature": st.just('{"message": "", "calls": {}}') | json_values,
     },
 )
 turns = st.fixed_dictionaries(
@@ -125,6 +126,10 @@ def test_options_are_those_of_the_chat_that_it_means_and_sampling_is_the_experim
         ({"messages": [{"role": "system", "content": [CALL]}]}, "a message of the system has no block of type 'tool_use'"),
         ({"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}, "images are not served"),
         ({"messages": [{"role": "user", "content": [RESULT]}]}, "no tool call before it is 'a'"),
+        (
+            {"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "so", "signature": "other"}]}]},
+            "signature: give it back as it was given here",
+        ),
         ({"messages": [{"role": "user", "content": [CALL]}]}, "a message of the user has no block of type 'tool_use'"),
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools: 0: only tools that the client runs"),
         (

@@ -128,7 +128,7 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
         ("modalities", ["text", "audio"], {}, "replies are text"),
         ("audio", {"voice": "alloy"}, {}, "replies are text"),
         ("temprature", 0.5, {}, "unknown; did you mean 'temperature'?"),
-        ("guided_json", {"type": "object"}, {}, "unknown; known: "),
+        ("guided_json", {"type": "object"}, {}, "a form is passed on as response_format"),
     ],
 )
 def test_what_would_not_be_passed_on_is_refused_by_its_name(
