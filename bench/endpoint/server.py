@@ -142,7 +142,7 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
             asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
             asked = replace(asked, model=model, created=int(time()))
-            session.set_aside.update(asked.set_aside)
+            session.put_aside(asked.set_aside)
             return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 
         return ask

@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
+from bench.errors import whole_text
 from bench.models.base import Message, Reply
+from bench.models.extra_fields import json_text
 from bench.runtime.answering import Answering
 from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
@@ -20,6 +22,8 @@ from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 from bench.task import names_of
 
+MOST_SETTINGS, LONGEST_SETTING = 100, 200
+"""Of the settings that were put aside: how many are kept, and how many characters of each value."""
 PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one included, it makes together."""
 
@@ -51,7 +55,6 @@ class EndpointSession(Answering):
 
     root        the address of its server; `api_key` is the API key that a client gives there
     exchanges   what was asked and given here, by the number of the request
-    set_aside   the settings that clients sent and the experiment replaced, and their hints, each with its last value
     """
 
     root, api_key = "", "none"
@@ -59,7 +62,23 @@ class EndpointSession(Answering):
     def __init__(self, *args: Any, **settings: Any):
         super().__init__(*args, **settings)
         self.exchanges: dict[int, Exchange] = {}
-        self.set_aside: dict[str, Any] = {}
+        self._set_aside: dict[str, str] = {}
+
+    def put_aside(self, settings: Mapping[str, Any]) -> None:
+        """Keep settings that came with a request and are not passed on.
+
+        Args:
+            settings: Their values by name.
+        """
+        for name, value in settings.items():
+            if name in self._set_aside or len(self._set_aside) < MOST_SETTINGS:
+                self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
+
+    def log_set_aside(self) -> None:
+        """Log the settings that were put aside since this was last called, if there are any."""
+        if self._set_aside:
+            self._caller.set_aside(self._set_aside)
+            self._set_aside = {}
 
     def base_url(self, *subtasks: Subtask) -> str:
         """Return the address for calls that ask for the outputs of these subtasks.

@@ -78,6 +78,7 @@ class CommandSession(AgentBody):
         self._door = AccessGuard(self._token, most=MOST_CONNECTIONS)
         self._address = ""
         self._life: AgentProcess | None = None
+        self._session: EndpointSession | None = None
         self._failure: Exception | None = None
         self._left = command.bounds.seconds
         self._asked = 0
@@ -89,6 +90,7 @@ class CommandSession(AgentBody):
     async def served(self, session: EndpointSession) -> AsyncIterator[str]:
         """Serve the model's endpoint and the world's tools at one address."""
         session.api_key = self._token
+        self._session = session
         world = ToolServer(self._tools, self._acting)
 
         def refuse(problem: Problem) -> None:
@@ -141,25 +143,17 @@ class CommandSession(AgentBody):
                     own_log=log.store_text(last_line) if last_line is not None else None,
                 )
             )
+        if self._session:
+            self._session.log_set_aside()
         process.step()
         self._acting.left()
         if ended.failed is not None:
             raise Unmeasured(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
-        self._check_end(ended, life.output.last_line)
-
-    def _check_end(self, ended: Ended, last_line: str) -> None:
-        """Raise as `live` does, now that a process has ended."""
-        gave_up = None
-        try:
-            self.check()
-            if ended.code != 0:
-                raise GaveUp(AGENT, f"{_end_said(ended)}: {last_line or 'it wrote nothing'}")
-        except GaveUp as error:
-            gave_up = error
-        if why := self._unmeasured(gave_up is None):
-            raise Unmeasured(f"{gave_up or 'the agent: ended with code 0'}; {why}") from gave_up
-        if gave_up:
-            raise gave_up
+        self.check()
+        if ended.code != 0:
+            raise self._gave_up(f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+        if why := self._unmeasured(ended_well=True):
+            raise Unmeasured(f"the agent: ended with code 0; {why}")
 
     def check(self) -> None:
         """Raise what went wrong at the endpoints, or RuntimeError if the calls that the world took are not each booked once."""
@@ -169,10 +163,15 @@ class CommandSession(AgentBody):
         if self._tools.taken != self._acting.calls + unbooked:
             raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
 
-    def _unmeasured(self, ended_well: bool) -> str:
+    def _gave_up(self, how: str) -> Exception:
+        """Return what ends the trial of an agent that ended so."""
+        why = self._unmeasured()
+        return Unmeasured(f"the agent: {how}; {why}") if why else GaveUp(AGENT, how)
+
+    def _unmeasured(self, ended_well: bool = False) -> str:
         """Return why nothing can be said of an agent that has ended; "" if something can. It may end well after a request for
         what is served nowhere."""
-        refused, asked = self._refused, self._asked or self._tools.taken
+        refused, asked = self._refused, self._asked or self._tools.asked
         if refused and not (ended_well and asked and refused.status == NOT_FOUND):
             return f"its last request was refused: {refused.status}: {one_line(refused.message, LONGEST_DETAIL)}"
         if asked:
@@ -207,12 +206,12 @@ class CommandSession(AgentBody):
         return response
 
     def _count(self, request: web.Request) -> None:
-        """Count a call of the model. Raise GaveUp at the first call beyond the bound."""
+        """Count a call of the model. Raise GaveUp or Unmeasured at the first call beyond the bound."""
         most = self._command.bounds.model_calls
         self._asked += _is_call(request)
         if most is not None and self._asked > most:
-            raise GaveUp(
-                AGENT, f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
+            raise self._gave_up(
+                f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
             )
 
     def _in_turn(self, request: web.Request) -> bool:
@@ -238,7 +237,7 @@ class CommandSession(AgentBody):
         limit = (
             f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
         )
-        self._stop(GaveUp(AGENT, f"{limit}{': ' + problem if problem else ''}"))
+        self._stop(self._gave_up(f"{limit}{': ' + problem if problem else ''}"))
 
     def _look(self) -> None:
         if why := self._folder.too_large():

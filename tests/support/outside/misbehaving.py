@@ -49,6 +49,42 @@ def dies_at_start() -> None:
     sys.exit("my key is missing")
 
 
+def ends_at_once() -> None:
+    print("nothing to do")
+
+
+def dies_of_a_refusal() -> None:
+    refused()
+    sys.exit("Error code: 400")
+
+
+def ends_after_a_refusal() -> None:
+    refused()
+
+
+def asks_again_after_a_refusal() -> None:
+    refused()
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]})
+
+
+def repeats_a_refused_request() -> None:
+    while True:
+        refused()
+
+
+def asks_with_another_key() -> None:
+    print(post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]}, token="mine"))
+
+
+def asks_for_what_is_not_served() -> None:
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]})
+    post("/v1/embeddings", {"input": "hello"})
+
+
+def refused() -> None:
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}], "logprobs": True})
+
+
 def dies_of_a_signal() -> None:
     os.kill(os.getpid(), 15)
 
@@ -97,6 +133,7 @@ def nests_its_folders() -> None:
     for _ in range(1200):
         os.mkdir("a")  # noqa: PTH102  as deep as no path reaches
         os.chdir("a")
+    post("/tools/list_events", {})
     time.sleep(0.1)
 
 
@@ -113,6 +150,7 @@ def removes_its_folder() -> None:
 
 def links_its_log() -> None:
     Path("log.jsonl").symlink_to("/etc/passwd")
+    post("/tools/list_events", {})
 
 
 def stops_who_watches_over_it() -> None:
