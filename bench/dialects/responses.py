@@ -70,6 +70,11 @@ class _Item(BaseModel):
     id: str | None = None
     status: str | None = None
 
+    @property
+    def is_reference(self) -> bool:
+        """Whether it stands for the item that was given under its id."""
+        return False
+
     @model_validator(mode="after")
     def _whole(self) -> _Item:
         for field, value in (self.model_extra or {}).items():
@@ -102,12 +107,26 @@ class _Reference(_Item):
     type: Literal["item_reference"]
     id: str
 
+    @property
+    def is_reference(self) -> bool:
+        return True
+
 
 class _Reasoned(_Item):
     type: Literal["reasoning"]
     summary: Listed[Any] | None = None
     content: Listed[Any] | None = None
-    encrypted_content: Annotated[Carried, PlainValidator(carried_in)] = Field(NOTHING, validate_default=True)
+    encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
+
+    @model_validator(mode="after")
+    def _given(self) -> _Reasoned:
+        if self.is_reference and not self.id:
+            raise ValueError("give it back as it was given here, or leave out what holds it")
+        return self
+
+    @property
+    def is_reference(self) -> bool:
+        return self.encrypted_content is None
 
 
 def _kind(item: Any) -> str:
@@ -191,7 +210,7 @@ def chat_of(
 
 def _meant(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
     """Return the item that a reference stands for; any other item unchanged. Raises Problem if it was not given here."""
-    if not isinstance(item, _Reference):
+    if not item.is_reference or item.id is None:
         return item
     number, exchange = exchange_at(item.id, exchanges, "input")
     given = next((each for each in items_of(exchange.reply, number) if each["id"] == item.id), None)
@@ -213,7 +232,7 @@ def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
             yield turn
             turn, carried = None, NOTHING
         if isinstance(item, _Reasoned):
-            carried = item.encrypted_content
+            carried = item.encrypted_content or NOTHING
         elif isinstance(item, _Output):
             yield Message("tool", item.output, tool_call_id=item.call_id)
         elif isinstance(item, _MessageItem) and item.role == "assistant":

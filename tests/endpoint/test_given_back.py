@@ -148,6 +148,54 @@ def test_what_came_with_a_text_goes_back_with_it_through_anthropics_messages() -
     assert model.requests[1].messages[1] == Message("assistant", "said", extra=THOUGHT)
 
 
+async def by_reference(client: openai.AsyncOpenAI) -> None:
+    """As Vercel's SDK goes on: items are named by their ids."""
+    items = await responses(client, [HELLO])
+    references = [{"type": "item_reference", "id": item.id} for item in items]
+    await responses(client, [HELLO, *references, *results(responses)])
+
+
+async def by_thoughts_id(client: openai.AsyncOpenAI) -> None:
+    """As LlamaIndex goes on if it stores: a thought is named by its id."""
+    thought, *calls = await responses(client, [HELLO])
+    await responses(client, [HELLO, {"type": "reasoning", "id": thought.id, "summary": []}, *calls, *results(responses)])
+
+
+async def by_previous_response(client: openai.AsyncOpenAI) -> None:
+    """As Strands goes on if it is stateful."""
+    kept: Any = {"model": "any", "tools": [{"type": "function", **LOOK["function"], "strict": None}]}
+    first = await client.responses.create(**kept, input="hello", instructions="be brief")
+    await client.responses.create(**kept, input=results(responses), previous_response_id=first.id)
+
+
+async def by_thread(client: openai.AsyncOpenAI) -> None:
+    """As the tool runner of Anthropic's SDK goes on: the server holds the conversation, with its tools."""
+    begun = {**message_body([HELLO]), "thread": {"type": "create"}}
+    first = (await client.post("/messages", body=begun, cast_to=httpx2.Response)).json()
+    thread = {"type": "continue", "previous_message_id": first["id"]}
+    body = {"model": "any", "max_tokens": 99, "messages": results(anthropics), "thread": thread}
+    await client.post("/messages", body=body, cast_to=httpx2.Response)
+
+
+@pytest.mark.parametrize("go_on", [by_reference, by_thoughts_id, by_previous_response, by_thread])
+def test_a_conversation_that_a_client_goes_on_with_by_an_id_is_the_whole_one(
+    go_on: Callable[[openai.AsyncOpenAI], Awaitable[None]],
+) -> None:
+    async def converse(session: EndpointSession | AgentSession) -> None:
+        async with openai.AsyncOpenAI(base_url=session.base_url(), api_key=session.api_key, max_retries=0) as client:
+            await go_on(client)
+
+    model, _ = asked(converse, GIVEN)
+    _, second = model.requests
+    assert second.messages == (
+        Message("user", "hello"),
+        Message("assistant", "", (SIGNED, PLAIN), extra=THOUGHT),
+        Message("tool", "seen", tool_call_id="a"),
+        Message("tool", "seen", tool_call_id="b"),
+    )
+    assert [tool["function"]["name"] for tool in json.loads(second.options)["tools"]] == ["look"]
+
+
 def test_a_recording_gives_it_to_the_agent_again_and_finds_the_turn_that_came_with_it() -> None:
     hello = Message("user", "hello")
     first = Request((hello,), 7, RequestContext("tiny", ("gather",), 1, 1, arm="a/none"))
