@@ -22,7 +22,9 @@ EXCHANGES = {1: Exchange((Message("user", "What is the weather?"),), 0, options_
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['sdk']} {row['path']}")
-def test_what_an_sdk_sends_by_default_is_taken_and_each_setting_of_it_that_is_not_passed_on_is_known(row: dict[str, Any]) -> None:
+def test_what_an_sdk_sends_by_default_is_taken_and_what_is_set_aside_of_it_is_known(
+    row: dict[str, Any],
+) -> None:
     [dialect] = [dialect for dialect in DIALECTS if dialect.path == row["path"]]
     chat = dialect.read(json.dumps(row["body"]).encode(), {}, EXCHANGES)
     assert chat.messages

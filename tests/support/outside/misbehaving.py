@@ -53,6 +53,15 @@ def ends_at_once() -> None:
     print("nothing to do")
 
 
+def sends_settings() -> None:
+    hello = {"messages": [{"role": "user", "content": "hello"}]}
+    post("/v1/chat/completions", {**hello, "temperature": 0.2, "metadata": {"long": "x" * 1000}})
+    post("/v1/responses", {"input": "hello", "text": {"verbosity": "low"}, "reasoning": {"effort": "none"}})
+    post("/v1/messages", {**hello, "max_tokens": 9, "thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}})
+    vendors = {f"vendor {number}": {"thinking_config": number} for number in range(200)}
+    post("/v1/chat/completions", {**hello, "extra_body": vendors})
+
+
 def dies_of_a_refusal() -> None:
     refused()
     sys.exit("Error code: 400")

@@ -18,7 +18,7 @@ from little_worlds import harm
 from trials import Fault
 
 from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called
+from bench.runtime.events import Called, SetAside
 from bench.worlds.driver import command_session, folder
 from bench.worlds.driver.tail import KEPT
 
@@ -70,6 +70,20 @@ def test_an_agent_that_asked_nothing_or_ended_of_our_refusal_is_an_error_that_sa
 @pytest.mark.parametrize("name", ["asks_again_after_a_refusal", "asks_for_what_is_not_served"])
 def test_an_agent_that_works_on_after_a_refusal_is_graded(name: str) -> None:
     assert misbehaving(name).record.outcome == "wrong"
+
+
+def test_settings_of_an_agent_that_are_not_passed_on_are_recorded_within_bounds() -> None:
+    [event] = [event for event in misbehaving("sends_settings").record.events if isinstance(event, SetAside)]
+    kept = dict(event.settings)
+    assert len(kept.pop("metadata")) == 200
+    assert {name: json.loads(value) for name, value in kept.items() if "vendor" not in name} == {
+        "temperature": 0.2,
+        "verbosity": "low",
+        "reasoning": {"effort": "none"},
+        "thinking": {"type": "adaptive"},
+        "effort": "low",
+    }
+    assert len(event.settings) == 100
 
 
 def test_an_agent_that_fills_its_folder_has_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
