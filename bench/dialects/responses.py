@@ -45,6 +45,7 @@ RESTRICTED: Mapping[str, Restricted] = {
     "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
 }
+LOGPROBS = "message.output_text.logprobs"
 TEXTS = ("input_text", "output_text", "text")
 
 
@@ -161,7 +162,7 @@ class _Text(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     format: _Format | None = None
-    verbosity: str | None = None
+    verbosity: Any = None
 
 
 def _items(given: object) -> object:
@@ -181,6 +182,7 @@ class _ResponsesBody(BaseModel):
     parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = None
     previous_response_id: str | None = None
+    include: Listed[str] | None = None
 
 
 ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
@@ -193,6 +195,8 @@ def chat_of(
     asked = read_body(body, _ResponsesBody)
     fields = asked.model_extra or {}
     refuse_others(fields, RESTRICTED, READ)
+    if LOGPROBS in (asked.include or ()):
+        refuse_field("include", f"{LOGPROBS}: no probabilities are given; leave it out")
     exchanges = exchanges or {}
     earlier: tuple[Message, ...] = ()
     if asked.previous_response_id:

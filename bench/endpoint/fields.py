@@ -40,6 +40,7 @@ HINTS = frozenset(
         *("provider", "models", "route", "usage", "safety_settings", "safe_prompt"),
         *("background_options", "truncation", "max_tool_calls", "access_programs", "user_profile_id", "workspace_id"),
         *("diagnostics", "billing_policy", "fallbacks", "fallback_credit_token", "effort"),
+        *("betas", "anthropic_beta", "anthropic_version"),
     }
 )
 """Fields that change no reply here."""

@@ -59,7 +59,7 @@ UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """A header: OpenAI's clients do not repeat a request whose answer says `false` here, since no repetition can help."""
 
-OTHER_APIS = ("/embeddings", "/completions", "/images/generations", "/audio/speech")
+OTHER_APIS = ("/embeddings", "/completions", "/count_tokens", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may ask at, but that are not served."""
 
 

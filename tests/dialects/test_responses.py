@@ -99,6 +99,7 @@ def test_options_are_those_of_the_chat_that_it_means() -> None:
     [
         ({"previous_response_id": "resp_1"}, "previous_response_id: 'resp_1' was not given here; send the whole conversation"),
         ({"conversation": "c"}, "conversation: no conversation is kept under a name"),
+        ({"include": ["message.output_text.logprobs"]}, "include: message.output_text.logprobs: no probabilities are given"),
         ({"background": True}, "background: replies are given at once"),
         ({"tools": [{"type": "web_search"}]}, "tools: 0: only tools of type 'function'"),
         ({"input": [{"type": "item_reference", "id": "fc_1_0"}]}, "input: 'fc_1_0' was not given here"),
