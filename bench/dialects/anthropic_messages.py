@@ -23,7 +23,7 @@ from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.models.base import Message
 from bench.models.options import OPTIONS, options_in
 from bench.models.tool_calls import ToolCall
-from bench.runtime.endpoint_session import Exchange
+from bench.runtime.answering import Exchange
 
 UNREADABLE = "INVALID_JSON"
 """The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""

@@ -33,7 +33,7 @@ from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
 from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.models.base import Message
 from bench.models.tool_calls import ToolCall
-from bench.runtime.endpoint_session import Exchange
+from bench.runtime.answering import Exchange
 
 KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"
 READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})

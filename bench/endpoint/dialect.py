@@ -9,7 +9,7 @@ from bench.endpoint import answers, wire
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 from bench.registry import Part, Registry
-from bench.runtime.endpoint_session import Exchange
+from bench.runtime.answering import Exchange
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,9 @@ from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
+from bench.runtime.answering import Exchange
 from bench.runtime.effects import AskerDies, CutReply
-from bench.runtime.endpoint_session import PARALLEL, EndpointSession, Exchange
+from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
 
 LOOPBACK = "127.0.0.1"

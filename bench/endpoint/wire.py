@@ -16,7 +16,7 @@ from bench.endpoint.fields import options_among, refuse_others, set_aside
 from bench.endpoint.messages import SentMessage, refuse_loose_results
 from bench.endpoint.problem import LONGEST_NAME, Problem, read_body, refuse_field
 from bench.models.base import Message
-from bench.runtime.endpoint_session import Exchange
+from bench.runtime.answering import Exchange
 
 MODEL = "bench"
 """The endpoint's name for its model, unless told otherwise: the experiment decides which model answers."""
@@ -24,6 +24,9 @@ MOST_REPLIES = 128
 """Replies to one request."""
 MOST_MESSAGES = 10_000
 """Messages in one request."""
+
+MOST_DIGITS = 18
+"""Of the number in an answer's id."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,11 @@ def chat_of(
 
 def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tuple[int, Exchange]:
     """Return the exchange that gave this id, which holds its number, and the number. Raises Problem if none did."""
-    _, _, rest = id_.partition("_")
-    number = rest.partition("_")[0]
-    if not number.isdecimal() or len(number) > LONGEST_NAME or int(number) not in exchanges:
+    digits = id_.partition("_")[2].partition("_")[0]
+    number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
+    if number not in exchanges:
         refuse_field(field, f"'{id_[:LONGEST_NAME]}' was not given here; send the whole conversation")
-    return int(number), exchanges[int(number)]
+    return number, exchanges[number]
 
 
 def conversation(messages: Iterable[Message]) -> tuple[Message, ...]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from bench.errors import whole_text
-from bench.models.base import Message, Reply
-from bench.models.extra_fields import json_text
+from bench.models.base import Message
 from bench.runtime.answering import Answering
 from bench.runtime.prompt import Prompt, prompt_of
 from bench.runtime.proposal import Proposal
@@ -22,63 +19,17 @@ from bench.runtime.verification import Rejected
 from bench.scenario import Subtask
 from bench.task import names_of
 
-MOST_SETTINGS, LONGEST_SETTING = 100, 200
-"""Of the settings that were put aside: how many are kept, and how many characters of each value."""
 PARALLEL = "X-Bench-Parallel"
 """The header in which a client says how many calls, this one included, it makes together."""
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A request and the reply that its client was given.
-
-    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
-    instructions   how many these are
-    options        the other options, as JSON
-    reply          the reply
-    """
-
-    messages: tuple[Message, ...]
-    instructions: int
-    options: str
-    reply: Reply
-
-    @property
-    def conversation(self) -> tuple[Message, ...]:
-        """Return the messages up to this reply."""
-        turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
-        return (*self.messages[self.instructions :], turn)
 
 
 class EndpointSession(Answering):
     """One proposer's session. Its addresses end in /v1, as OpenAI's clients expect of a `base_url`.
 
-    root        the address of its server; `api_key` is the API key that a client gives there
-    exchanges   what was asked and given here, by the number of the request
+    root       the address of its server; `api_key` is the API key that a client gives there
     """
 
     root, api_key = "", "none"
-
-    def __init__(self, *args: Any, **settings: Any):
-        super().__init__(*args, **settings)
-        self.exchanges: dict[int, Exchange] = {}
-        self._set_aside: dict[str, str] = {}
-
-    def put_aside(self, settings: Mapping[str, Any]) -> None:
-        """Keep settings that came with a request and are not passed on.
-
-        Args:
-            settings: Their values by name.
-        """
-        for name, value in settings.items():
-            if name in self._set_aside or len(self._set_aside) < MOST_SETTINGS:
-                self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
-
-    def log_set_aside(self) -> None:
-        """Log the settings that were put aside since this was last called, if there are any."""
-        if self._set_aside:
-            self._caller.set_aside(self._set_aside)
-            self._set_aside = {}
 
     def base_url(self, *subtasks: Subtask) -> str:
         """Return the address for calls that ask for the outputs of these subtasks.

@@ -12,7 +12,7 @@ from bench.endpoint.dialect import DIALECTS
 from bench.models.base import Message, Reply
 from bench.models.options import options_text
 from bench.models.tool_calls import ToolCall
-from bench.runtime.endpoint_session import Exchange
+from bench.runtime.answering import Exchange
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "sdk_requests.jsonl").read_text(encoding="utf-8").splitlines()]
 LOOK = {"type": "function", "function": {"name": "look"}}
