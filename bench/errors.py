@@ -24,7 +24,7 @@
     `-- NotRecorded           a recording holds no reply to this request
 
     GaveUp                    a trial used up its attempts: a result, not an error
-    CannotStart               an agent's command never began: nothing was measured
+    Unmeasured                an agent's command never began, asked nothing, or ended of a request that was refused here
     Ungraded                  a trial that only counted calls has ended: a result too
     SandboxBroken             the sandbox failed: this says nothing about an answer
     ToolRefused               a world's tool declined: the agent is told why, and nothing changed
@@ -177,8 +177,9 @@ class GaveUp(Exception):
         super().__init__(f"{' + '.join(subtasks)}: {reason}")
 
 
-class CannotStart(Exception):
-    """The command of an agent never began, so its trial says nothing of the agent. The text says why, and what to do."""
+class Unmeasured(Exception):
+    """An agent's trial says nothing of the agent: its command never began, it asked nothing, or its last request was refused
+    here. The text says which, and what to do."""
 
 
 class Ungraded(Exception):

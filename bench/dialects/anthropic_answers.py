@@ -1,16 +1,18 @@
 """Write a reply as Anthropic's messages, whole and as typed events.
 
-A provider's extra fields, such as its reasoning, have no place in this API.
+What a provider may want back with the turn is the signature of a thinking block, which stands first.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from bench.dialects.anthropic_messages import UNREADABLE
 from bench.endpoint.answers import as_json, pieces_of
+from bench.endpoint.carried import carried_text, thought_in
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 
@@ -56,14 +58,29 @@ def _opening(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
     yield _event("message_start", message={**opened, "usage": {**_usage(reply), "output_tokens": 0}})
     arguments = iter(reply.tool_calls)
     for index, block in enumerate(_content(reply)):
-        if block["type"] == "text":
-            empty, kind, field, text = {**block, "text": ""}, "text_delta", "text", block["text"]
-        else:
-            empty, kind, field, text = {**block, "input": {}}, "input_json_delta", "partial_json", next(arguments).arguments
+        empty, deltas = _streamed(block, next(arguments).arguments if block["type"] == "tool_use" else "")
         yield _event("content_block_start", index=index, content_block=empty)
-        for piece in pieces_of(text):
-            yield _event("content_block_delta", index=index, delta={"type": kind, field: piece})
+        for delta in deltas:
+            yield _event("content_block_delta", index=index, delta=delta)
         yield _event("content_block_stop", index=index)
+
+
+def _streamed(block: WireBlock, arguments: str) -> tuple[WireBlock, Iterator[WireBlock]]:
+    """Return a block as it is when it begins, and the deltas that fill it."""
+    match block["type"]:
+        case "thinking":
+            signed = {"type": "signature_delta", "signature": block["signature"]}
+            return {**block, "thinking": "", "signature": ""}, chain(
+                _deltas("thinking_delta", "thinking", block["thinking"]), [signed]
+            )
+        case "text":
+            return {**block, "text": ""}, _deltas("text_delta", "text", block["text"])
+        case _:
+            return {**block, "input": {}}, _deltas("input_json_delta", "partial_json", arguments)
+
+
+def _deltas(kind: str, field: str, text: str) -> Iterator[WireBlock]:
+    return ({"type": kind, field: piece} for piece in pieces_of(text))
 
 
 def _event(kind: str, **values: Any) -> bytes:
@@ -76,11 +93,14 @@ def _message(reply: Reply, number: int, asked: Chat) -> WireBlock:
 
 
 def _content(reply: Reply) -> list[WireBlock]:
-    texts: list[WireBlock] = [{"type": "text", "text": reply.text}] if reply.text else []
-    calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)} for call in reply.tool_calls
-    ]
-    return [*texts, *calls]
+    blocks: list[WireBlock] = []
+    if carried := carried_text(reply):
+        blocks.append({"type": "thinking", "thinking": thought_in(reply.extra), "signature": carried})
+    if reply.text:
+        blocks.append({"type": "text", "text": reply.text})
+    for call in reply.tool_calls:
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)})
+    return blocks
 
 
 def _input(arguments: str) -> WireBlock:

@@ -12,24 +12,26 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
 
 from bench.bounds import BoundedTable, Listed
-from bench.endpoint.fields import Restricted, objection, options_among
+from bench.endpoint.carried import NOTHING, Carried, carried_in
+from bench.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.endpoint.messages import text_in
 from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
-from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation
+from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.models.base import Message
-from bench.models.options import OPTIONS
+from bench.models.options import OPTIONS, options_in
 from bench.models.tool_calls import ToolCall
+from bench.runtime.answering import Exchange
 
 UNREADABLE = "INVALID_JSON"
 """The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""
-NOT_PASSED_ON = frozenset({"thinking", "output_config", "cache_control", "inference_geo"})
 RESTRICTED: Mapping[str, Restricted] = {
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
     "mcp_servers": Restricted("no tools are called here; leave the field out"),
     "container": Restricted("no code is run here; leave the field out"),
+    "compaction": Restricted("nothing is left out of a conversation here; leave the field out"),
 }
 BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control", "eager_input_streaming"})
 
@@ -52,6 +54,12 @@ class _Block(BaseModel):
 class _TextBlock(_Block):
     type: Literal["text"]
     text: str
+
+
+class _Thinking(_Block):
+    type: Literal["thinking"]
+    thinking: str | None = None
+    signature: Annotated[Carried, PlainValidator(carried_in)] = Field(NOTHING, validate_default=True)
 
 
 class _ToolUse(_Block):
@@ -79,11 +87,14 @@ def _kind(block: Any) -> str:
 
 
 ContentBlock = Annotated[
-    Annotated[_TextBlock, Tag("text")] | Annotated[_ToolUse, Tag("tool_use")] | Annotated[_ToolResult, Tag("tool_result")],
+    Annotated[_TextBlock, Tag("text")]
+    | Annotated[_Thinking, Tag("thinking")]
+    | Annotated[_ToolUse, Tag("tool_use")]
+    | Annotated[_ToolResult, Tag("tool_result")],
     Discriminator(
         _kind,
         custom_error_type="block",
-        custom_error_message="only blocks of type 'text', 'tool_use' and 'tool_result' are taken; images are not served",
+        custom_error_message="a block has type 'text', 'thinking', 'tool_use' or 'tool_result'; images are not served",
     ),
 ]
 
@@ -101,19 +112,31 @@ class _Turn(BaseModel):
 
     @model_validator(mode="after")
     def _whole(self) -> _Turn:
-        misplaced = {"assistant": ("tool_result",), "user": ("tool_use",), "system": ("tool_use", "tool_result")}[self.role]
+        assistants = ("tool_use", "thinking")
+        misplaced = {"assistant": ("tool_result",), "user": assistants, "system": (*assistants, "tool_result")}[self.role]
         if wrong := next((block.type for block in self.content if block.type in misplaced), None):
             raise ValueError(f"a message of the {self.role} has no block of type '{wrong}'")
         return self
 
 
 class _OutputConfig(BaseModel):
-    """The output settings. `effort` is taken, and not passed on."""
+    """The output settings. Only `format` is passed on."""
 
     model_config = ConfigDict(extra="forbid")
 
     effort: str | None = None
+    task_budget: BoundedTable[str, Any] | None = None
     format: BoundedTable[str, Any] | None = None
+
+
+class _Thread(BaseModel):
+    """Whether the conversation of an answer that was given in this trial goes on. Then the system's message and the tools are
+    the earlier ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["create", "continue"]
+    previous_message_id: str | None = None
 
 
 class _MessagesBody(BaseModel):
@@ -127,17 +150,25 @@ class _MessagesBody(BaseModel):
     stop_sequences: Listed[str] | None = None
     max_tokens: int | None = None
     output_config: _OutputConfig | None = None
+    thread: _Thread | None = None
 
 
-def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
+def chat_of(
+    body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
+) -> Chat:
     """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
     asked = read_body(body, _MessagesBody)
-    for field, value in (asked.model_extra or {}).items():
-        if field in OPTIONS:
-            refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
-        if why := objection(field, value, RESTRICTED, NOT_PASSED_ON | _MessagesBody.model_fields.keys()):
-            refuse_field(field, why)
-    return Chat(conversation(_messages(asked)), bool(asked.stream), options=options_among(_fields(asked), parameters or {}))
+    fields = asked.model_extra or {}
+    for field in fields.keys() & set(OPTIONS):
+        refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
+    refuse_others(fields, RESTRICTED, frozenset(_MessagesBody.model_fields))
+    hints = set_aside({**fields, "effort": asked.output_config.effort if asked.output_config else None})
+    messages, options = tuple(_messages(asked)), _fields(asked)
+    if asked.thread and asked.thread.type == "continue":
+        _, earlier = exchange_at(asked.thread.previous_message_id or "", exchanges or {}, "thread")
+        messages = (*earlier.conversation, *messages)
+        options["tools"] = options["tools"] or options_in(earlier.options).get("tools")
+    return Chat(conversation(messages), bool(asked.stream), options=options_among(options, parameters or {}), set_aside=hints)
 
 
 def _messages(asked: _MessagesBody) -> Iterator[Message]:
@@ -146,12 +177,18 @@ def _messages(asked: _MessagesBody) -> Iterator[Message]:
         yield Message("system", asked.system)
     for turn in asked.messages:
         texts = [block.text for block in turn.content if isinstance(block, _TextBlock)]
-        calls = [ToolCall(block.id, block.name, block.arguments) for block in turn.content if isinstance(block, _ToolUse)]
+        thoughts = [block.signature for block in turn.content if isinstance(block, _Thinking)]
+        signed = {id_: extra for thought in thoughts for id_, extra in thought.calls.items()}
+        calls = [
+            ToolCall(block.id, block.name, block.arguments, signed.get(block.id, ""))
+            for block in turn.content
+            if isinstance(block, _ToolUse)
+        ]
         results = [block for block in turn.content if isinstance(block, _ToolResult)]
         for result in results:
             yield Message("tool", result.content or "", tool_call_id=result.tool_use_id)
         if texts or not results:
-            yield Message(turn.role, "\n\n".join(texts), tuple(calls))
+            yield Message(turn.role, "\n\n".join(texts), tuple(calls), extra=thoughts[-1].message if thoughts else "")
 
 
 def _fields(asked: _MessagesBody) -> dict[str, Any]:

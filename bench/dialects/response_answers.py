@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bench.endpoint.answers import as_json, pieces_of
+from bench.endpoint.carried import carried_text
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 from bench.models.options import options_in
@@ -18,7 +19,7 @@ WireObject = dict[str, Any]
 def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
     """Return the whole answer to request `number`."""
     [reply] = replies
-    return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in _items(reply, number)]))
+    return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in items_of(reply, number)]))
 
 
 def begun(reply: Reply, number: int, asked: Chat) -> bytes:
@@ -35,7 +36,7 @@ def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes
     numbered = _Numbered()
     yield from _opening(reply, number, asked, numbered)
     status = _status(reply)
-    ended = _response(reply, number, asked, status, [_done(item) for item in _items(reply, number)])
+    ended = _response(reply, number, asked, status, [_done(item) for item in items_of(reply, number)])
     yield numbered.event(f"response.{status}", response=ended)
 
 
@@ -64,7 +65,7 @@ def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Ite
     started = _response(reply, number, asked, "in_progress", [])
     yield numbered.event("response.created", response=started)
     yield numbered.event("response.in_progress", response=started)
-    for index, item in enumerate(_items(reply, number)):
+    for index, item in enumerate(items_of(reply, number)):
         yield numbered.event("response.output_item.added", output_index=index, item=_empty(item))
         where = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
@@ -95,11 +96,11 @@ def _call(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[
     yield numbered.event(done, **where, name=item["name"], arguments=item["arguments"])
 
 
-def _items(reply: Reply, number: int) -> list[WireObject]:
+def items_of(reply: Reply, number: int) -> list[WireObject]:
     """Return the reply's items: the fields that the provider wants back, if any; a message, unless there are only tool calls;
     and each tool call."""
     items: list[WireObject] = []
-    if carried := _carried(reply):
+    if carried := carried_text(reply):
         items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
     if reply.text or not reply.tool_calls:
         part: WireObject = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
@@ -110,12 +111,6 @@ def _items(reply: Reply, number: int) -> list[WireObject]:
         known = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
         items.append({"id": f"fc_{number}_{place}", "type": "function_call", **known})
     return items
-
-
-def _carried(reply: Reply) -> str:
-    """Return the extra fields of a reply and its tool calls as one text that a client gives back unchanged."""
-    of_calls = {call.id: call.extra for call in reply.tool_calls if call.extra}
-    return as_json({"message": reply.extra, "calls": of_calls}).decode() if reply.extra or of_calls else ""
 
 
 def _done(item: WireObject) -> WireObject:

@@ -1,39 +1,51 @@
 """Read OpenAI's Responses API: a request to /v1/responses becomes the chat completion that it means.
 
-Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`. A client sends all of them each time:
-nothing is kept between requests, so `previous_response_id` and `conversation` are refused. An item of reasoning holds what the
-provider wants back with the turn that it begins; only items that this endpoint gave are taken.
+Input is a text, or items: messages, `function_call`, `function_call_output`, `reasoning`, and `item_reference`, which stands
+for an item that the client was given in this trial. `previous_response_id` goes on with the conversation of an answer that it
+was given. A `conversation` is refused. An item of reasoning holds what the provider wants back with the turn that it begins;
+only items that this endpoint gave are taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    model_validator,
+)
 
-from bench.bounds import BoundedTable, Listed, Lookup
-from bench.endpoint.fields import Restricted, objection, options_among
+from bench.bounds import BoundedTable, Listed
+from bench.dialects.response_answers import items_of
+from bench.endpoint.carried import NOTHING, Carried, carried_in
+from bench.endpoint.fields import Restricted, options_among, refuse_others, set_aside
 from bench.endpoint.messages import text_in
 from bench.endpoint.problem import LONGEST_NAME, read_body, refuse_field
-from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation
+from bench.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
 from bench.models.base import Message
-from bench.models.extra_fields import extra_in, extra_text
 from bench.models.tool_calls import ToolCall
+from bench.runtime.answering import Exchange
 
-KEPT = "what was said before is not kept here; send all items with each request"
+KEPT = "no conversation is kept under a name; send all items with each request, or previous_response_id"
 READ = frozenset({"input", "instructions", "stream", "stream_options", "tools", "tool_choice", "text", "max_output_tokens"})
-READ |= {"parallel_tool_calls", "include", "reasoning", "truncation"}
+READ |= {"parallel_tool_calls", "include", "previous_response_id"}
 RESTRICTED: Mapping[str, Restricted] = {
-    "previous_response_id": Restricted(KEPT),
     "conversation": Restricted(KEPT),
     "prompt": Restricted("no prompts are stored here; send the messages"),
     "background": Restricted("replies are given at once; leave the field out", (False,)),
     "top_logprobs": Restricted("no probabilities are given; leave the field out", (0,)),
-    "max_tool_calls": Restricted("no tools are called here; leave the field out"),
     "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
 }
+LOGPROBS = "message.output_text.logprobs"
 TEXTS = ("input_text", "output_text", "text")
 
 
@@ -58,6 +70,11 @@ class _Item(BaseModel):
 
     id: str | None = None
     status: str | None = None
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it stands for the item that was given under its id."""
+        return False
 
     @model_validator(mode="after")
     def _whole(self) -> _Item:
@@ -87,32 +104,30 @@ class _Output(_Item):
     output: Annotated[str, BeforeValidator(_text)]
 
 
-@dataclass(frozen=True)
-class _Carried:
-    """The `encrypted_content` of a reasoning item: the extra fields of the turn's message, and of its calls by id."""
+class _Reference(_Item):
+    type: Literal["item_reference"]
+    id: str
 
-    message: str
-    calls: Lookup[str, str]
-
-
-NOTHING = _Carried("", {})
-
-
-def _carried(text: Any) -> _Carried:
-    """Read `encrypted_content`. Raises ValueError if this endpoint did not give it."""
-    try:
-        given = extra_in(text)
-        calls = {id_: extra_text(extra_in(call)) for id_, call in given["calls"].items()}
-        return _Carried(extra_text(extra_in(given["message"])), calls)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError("give it back as it was given here, or leave the item out") from None
+    @property
+    def is_reference(self) -> bool:
+        return True
 
 
 class _Reasoned(_Item):
     type: Literal["reasoning"]
     summary: Listed[Any] | None = None
     content: Listed[Any] | None = None
-    encrypted_content: Annotated[_Carried, PlainValidator(_carried)] = Field(NOTHING, validate_default=True)
+    encrypted_content: Annotated[Carried | None, PlainValidator(lambda text: carried_in(text) if text else None)] = None
+
+    @model_validator(mode="after")
+    def _given(self) -> _Reasoned:
+        if self.is_reference and not self.id:
+            raise ValueError("give it back as it was given here, or leave out what holds it")
+        return self
+
+    @property
+    def is_reference(self) -> bool:
+        return self.encrypted_content is None
 
 
 def _kind(item: Any) -> str:
@@ -124,11 +139,13 @@ InputItem = Annotated[
     Annotated[_MessageItem, Tag("message")]
     | Annotated[_Called, Tag("function_call")]
     | Annotated[_Output, Tag("function_call_output")]
-    | Annotated[_Reasoned, Tag("reasoning")],
+    | Annotated[_Reasoned, Tag("reasoning")]
+    | Annotated[_Reference, Tag("item_reference")],
     Discriminator(
         _kind,
         custom_error_type="item",
-        custom_error_message="only items of type 'message', 'function_call', 'function_call_output' and 'reasoning' are taken",
+        custom_error_message="only items of type 'message', 'function_call', 'function_call_output', 'reasoning' and"
+        " 'item_reference' are taken",
     ),
 ]
 
@@ -145,7 +162,7 @@ class _Text(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     format: _Format | None = None
-    verbosity: Literal["medium"] | None = None
+    verbosity: Any = None
 
 
 def _items(given: object) -> object:
@@ -164,26 +181,52 @@ class _ResponsesBody(BaseModel):
     tool_choice: str | BoundedTable[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = None
+    previous_response_id: str | None = None
+    include: Listed[str] | None = None
 
 
-def chat_of(body: bytes, parameters: Mapping[str, object] | None = None) -> Chat:
+ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+
+
+def chat_of(
+    body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
+) -> Chat:
     """Read a request's body, as `bench.endpoint.wire.chat_of` reads a chat completion's."""
     asked = read_body(body, _ResponsesBody)
-    for field, value in (asked.model_extra or {}).items():
-        if why := objection(field, value, RESTRICTED, READ):
-            refuse_field(field, why)
-    messages = conversation(_messages(asked))
+    fields = asked.model_extra or {}
+    refuse_others(fields, RESTRICTED, READ)
+    if LOGPROBS in (asked.include or ()):
+        refuse_field("include", f"{LOGPROBS}: no probabilities are given; leave it out")
+    exchanges = exchanges or {}
+    earlier: tuple[Message, ...] = ()
+    if asked.previous_response_id:
+        earlier = exchange_at(asked.previous_response_id, exchanges, "previous_response_id")[1].conversation
+    instructions = [Message("system", asked.instructions)] if asked.instructions else []
+    items = [_meant(item, exchanges) for item in asked.input]
+    messages = conversation([*instructions, *earlier, *_messages(items)])
     if not messages:
         refuse_field("input", "there is none; give a text, or items")
-    return Chat(messages, bool(asked.stream), options=options_among(_fields(asked), parameters or {}))
+    options = options_among(_fields(asked), parameters or {})
+    wordy = {"verbosity": asked.text.verbosity} if asked.text else {}
+    hints = set_aside({**fields, **wordy})
+    return Chat(messages, bool(asked.stream), options=options, instructions=len(instructions), set_aside=hints)
 
 
-def _messages(asked: _ResponsesBody) -> Iterator[Message]:
+def _meant(item: InputItem, exchanges: Mapping[int, Exchange]) -> InputItem:
+    """Return the item that a reference stands for; any other item unchanged. Raises Problem if it was not given here."""
+    if not item.is_reference or item.id is None:
+        return item
+    number, exchange = exchange_at(item.id, exchanges, "input")
+    given = next((each for each in items_of(exchange.reply, number) if each["id"] == item.id), None)
+    if given is None:
+        refuse_field("input", f"no item given here is '{item.id[:LONGEST_NAME]}'; send the item itself")
+    return ITEM.validate_python(given)
+
+
+def _messages(items: Sequence[InputItem]) -> Iterator[Message]:
     """Yield the messages. An assistant's text and calls of one turn are one message."""
-    if asked.instructions:
-        yield Message("system", asked.instructions)
     turn, carried = None, NOTHING
-    for item in asked.input:
+    for item in items:
         if isinstance(item, _Called):
             call = ToolCall(item.call_id, item.name, item.arguments, carried.calls.get(item.call_id, ""))
             turn = turn or Message("assistant", "", extra=carried.message)
@@ -193,12 +236,12 @@ def _messages(asked: _ResponsesBody) -> Iterator[Message]:
             yield turn
             turn, carried = None, NOTHING
         if isinstance(item, _Reasoned):
-            carried = item.encrypted_content
+            carried = item.encrypted_content or NOTHING
         elif isinstance(item, _Output):
             yield Message("tool", item.output, tool_call_id=item.call_id)
-        elif item.role == "assistant":
+        elif isinstance(item, _MessageItem) and item.role == "assistant":
             turn = Message("assistant", item.content, extra=carried.message)
-        else:
+        elif isinstance(item, _MessageItem):
             yield Message("system" if item.role == "developer" else item.role, item.content)
     if turn:
         yield turn

@@ -9,6 +9,7 @@ from bench.endpoint import answers, wire
 from bench.endpoint.wire import Chat
 from bench.models.base import Reply
 from bench.registry import Part, Registry
+from bench.runtime.answering import Exchange
 
 
 @dataclass(frozen=True)
@@ -16,14 +17,14 @@ class Dialect(Part):
     """An API over HTTP, as clients use it.
 
     path           its path after /v1
-    read           (body, the model's parameters) -> the request; raises Problem
+    read           (body, the model's parameters, earlier exchanges by number) -> the request; raises Problem
     whole          (replies, number of the request, request) -> the answer's body
     begun          (beginning of a reply, number, request) -> the first bytes of this body
     stream         as `whole`, as events; stream_begun: as `begun`
     """
 
     path: str
-    read: Callable[[bytes, Mapping[str, object]], Chat]
+    read: Callable[[bytes, Mapping[str, object], Mapping[int, Exchange]], Chat]
     whole: Callable[[Sequence[Reply], int, Chat], bytes]
     begun: Callable[[Reply, int, Chat], bytes]
     stream: Callable[[Sequence[Reply], int, Chat], Iterator[bytes]]

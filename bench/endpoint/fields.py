@@ -3,16 +3,19 @@
     read       the messages, whether the reply is streamed, and the number of replies
     passed on  what the model is also given: tools, the form of the reply, where it ends (`bench.models.options`)
     replaced   what the experiment sets for every architecture: its setting replaces the client's
+    hints      what changes no reply here: the provider's bookkeeping, how much the model thinks and how wordy it is, where a
+               gateway sends the request
     refused    fields that would change a reply, unless the value asks for what happens anyway; and unknown fields
 
-If client and experiment both limit a reply's length, the smaller limit counts.
+Replaced settings and hints of any dialect are taken in all of them, since SDKs send them by default. `set_aside` returns them
+for the record. If client and experiment both limit a reply's length, the smaller limit counts.
 Of a message, role, content and tool calls are read. Other fields of an assistant's message are passed on as they came. The
 `name` of a message is taken and not passed on: AutoGen sends one with every message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,26 +26,30 @@ from bench.models.options import LENGTHS, OPTIONS, options_text
 READ = frozenset({"messages", "stream", "stream_options", "n"})
 REPLACED = frozenset(
     {
-        "model",
-        "seed",
-        "temperature",
-        "top_p",
-        "top_k",
-        "min_p",
-        "frequency_penalty",
-        "presence_penalty",
-        "repetition_penalty",
-        "reasoning_effort",
-        "service_tier",
-        "store",
-        "metadata",
-        "user",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_retention",
+        *("model", "seed", "random_seed", "temperature", "top_p", "top_k", "top_a", "min_p", "typical_p"),
+        *("frequency_penalty", "presence_penalty", "repetition_penalty", "repeat_penalty", "length_penalty"),
     }
 )
-"""Sampling settings, and fields for the provider's bookkeeping."""
+"""Sampling settings."""
+HINTS = frozenset(
+    {
+        *("service_tier", "store", "metadata", "user", "safety_identifier", "moderation", "inference_geo", "speed"),
+        *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "cache_control"),
+        *("verbosity", "reasoning", "reasoning_effort", "reasoning_format", "reasoning_split", "include_reasoning"),
+        *("thinking", "thinking_config", "thinking_budget", "enable_thinking", "chat_template_kwargs"),
+        *("provider", "models", "route", "usage", "safety_settings", "safe_prompt"),
+        *("background_options", "truncation", "max_tool_calls", "access_programs", "user_profile_id", "workspace_id"),
+        *("diagnostics", "billing_policy", "fallbacks", "fallback_credit_token", "effort"),
+        *("betas", "anthropic_beta", "anthropic_version"),
+    }
+)
+"""Fields that change no reply here."""
+VENDORS = "extra_body"
+"""The field under which Gemini's OpenAI mode reads its own settings, as `extra_body.google`. They are ruled like others."""
+NO_VALUES: tuple[Any, ...] = (None, [])
+"""Values that say nothing."""
+FORMS = ("guided_json", "guided_choice", "guided_regex", "guided_grammar", "structured_outputs")
+"""Names by which vLLM takes a reply's form."""
 FUNCTIONS = "functions have become tools; give tools and tool_choice"
 
 
@@ -62,18 +69,47 @@ RESTRICTED: Mapping[str, Restricted] = {
     "logit_bias": Restricted("no token is favoured; leave the field out", ({},)),
     "modalities": Restricted("replies are text", (["text"],)),
     "audio": Restricted("replies are text; leave the field out"),
-    "verbosity": Restricted("replies are as long as the model makes them; leave the field out", ("medium",)),
     "prediction": Restricted("what it says would not be passed on; leave the field out"),
     "web_search_options": Restricted("nothing is searched; leave the field out"),
+    "plugins": Restricted("nothing is searched or read for a client; leave the field out"),
+    "cached_content": Restricted("no content is stored here; send all messages with each request"),
+    **dict.fromkeys(FORMS, Restricted("a form is passed on as response_format; give it there")),
 }
 
 
-def objection(field: str, value: Any, restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ) -> str:
+def refuse_others(
+    fields: Mapping[str, Any], restricted: Mapping[str, Restricted] = RESTRICTED, known: frozenset[str] = READ
+) -> None:
+    """Raise Problem for the first field that is not taken. It says why, and what to do."""
+    for field, value in _each(fields):
+        if why := _objection(field.rpartition(".")[2], value, restricted, known):
+            refuse_field(field, why)
+
+
+def set_aside(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that the experiment replaces, and the hints, with their values. The model's name is left out: the
+    endpoint gave it."""
+    known = (REPLACED | HINTS) - {"model"}
+    return {field: value for field, value in _each(fields) if field.rpartition(".")[2] in known and value not in NO_VALUES}
+
+
+def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each field with its value; a vendor's settings one by one, with their place."""
+    for field, value in fields.items():
+        if field == VENDORS and isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()):
+            for vendor, settings in value.items():
+                yield from ((f"{VENDORS}.{vendor}.{name}", inner) for name, inner in settings.items())
+        else:
+            yield field, value
+
+
+def _objection(field: str, value: Any, restricted: Mapping[str, Restricted], known: frozenset[str]) -> str:
     """Return why a field with this value is refused, and what to do; "" if it is taken."""
-    if field in known or field in REPLACED or field in OPTIONS or value is None or value == []:
+    taken = known | REPLACED | HINTS
+    if field in taken or field in OPTIONS or value in NO_VALUES:
         return ""
     if field not in restricted:
-        return f"unknown; {nearest(field, known | REPLACED | restricted.keys() | set(OPTIONS))}"
+        return f"unknown; {nearest(field, taken | restricted.keys() | set(OPTIONS))}"
     return "" if value in restricted[field].harmless else restricted[field].remedy
 
 

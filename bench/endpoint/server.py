@@ -43,6 +43,7 @@ from bench.endpoint.problem import LONGEST_NAME, Problem
 from bench.endpoint.wire import Chat
 from bench.errors import BadAnswer, CallFailed, CutOff, EndpointError, GaveUp, NotRecorded, RateLimited, TimedOut, nearest
 from bench.models.base import Reply
+from bench.runtime.answering import Exchange
 from bench.runtime.effects import AskerDies, CutReply
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.scenario import Subtask
@@ -59,7 +60,7 @@ UNAVAILABLE = 503
 SHOULD_RETRY = "x-should-retry"
 """A header: OpenAI's clients do not repeat a request whose answer says `false` here, since no repetition can help."""
 
-OTHER_APIS = ("/embeddings", "/completions", "/images/generations", "/audio/speech")
+OTHER_APIS = ("/embeddings", "/completions", "/count_tokens", "/images/generations", "/audio/speech")
 """Ends of addresses that an agent may ask at, but that are not served."""
 
 
@@ -139,9 +140,10 @@ def routes(current: Callable[[], EndpointSession], model: str = wire.MODEL) -> l
             if subtasks is None:
                 raise _unknown_names(request, session)
             body, together = await request.read(), _together(request)
-            read = functools.partial(dialect.read, body, session.parameters)
+            read = functools.partial(dialect.read, body, session.parameters, session.exchanges)
             asked = await asyncio.to_thread(read) if len(body) > LONG_BODY else read()
             asked = replace(asked, model=model, created=int(time()))
+            session.put_aside(asked.set_aside)
             return await _Exchange(request, session, dialect, asked).answered(subtasks, together)
 
         return ask
@@ -251,6 +253,8 @@ class _Exchange:
             except GaveUp as reached:
                 self.session.received -= 1  # it was not taken after all
                 raise Problem(403, f"{reached}; hand in what you have, or give up", code="attempts_used_up") from reached
+        asked = self.asked
+        self.session.exchanges[number] = Exchange(asked.messages, asked.instructions, asked.options, replies[-1])
         return await self._given(replies, number)
 
     async def _given(self, replies: Sequence[Reply], number: int) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import CallFailed, CannotStart, GaveUp, ResultsError, Ungraded, Unguarded, whole_text
+from bench.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, Unmeasured, whole_text
 from bench.experiment.places import place_of
 from bench.experiment.record import Outcome, TrialRecord, outcome_of
 from bench.models.base import Response
@@ -161,7 +161,7 @@ def _ended_by(error: Exception, log: TrialLog) -> Ending:
             return Ending("ungraded", str(error))
         case CallFailed():
             return Ending("error", f"{error.kind}: {error.detail}", failure=error)
-        case Unguarded() | CannotStart():
+        case Unguarded() | Unmeasured():
             return Ending("error", str(error))
         case ResultsError():
             raise error

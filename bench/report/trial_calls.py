@@ -8,7 +8,7 @@ from bench.analysis.faults import ENDINGS, receipts
 from bench.errors import one_line
 from bench.experiment.record import TrialRecord
 from bench.experiment.repeated_call import repeated_call
-from bench.runtime.events import Called, Committed, Event, Faulted, Judged, Refused, Waited, of_kind
+from bench.runtime.events import Called, Committed, Event, Faulted, Judged, Refused, SetAside, Waited, of_kind
 
 MOST_OF_A_REASON, MOST_OF_LAST_WORDS = 160, 600
 INDENT = " " * 15
@@ -60,6 +60,9 @@ def _told(event: Event) -> Iterator[str]:
             yield f"{_at(event.started)}waited {event.seconds:.2f} s ({event.why})"
         case Refused():
             yield f"{_at(event.started)}request refused with status {event.status}: {_short(event.detail)}"
+        case SetAside():
+            sent = ", ".join(f"{name} {value}" for name, value in event.settings.items())
+            yield f"{INDENT}not passed on of what the agent sent: {_short(sent)}"
 
 
 def _fault(event: Faulted, finish: str) -> str:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.answers.formats import AnswerFormat
 from bench.errors import GaveUp, NotRecorded, whole_text
 from bench.models.base import Message, Reply
+from bench.models.extra_fields import json_text
 from bench.runtime.call import Lost, Received, after
 from bench.runtime.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose
 from bench.runtime.clock import Pause
@@ -28,6 +30,8 @@ IsJudging = Callable[[Sequence[Message]], bool]
 """Tells whether these messages ask for a judgment on an output, not for an output."""
 LONGEST_DETAIL = 500
 """Characters of a refusal's reason that its event keeps."""
+MOST_SETTINGS, LONGEST_SETTING = 100, 200
+"""Of the settings that were put aside: how many are kept, and how many characters of each value."""
 
 
 def never(_: Sequence[Message]) -> bool:
@@ -63,11 +67,34 @@ RequestKey = tuple[tuple[str, ...], tuple[Message, ...], str]
 """The key by which a request counts as repeated: the names of its subtasks, its messages, and its options."""
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """A request and the reply that its client was given.
+
+    messages       the messages; the first `instructions` of them are not part of the conversation that a client can go on with
+    instructions   how many these are
+    options        the other options, as JSON
+    reply          the reply
+    """
+
+    messages: tuple[Message, ...]
+    instructions: int
+    options: str
+    reply: Reply
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """Return the messages up to this reply."""
+        turn = Message("assistant", self.reply.text, self.reply.tool_calls, extra=self.reply.extra)
+        return (*self.messages[self.instructions :], turn)
+
+
 class Answering:
     """The half of a session that answers requests, by a trial's caller.
 
     received   how many requests the endpoint took; the account must have as many calls
     refused    how many it did not take
+    exchanges  what was asked and given, by the number of the request
     """
 
     def __init__(
@@ -81,6 +108,8 @@ class Answering:
         self.subtasks, self._trial, self._judges, self._limit, self._judged = subtasks, trial, judges, limit, judged
         self._caller, self._turns = trial.caller, trial.turns()
         self.received = self.refused = 0
+        self.exchanges: dict[int, Exchange] = {}
+        self._set_aside: dict[str, str] = {}
         self._failed: dict[RequestKey, list[_Pending]] = {}
         self._read: dict[tuple[str, ...], tuple[OpenReceipt, ...]] = {}
         self._failure: Exception | None = None
@@ -124,6 +153,22 @@ class Answering:
         """
         self.refused += 1
         self._caller.refuse(status, " ".join(whole_text(detail).split())[:LONGEST_DETAIL])
+
+    def put_aside(self, settings: Mapping[str, Any]) -> None:
+        """Keep settings that came with a request and are not passed on.
+
+        Args:
+            settings: Their values by name.
+        """
+        for name, value in settings.items():
+            if name in self._set_aside or len(self._set_aside) < MOST_SETTINGS:
+                self._set_aside[name] = whole_text(json_text(value)[:LONGEST_SETTING])
+
+    def log_set_aside(self) -> None:
+        """Log the settings that were put aside since this was last called, if there are any."""
+        if self._set_aside:
+            self._caller.set_aside(self._set_aside)
+            self._set_aside = {}
 
     def expect(self, calls: int) -> None:
         """Declare that the framework makes its next calls together, and none before all of them are answered.

@@ -24,7 +24,7 @@ from bench.runtime.causes import CallPurpose
 from bench.runtime.clock import Pause, TrialClock, in_seconds
 from bench.runtime.drafts import LONG
 from bench.runtime.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
-from bench.runtime.events import Called, Refused, Waited
+from bench.runtime.events import Called, Refused, SetAside, Waited
 from bench.runtime.faults import Due, FaultSchedule
 from bench.runtime.injection import Corrupted
 from bench.runtime.log import TrialLog
@@ -183,6 +183,10 @@ class Caller:
     def refuse(self, status: int, detail: str) -> None:
         """Log a request over the endpoint that was not taken."""
         self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
+
+    def set_aside(self, settings: Mapping[str, str]) -> None:
+        """Log the settings of requests over the endpoint that were not passed on."""
+        self._log.emit(SetAside(settings))
 
     def restart_clock(self) -> None:
         """Let the trial's time begin only now: until then nobody worked on it."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
 
-from bench.bounds import BoundedTable, Many
+from bench.bounds import BoundedTable, Lookup, Many
 from bench.models.base import OptionalText, StoredMessage
 from bench.numbers import Count, Seconds, Seed
 from bench.registry import Part, Registry
@@ -120,6 +120,15 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class SetAside:
+    """Settings that an outside agent sent with its requests and that were not passed on: those that the experiment sets itself,
+    and hints that change no reply. `settings` has the last value of each, as JSON."""
+
+    settings: Lookup[str, str]
+    kind: Literal["set_aside"] = "set_aside"
+
+
+@dataclass(frozen=True)
 class Faulted:
     """One entry in the receipt of one planned fault; `fault` numbers the planned faults of the trial.
 
@@ -199,7 +208,7 @@ class EventPart(Part):
         return tuple(cls(str(form.kind), form) for form in forms)
 
 
-ENTRIES = EventPart.of(Called, Waited, Refused, Faulted, Judged, Committed, Answered)
+ENTRIES = EventPart.of(Called, Waited, Refused, SetAside, Faulted, Judged, Committed, Answered)
 EVENTS = Registry("kind of event", EventPart, f"{__name__}:ENTRIES", plural="events")
 
 

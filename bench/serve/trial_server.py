@@ -159,6 +159,7 @@ class TrialServer:
             yield self.root
         finally:
             await trial.end_calls()
+            session.log_set_aside()
             self.received += session.received
 
     def _patience_left(self, patience: float) -> float:

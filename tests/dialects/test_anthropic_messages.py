@@ -14,6 +14,7 @@ from bench.dialects.anthropic_messages import RESTRICTED, UNREADABLE, chat_of
 from bench.endpoint.problem import Problem
 from bench.endpoint.wire import Chat
 from bench.models.base import Message, Reply, Usage
+from bench.models.extra_fields import extra_text
 from bench.models.tool_calls import ToolCall
 
 HELLO = {"role": "user", "content": "hello"}
@@ -28,7 +29,7 @@ json_values = st.recursive(
     max_leaves=8,
 )
 blocks = st.fixed_dictionaries(
-    {"type": st.sampled_from(["text", "tool_use", "tool_result", "image"]) | json_values},
+    {"type": st.sampled_from(["text", "thinking", "tool_use", "tool_result", "image"]) | json_values},
     optional={
         "text": st.just("x") | json_values,
         "id": st.just("a") | json_values,
@@ -36,6 +37,7 @@ blocks = st.fixed_dictionaries(
         "name": st.just("look") | json_values,
         "input": st.just({}) | json_values,
         "content": json_values,
+        "signature": st.just('{"message": "", "calls": {}}') | json_values,
     },
 )
 turns = st.fixed_dictionaries(
@@ -125,6 +127,10 @@ def test_options_are_those_of_the_chat_that_it_means_and_sampling_is_the_experim
         ({"messages": [{"role": "system", "content": [CALL]}]}, "a message of the system has no block of type 'tool_use'"),
         ({"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}, "images are not served"),
         ({"messages": [{"role": "user", "content": [RESULT]}]}, "no tool call before it is 'a'"),
+        (
+            {"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "so", "signature": "other"}]}]},
+            "signature: give it back as it was given here",
+        ),
         ({"messages": [{"role": "user", "content": [CALL]}]}, "a message of the user has no block of type 'tool_use'"),
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools: 0: only tools that the client runs"),
         (
@@ -143,10 +149,13 @@ def test_a_refusal_names_what_is_wrong(body: dict[str, Any], words: str) -> None
     assert words in caught.value.message
 
 
-@given(st.text(), st.lists(st.text(), max_size=2), st.sampled_from(["stop", "length", "content_filter", "tool_calls"]))
-def test_a_stream_adds_up_to_the_whole_answer(text: str, written: list[str], finish: str) -> None:
+@given(
+    st.text(), st.text(), st.lists(st.text(), max_size=2), st.sampled_from(["stop", "length", "content_filter", "tool_calls"])
+)
+def test_a_stream_adds_up_to_the_whole_answer(thought: str, text: str, written: list[str], finish: str) -> None:
     calls = tuple(ToolCall(f"call_{number}", "look", arguments) for number, arguments in enumerate(written))
-    reply = Reply(text, finish, Usage(12, 3, 4), tool_calls=calls)
+    extra = extra_text({"reasoning_content": thought} if thought else {})
+    reply = Reply(text, finish, Usage(12, 3, 4), tool_calls=calls, extra=extra)
     whole = json.loads(anthropic_answers.whole([reply], 1, ASKED))
     events = events_of(b"".join(anthropic_answers.stream([reply], 1, ASKED)))
     assert [events[0]["type"], *(event["type"] for event in events[-2:])] == ["message_start", "message_delta", "message_stop"]
@@ -154,19 +163,22 @@ def test_a_stream_adds_up_to_the_whole_answer(text: str, written: list[str], fin
     pieces = dict.fromkeys(range(len(kinds)), "")
     for event in events:
         if event["type"] == "content_block_delta":
-            pieces[event["index"]] += event["delta"].get("text", "") + event["delta"].get("partial_json", "")
-    assert list(pieces.values()) == [*([text] if text else []), *written]
+            delta = event["delta"]
+            pieces[event["index"]] += delta.get("thinking", "") + delta.get("text", "") + delta.get("partial_json", "")
+    assert list(pieces.values()) == [*filter(None, (thought, text)), *written]
+    signatures = [event["delta"]["signature"] for event in events if event.get("delta", {}).get("type") == "signature_delta"]
+    assert signatures == [block["signature"] for block in whole["content"] if block["type"] == "thinking"]
     assert [block["type"] for block in whole["content"]] == kinds
     assert events[-2]["delta"]["stop_reason"] == whole["stop_reason"]
     counted = {"input_tokens": 8, "output_tokens": 3, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 0}
     assert whole["usage"] == counted
 
 
-@given(st.text(), st.lists(st.text(), max_size=2))
+@given(st.text(), st.lists(st.text(), max_size=2), st.sampled_from(["", '{"reasoning_content": "so"}']))
 def test_a_reply_that_breaks_off_is_the_beginning_of_its_answer_and_its_last_block_never_stops(
-    text: str, written: list[str]
+    text: str, written: list[str], extra: str
 ) -> None:
-    reply = Reply(text, tool_calls=tuple(ToolCall("a", "look", arguments) for arguments in written))
+    reply = Reply(text, extra=extra, tool_calls=tuple(ToolCall("a", "look", arguments) for arguments in written))
     begun = anthropic_answers.begun(reply, 1, ASKED)
     assert anthropic_answers.whole([reply], 1, ASKED).startswith(begun)
     with pytest.raises(ValueError, match=r"."):

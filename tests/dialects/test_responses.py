@@ -28,13 +28,15 @@ json_values = st.recursive(
 items = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(["message", "function_call", "function_call_output", "reasoning"]) | json_values,
+        "type": st.sampled_from(["message", "function_call", "function_call_output", "reasoning", "item_reference"])
+        | json_values,
         "role": st.sampled_from(["user", "assistant", "tool"]) | json_values,
         "content": json_values | st.just([{"type": "input_text", "text": "x"}]),
         "call_id": st.just("a") | json_values,
         "name": st.just("look") | json_values,
         "arguments": st.just("{}") | json_values,
         "output": st.just("seen") | json_values,
+        "id": st.text(alphabet="rsmgfc_0123\u0663") | json_values,
     },
 )
 requests = st.fixed_dictionaries(
@@ -95,12 +97,14 @@ def test_options_are_those_of_the_chat_that_it_means() -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"previous_response_id": "resp_1"}, "previous_response_id: what was said before is not kept here"),
-        ({"conversation": "c"}, "conversation: what was said before is not kept here"),
+        ({"previous_response_id": "resp_1"}, "previous_response_id: 'resp_1' was not given here; send the whole conversation"),
+        ({"conversation": "c"}, "conversation: no conversation is kept under a name"),
+        ({"include": ["message.output_text.logprobs"]}, "include: message.output_text.logprobs: no probabilities are given"),
         ({"background": True}, "background: replies are given at once"),
         ({"tools": [{"type": "web_search"}]}, "tools: 0: only tools of type 'function'"),
-        ({"input": [{"type": "item_reference", "id": "x"}]}, "only items of type 'message'"),
-        ({"input": [{"type": "reasoning", "summary": []}]}, "give it back as it was given here, or leave the item out"),
+        ({"input": [{"type": "item_reference", "id": "fc_1_0"}]}, "input: 'fc_1_0' was not given here"),
+        ({"input": [{"type": "custom_tool_call", "id": "x"}]}, "only items of type 'message'"),
+        ({"input": [{"type": "reasoning", "summary": []}]}, "give it back as it was given here, or leave out what holds it"),
         ({"input": [{"type": "reasoning", "encrypted_content": "gAAA"}]}, "give it back as it was given here"),
         ({"input": [{"type": "function_call_output", "call_id": "a", "output": "x"}]}, "no tool call before it is 'a'"),
         ({"input": [{**HELLO, "content": [{"type": "input_image", "image_url": "x"}]}]}, "images and sound are not served"),

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.endpoint import answers
-from bench.endpoint.fields import REPLACED, RESTRICTED
+from bench.endpoint.fields import HINTS, REPLACED, RESTRICTED
 from bench.endpoint.problem import Problem
 from bench.endpoint.wire import Chat, chat_of
 from bench.models.base import Message, Reply, Usage
@@ -39,7 +39,7 @@ likely_values = json_values | st.sampled_from(["none", "auto", 1, 0, False, {"ty
 near_requests = st.fixed_dictionaries(
     {"messages": st.lists(messages, min_size=1, max_size=3) | json_values},
     optional=dict.fromkeys(("stream", "stream_options"), json_values)
-    | dict.fromkeys([*RESTRICTED, *sorted(REPLACED), "unheard_of"], likely_values),
+    | dict.fromkeys([*RESTRICTED, *sorted(REPLACED | HINTS), "unheard_of"], likely_values),
 )
 
 
@@ -78,9 +78,20 @@ def test_the_experiments_settings_take_the_place_of_the_clients(texts: list[str]
     body = {
         "messages": [{"role": "user", "content": text} for text in texts],
         "stream": stream,
-        **dict.fromkeys(REPLACED, anything),
+        **dict.fromkeys(REPLACED | HINTS, anything),
     }
-    assert chat_of(json.dumps(body).encode()) == Chat(tuple(Message("user", text) for text in texts), stream)
+    chat = chat_of(json.dumps(body).encode())
+    assert chat == Chat(tuple(Message("user", text) for text in texts), stream)
+    assert set(chat.set_aside) == ((REPLACED | HINTS) - {"model"} if anything not in (None, []) else set())
+
+
+def test_settings_of_a_vendor_are_ruled_one_by_one() -> None:
+    thinks = {"extra_body": {"google": {"thinking_config": {"thinking_budget": 8}}}}
+    assert set(chat_of(json.dumps({"messages": [HELLO], **thinks}).encode()).set_aside) == {"extra_body.google.thinking_config"}
+    reads = {"extra_body": {"google": {"cached_content": "x"}}}
+    assert refusal({"messages": [HELLO], **reads}).message.startswith("extra_body.google.cached_content: no content is stored")
+    for odd in ({"google": {"temprature": 1}}, {"google": 1}, 1):
+        assert "unknown" in refusal({"messages": [HELLO], "extra_body": odd}).message
 
 
 @given(st.sampled_from([*RESTRICTED, "unheard_of"]))
@@ -128,7 +139,7 @@ def test_what_says_only_what_happens_anyway_is_taken(field: str, value: object, 
         ("modalities", ["text", "audio"], {}, "replies are text"),
         ("audio", {"voice": "alloy"}, {}, "replies are text"),
         ("temprature", 0.5, {}, "unknown; did you mean 'temperature'?"),
-        ("guided_json", {"type": "object"}, {}, "unknown; known: "),
+        ("guided_json", {"type": "object"}, {}, "a form is passed on as response_format"),
     ],
 )
 def test_what_would_not_be_passed_on_is_refused_by_its_name(

@@ -21,7 +21,8 @@ from bench.experiment.new_manifest import manifest_of
 from bench.experiment.record import TrialRecord
 from bench.experiment.store import RunWriter
 from bench.models.base import Reply
-from bench.runtime.events import Called, Faulted, Judged, Refused
+from bench.report.trial_calls import calls_told
+from bench.runtime.events import Called, Faulted, Judged, Refused, SetAside
 from bench.runtime.loop import run
 from bench.serve import session
 from bench.serve.session import Served, external_matrix, serve
@@ -279,6 +280,19 @@ def test_a_request_that_is_refused_leaves_its_trace_in_the_trial(server: Server)
     assert ended.told["refused"]["last"].startswith("404: nothing is served at POST /chat/completions: a base_url ends in /v1")
     assert ended.served.refusals[0].startswith("400: logprobs: ")
     assert ended.served.requests == 0
+
+
+def test_settings_that_are_not_passed_on_are_in_the_trial(server: Server) -> None:
+    def client(outside: OutsideSystem) -> Any:
+        trial = outside.get("/trial")
+        hello = [{"role": "user", "content": "hello"}]
+        assert outside.ask(trial["base_url"], hello, temperature=0.2).status_code == 200
+        assert outside.ask(trial["base_url"], hello, temperature=0.5, verbosity="low").status_code == 200
+        return outside.post("/trial/give-up").json()
+
+    ended = server(client)
+    assert events(ended.records[0].events, SetAside) == [SetAside({"temperature": "0.5", "verbosity": '"low"'})]
+    assert any("of what the agent sent: temperature 0.5, verbosity" in line for line in calls_told(ended.records[0]))
 
 
 def test_without_a_task_no_call_is_a_retry_and_none_is_refused(server: Server) -> None:

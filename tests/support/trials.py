@@ -19,7 +19,7 @@ from bench.experiment.trial import TrialResult, run_trial
 from bench.models.base import Model
 from bench.packs import find_packs, instances_of, lacks, load_pack
 from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
-from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, Waited
+from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, SetAside, Waited
 from bench.runtime.loop import run
 from bench.runtime.slots import Slots
 from bench.runtime.trial import Server, no_server
@@ -45,7 +45,7 @@ CELLS: list[tuple[str, str]] = sorted(
 )
 """Each effect at each point, but for those of worlds, and for those that strike validating subtasks alone."""
 
-Kind = TypeVar("Kind", Called, Waited, Refused, Faulted, Judged, Committed, Answered)
+Kind = TypeVar("Kind", Called, Waited, Refused, SetAside, Faulted, Judged, Committed, Answered)
 Fault = dict[str, Any]
 
 

@@ -23,7 +23,7 @@ from aiohttp.typedefs import Handler
 from bench.endpoint.access_guard import AccessGuard
 from bench.endpoint.problem import Problem
 from bench.endpoint.server import application, hung_up, routes, serving
-from bench.errors import CannotStart, ConfigError, GaveUp
+from bench.errors import ConfigError, GaveUp, Unmeasured, one_line
 from bench.runtime.clock import in_seconds
 from bench.runtime.endpoint_session import PARALLEL, EndpointSession
 from bench.runtime.workbench import Workbench
@@ -46,6 +46,9 @@ LOOK_AGAIN = 1.0
 MODEL = "assistant"
 """The model's name as the agent sees it. The experiment decides which model answers."""
 AGENT = ("the agent",)
+NOT_FOUND = 404
+LONGEST_DETAIL = 300
+"""Characters of a refusal in a trial's reason."""
 _asked = re.compile("(/[^/]*)?/v1/")
 LONGEST_TASK = 2**17 - 100
 """Bytes. Linux allows 128 KiB for one variable, including its name."""
@@ -72,11 +75,14 @@ class CommandSession(AgentBody):
         self._tools = Tools(workbench.world)
         self._folder = Folder(outer / "home")
         self._token = secrets.token_urlsafe(24)
+        self._door = AccessGuard(self._token, most=MOST_CONNECTIONS)
         self._address = ""
         self._life: AgentProcess | None = None
+        self._session: EndpointSession | None = None
         self._failure: Exception | None = None
         self._left = command.bounds.seconds
         self._asked = 0
+        self._refused: Problem | None = None
         self._turn = asyncio.Lock()
         self._acting.process.body = self
 
@@ -84,22 +90,24 @@ class CommandSession(AgentBody):
     async def served(self, session: EndpointSession) -> AsyncIterator[str]:
         """Serve the model's endpoint and the world's tools at one address."""
         session.api_key = self._token
+        self._session = session
         world = ToolServer(self._tools, self._acting)
-        door = AccessGuard(self._token, most=MOST_CONNECTIONS)
 
         def refuse(problem: Problem) -> None:
             session.refuse(problem.status, problem.message)
+            self._refused = problem
 
-        app = application([*routes(lambda: session, MODEL), *world.routes()], door, refuse, self._hear)
-        async with serving(app, door, 0) as self._address:
+        app = application([*routes(lambda: session, MODEL), *world.routes()], self._door, refuse, self._hear)
+        async with serving(app, self._door, 0) as self._address:
             self._lay_out_relay()
             yield self._address
 
     async def live(self) -> None:
         """Run one life of the agent from its start to its end.
 
-        Raises Crashed if it was killed as planned, GaveUp if it ended any other way than well, CannotStart if it never started,
-        and any error of its endpoints.
+        Raises Crashed if it was killed as planned, GaveUp if it ended any other way than well, and any error of its endpoints.
+        Raises Unmeasured instead if the command never started, if it ended after a request that was refused here, or if it
+        asked nothing at all.
         """
         process, log, taken = self._acting.process, self._acting.log, self._tools.taken
         number = self._acting.world.life
@@ -108,7 +116,7 @@ class CommandSession(AgentBody):
         except OSError as error:
             if str(error.filename) == str(self._folder.path):  # the folder is gone or unreadable: the agent's doing
                 raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
-            raise CannotStart(f"the command cannot be started: {error.strerror}; see to this machine") from error
+            raise Unmeasured(f"the command cannot be started: {error.strerror}; see to this machine") from error
         log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
         limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
         self._look()
@@ -135,13 +143,17 @@ class CommandSession(AgentBody):
                     own_log=log.store_text(last_line) if last_line is not None else None,
                 )
             )
+        if self._session:
+            self._session.log_set_aside()
         process.step()
         self._acting.left()
-        self.check()
         if ended.failed is not None:
-            raise CannotStart(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
+            raise Unmeasured(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
+        self.check()
         if ended.code != 0:
-            raise GaveUp(AGENT, f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+            raise self._gave_up(f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+        if why := self._unmeasured(ended_well=True):
+            raise Unmeasured(f"the agent: ended with code 0; {why}")
 
     def check(self) -> None:
         """Raise what went wrong at the endpoints, or RuntimeError if the calls that the world took are not each booked once."""
@@ -151,6 +163,22 @@ class CommandSession(AgentBody):
         if self._tools.taken != self._acting.calls + unbooked:
             raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
 
+    def _gave_up(self, how: str) -> Exception:
+        """Return what ends the trial of an agent that ended so."""
+        why = self._unmeasured()
+        return Unmeasured(f"the agent: {how}; {why}") if why else GaveUp(AGENT, how)
+
+    def _unmeasured(self, ended_well: bool = False) -> str:
+        """Return why nothing can be said of an agent that has ended; "" if something can. It may end well after a request for
+        what is served nowhere."""
+        refused, asked = self._refused, self._asked or self._tools.asked
+        if refused and not (ended_well and asked and refused.status == NOT_FOUND):
+            return f"its last request was refused: {refused.status}: {one_line(refused.message, LONGEST_DETAIL)}"
+        if asked:
+            return ""
+        turned_away = f"; a request was turned away: {self._door.why}" if self._door.turned_away else ""
+        return f"it asked neither its model nor a tool{turned_away}"
+
     @web.middleware
     async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Handle a request at either endpoint, as a middleware."""
@@ -158,10 +186,10 @@ class CommandSession(AgentBody):
             self._acting.heard()
             self._count(request)
             if not self._in_turn(request):
-                return await handler(request)
+                return await self._taken(request, handler)
             async with self._turn:
                 self._acting.process.step()
-                return await handler(request)
+                return await self._taken(request, handler)
         except Crashed:
             return hung_up(request, web.Response())
         except (Problem, web.HTTPException):
@@ -170,13 +198,20 @@ class CommandSession(AgentBody):
             self._stop(error)
             raise
 
+    async def _taken(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handle a request. If it is taken, no earlier refusal ends the trial."""
+        response = await handler(request)
+        if request.method == "POST":
+            self._refused = None
+        return response
+
     def _count(self, request: web.Request) -> None:
-        """Count a call of the model. Raise GaveUp at the first call beyond the bound."""
+        """Count a call of the model. Raise GaveUp or Unmeasured at the first call beyond the bound."""
         most = self._command.bounds.model_calls
         self._asked += _is_call(request)
         if most is not None and self._asked > most:
-            raise GaveUp(
-                AGENT, f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
+            raise self._gave_up(
+                f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
             )
 
     def _in_turn(self, request: web.Request) -> bool:
@@ -202,7 +237,7 @@ class CommandSession(AgentBody):
         limit = (
             f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
         )
-        self._stop(GaveUp(AGENT, f"{limit}{': ' + problem if problem else ''}"))
+        self._stop(self._gave_up(f"{limit}{': ' + problem if problem else ''}"))
 
     def _look(self) -> None:
         if why := self._folder.too_large():

@@ -38,11 +38,12 @@ class Tools:
     """The tools of one trial's world, over all lives of its agent.
 
     taken   number of calls of the world's own tools that were passed on to the world
+    asked   whether any tool was called, also one that every world has
     """
 
     def __init__(self, world: WorldActions):
         self._world, self._acting = world, world.acting
-        self.taken = 0
+        self.taken, self.asked = 0, False
         environment = world.environment
         self._common = {
             tool.name: tool for tool in common_tools(tuple(environment.people)) if tool.name not in environment.by_name
@@ -54,6 +55,7 @@ class Tools:
         self, name: str, arguments: Mapping[str, Any], key: str | None, expect: Mapping[str, int] | None
     ) -> ToolResponse:
         """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
+        self.asked = True
         if common := self._common.get(name):
             return await self._call_common(common, arguments, key)
         self.taken += not self._acting.process.is_dead

@@ -49,6 +49,51 @@ def dies_at_start() -> None:
     sys.exit("my key is missing")
 
 
+def ends_at_once() -> None:
+    print("nothing to do")
+
+
+def sends_settings() -> None:
+    hello = {"messages": [{"role": "user", "content": "hello"}]}
+    post("/v1/chat/completions", {**hello, "temperature": 0.2, "metadata": {"long": "x" * 1000}})
+    post("/v1/responses", {"input": "hello", "text": {"verbosity": "low"}, "reasoning": {"effort": "none"}})
+    post("/v1/messages", {**hello, "max_tokens": 9, "thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}})
+    vendors = {f"vendor {number}": {"thinking_config": number} for number in range(200)}
+    post("/v1/chat/completions", {**hello, "extra_body": vendors})
+
+
+def dies_of_a_refusal() -> None:
+    refused()
+    sys.exit("Error code: 400")
+
+
+def ends_after_a_refusal() -> None:
+    refused()
+
+
+def asks_again_after_a_refusal() -> None:
+    refused()
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]})
+
+
+def repeats_a_refused_request() -> None:
+    while True:
+        refused()
+
+
+def asks_with_another_key() -> None:
+    print(post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]}, token="mine"))
+
+
+def asks_for_what_is_not_served() -> None:
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}]})
+    post("/v1/embeddings", {"input": "hello"})
+
+
+def refused() -> None:
+    post("/v1/chat/completions", {"messages": [{"role": "user", "content": "hello"}], "logprobs": True})
+
+
 def dies_of_a_signal() -> None:
     os.kill(os.getpid(), 15)
 
@@ -97,6 +142,7 @@ def nests_its_folders() -> None:
     for _ in range(1200):
         os.mkdir("a")  # noqa: PTH102  as deep as no path reaches
         os.chdir("a")
+    post("/tools/list_events", {})
     time.sleep(0.1)
 
 
@@ -113,6 +159,7 @@ def removes_its_folder() -> None:
 
 def links_its_log() -> None:
     Path("log.jsonl").symlink_to("/etc/passwd")
+    post("/tools/list_events", {})
 
 
 def stops_who_watches_over_it() -> None:

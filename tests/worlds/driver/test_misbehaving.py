@@ -18,7 +18,7 @@ from little_worlds import harm
 from trials import Fault
 
 from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called
+from bench.runtime.events import Called, SetAside
 from bench.worlds.driver import command_session, folder
 from bench.worlds.driver.tail import KEPT
 
@@ -36,19 +36,60 @@ def misbehaving(name: str, faults: Sequence[Fault] = (), **entry: Any) -> TrialR
     return driven(["python", "misbehaving.py", name], faults, **entry)
 
 
+NO_END = "no end within 3 s; give it more with time_limit_seconds, or see what it waits for: thinking"
+ASKED_NOTHING = "it asked neither its model nor a tool"
+REFUSED = "its last request was refused: 400: logprobs: no probabilities are given; leave the field out"
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("never_ends", "no end within 3 s; give it more with time_limit_seconds, or see what it waits for: thinking"),
-        ("dies_at_start", "ended with code 1: my key is missing"),
-        ("dies_of_a_signal", "ended by signal 15: it wrote nothing"),
-        ("fills_its_folder", "wrote more than 256 MB to its folder"),
+        ("never_ends", f"{NO_END}; {ASKED_NOTHING}"),
+        ("ends_at_once", f"ended with code 0; {ASKED_NOTHING}"),
+        ("dies_at_start", f"ended with code 1: my key is missing; {ASKED_NOTHING}"),
+        ("dies_of_a_signal", f"ended by signal 15: it wrote nothing; {ASKED_NOTHING}"),
+        ("dies_of_a_refusal", f"ended with code 1: Error code: 400; {REFUSED}"),
+        ("ends_after_a_refusal", f"ended with code 0; {REFUSED}"),
+        (
+            "repeats_a_refused_request",
+            f"no end after 9 calls of the model; give it more with model_calls, or see what it repeats; {REFUSED}",
+        ),
+        (
+            "asks_with_another_key",
+            f"ended with code 0; {ASKED_NOTHING}; a request was turned away: 401: Incorrect API key provided: send the one that"
+            " came with this address, as 'Authorization: Bearer KEY'",
+        ),
     ],
 )
-def test_an_agent_that_does_not_end_well_has_given_up(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_asked_nothing_or_ended_of_our_refusal_is_an_error_that_says_so(name: str, words: str) -> None:
+    bounds = {"never_ends": {"time_limit_seconds": 3}, "repeats_a_refused_request": {"model_calls": 9}}
+    result = misbehaving(name, (), **bounds.get(name, {}))
+    assert (result.record.outcome, result.record.reason) == ("error", f"the agent: {words}")
+
+
+@pytest.mark.parametrize("name", ["asks_again_after_a_refusal", "asks_for_what_is_not_served"])
+def test_an_agent_that_works_on_after_a_refusal_is_graded(name: str) -> None:
+    assert misbehaving(name).record.outcome == "wrong"
+
+
+def test_settings_of_an_agent_that_are_not_passed_on_are_recorded_within_bounds() -> None:
+    [event] = [event for event in misbehaving("sends_settings").record.events if isinstance(event, SetAside)]
+    kept = dict(event.settings)
+    assert len(kept.pop("metadata")) == 200
+    assert {name: json.loads(value) for name, value in kept.items() if "vendor" not in name} == {
+        "temperature": 0.2,
+        "verbosity": "low",
+        "reasoning": {"effort": "none"},
+        "thinking": {"type": "adaptive"},
+        "effort": "low",
+    }
+    assert len(event.settings) == 100
+
+
+def test_an_agent_that_fills_its_folder_has_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_session, "LOOK_AGAIN", 0.05)
-    result = misbehaving(name, (), **({"time_limit_seconds": 3} if name == "never_ends" else {}))
-    assert (result.record.outcome, result.record.reason) == ("gave_up", f"the agent: {words}")
+    result = misbehaving("fills_its_folder")
+    assert (result.record.outcome, result.record.reason) == ("gave_up", "the agent: wrote more than 256 MB to its folder")
 
 
 def test_of_a_gigabyte_of_output_the_end_is_kept() -> None:

@@ -107,11 +107,12 @@ def test_a_program_that_is_gone_when_its_trial_begins_is_an_error(tmp_path: Path
     assert record.reason.startswith("agent.sh cannot be started: No such file or directory; see to it that its file")
 
 
-def test_an_agent_that_ends_with_127_itself_has_given_up(tmp_path: Path) -> None:
+def test_an_agent_that_ends_with_127_itself_was_started(tmp_path: Path) -> None:
     script(tmp_path, "#!/bin/sh\nno_such_command_here\n")
     result = driven(["./agent.sh"], folder=str(tmp_path))
-    assert (result.record.outcome, ends(result)[0].code) == ("gave_up", 127)
+    assert (result.record.outcome, ends(result)[0].code) == ("error", 127)
     assert result.record.reason.startswith("the agent: ended with code 127: ")
+    assert result.record.reason.endswith("it asked neither its model nor a tool")
 
 
 def test_a_machine_that_can_start_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
