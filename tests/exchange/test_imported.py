@@ -63,15 +63,21 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_trajectory_is_its_agents_steps_with_what_each_was_shown_and_what_it_called(tmp_path: Path) -> None:
-    steps = read_trace(written(tmp_path, SETTLED), ["get_order"])
-    assert [step.reply for step in steps] == ["I look it up.", 'refund({"order": 17})', "Now I write.", "Done."]
-    assert [step.new for step in steps] == [
+    run = read_trace(written(tmp_path, SETTLED), ["get_order"])
+    steps = run.steps
+    assert [step.reply for step in steps] == [
+        'I look it up.\nget_order({"order": 17})',
+        'refund({"order": 17})',
+        'Now I write.\nsend_letter({"order": 17})',
+        "Done.",
+    ]
+    assert [step.shown for step in steps] == [
         "[user]\nOrder 17 arrived broken.",
         "[tool]\n40 euros",
         "[tool]\nrefunded",
         "[tool]\nsent",
     ]
-    assert steps[1].shown == "[user]\nOrder 17 arrived broken.\n\n[assistant]\nI look it up.\n\n[tool]\n40 euros"
+    assert run.prompt(2) == f"[user]\nOrder 17 arrived broken.\n\n[assistant]\n{steps[0].reply}\n\n[tool]\n40 euros"
     assert steps[1].calls == (ImportedCall("refund", '{"order": 17}', "refunded", reads=False),)
     assert [name for *_, name in tool_names(steps)] == ["step_01_get_order", "step_02_refund", "step_03_send_letter"]
     assert [call.reads for _, call, _ in tool_names(steps)] == [True, False, False]
@@ -81,9 +87,9 @@ def test_spans_are_read_in_the_order_of_their_times_and_a_tool_belongs_to_the_ca
     tool = {"gen_ai__operation__name": "execute_tool", "gen_ai__tool__name": "refund", "gen_ai__tool__call__result": "ok"}
     first, second = [("user", "Refund 17.")], [("user", "Refund 17."), ("assistant", "I will."), ("tool", "ok")]
     text = spans(chat(30, second, "Done."), span(20, **tool), chat(10, first, "I will."))
-    steps = read_trace(written(tmp_path, text))
+    steps = read_trace(written(tmp_path, text)).steps
     assert [(step.reply, [call.tool for call in step.calls]) for step in steps] == [("I will.", ["refund"]), ("Done.", [])]
-    assert steps[1].new == "[tool]\nok"
+    assert steps[1].shown == "[tool]\nok"
 
 
 def test_of_several_traces_one_is_named(tmp_path: Path) -> None:
@@ -91,12 +97,12 @@ def test_of_several_traces_one_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, f"{spans(chat(1, asked, 'One.'))}\n{spans(chat(1, asked, 'Two.', trace='b2'))}\n")
     with pytest.raises(ResultsError, match=r"holds 2 traces; name one with --trace, such as a1, b2$"):
         read_trace(path)
-    assert [step.reply for step in read_trace(path, trace="b")] == ["Two."]
+    assert [step.reply for step in read_trace(path, trace="b").steps] == ["Two."]
 
 
 NO_TRACES = {
     "no JSON": ("hello", "is not JSON in the form of ATIF or OTLP"),
-    "another form": ('{"spans": []}', "is not a trace: resourceSpans: is missing"),
+    "another form": ('{"spans": []}', r"is not a trace: it has neither steps \(ATIF\) nor spans \(OTLP\), but spans"),
     "no words": (spans(span(1, gen_ai__operation__name="chat")), "has no call of a model whose words were recorded"),
     "a wrong step": (trajectory({"message": "x"}), "is not a trace: steps.0.source: is missing"),
     "too deep": ("[" * 100_000, "is not JSON in the form of ATIF or OTLP"),
