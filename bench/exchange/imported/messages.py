@@ -24,8 +24,22 @@ ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "function": "
 WRAPPERS = ("message", "message_content", "tool_call", "function", "prompt", "completion")
 """A table with this key alone, or with a part of the key before a dot, is what stands in it."""
 TEXTS = ("text", "input_text", "output_text", "refusal", "compaction", "summary_text", "")
-CALLS = ("tool_call", "tool_use", "function_call", "tool-call", "toolCall")
-RESULTS = ("tool_call_response", "tool_result", "function_call_output", "tool-result", "function_response", "toolResult")
+CALLS = ("tool_call", "tool_use", "function_call", "functionCall", "tool-call", "toolCall")
+RESULTS = (
+    "tool_call_response", "tool_result", "function_call_output", "function_response", "functionResponse", "tool-result",
+    "toolResult",
+)  # fmt: skip
+GEMINI = (
+    "function_call",
+    "functionCall",
+    "function_response",
+    "functionResponse",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+)
+"""Keys of Gemini's parts, which have no type."""
 THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 SERVER = ("server_tool_call", "server_tool_call_response", "server_tool_use")
 MEDIA = (
@@ -66,9 +80,8 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
         if kind in CALLS:
             calls.append(_call(part))
         elif kind in RESULTS:
-            text = _result(part)
-            texts.append(text)
-            results.append((first_text(part, "id", "tool_call_id", "tool_use_id", "call_id", "toolCallId"), text))
+            results.append(_result(part))
+            texts.append(results[-1][1])
         elif kind in THOUGHTS:
             left_out["part of reasoning, which is no part of a reply"] += 1
         else:
@@ -111,7 +124,7 @@ def _kind(part: Any) -> str:
         return ""
     if part.get("thought") is True:
         return "reasoning"
-    return first_text(part, "type") or next((kind for kind in ("function_call", "function_response") if kind in part), "")
+    return first_text(part, "type") or next((kind for kind in GEMINI if kind in part), "")
 
 
 def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
@@ -125,9 +138,9 @@ def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
             inner = part.get(kind, part.get("input"))
             name = first_text(part, "name") or "server_tool"
             return f"{name}({as_text(inner)})" if kind != "server_tool_call_response" else as_text(inner)
-        if kind in MEDIA or "inline_data" in part or "file_data" in part:
+        if kind in (*MEDIA, *GEMINI):
             left_out[f"part of type '{kind}', of which the prompt has a mark alone"] += 1
-            name = first_text(part, "uri", "file_id", "url", "image_url")
+            name = first_text(part, "uri", "file_id", "url", "image_url", "source", "file_data", "fileData")
             return f"[{kind}{f': {name}' if name and len(name) <= LONGEST_ADDRESS else ''}]"
     if part is None or part == {}:
         return ""
@@ -136,20 +149,25 @@ def _text(part: Any, kind: str, left_out: Counter[str]) -> str:
 
 
 def _call(part: Mapping[str, Any]) -> OpenCall:
-    inner = part.get("function") or part.get("function_call")
-    inner = {**part, **inner} if isinstance(inner, dict) else part
+    inner = _inside(part, "function", "function_call", "functionCall")
     given = next((inner[key] for key in ("arguments", "args", "input", "parameters") if inner.get(key) is not None), "")
     name = first_text(inner, "name", "toolName", "function_name", "function.name") or "tool"
     given = given if given != "" else inner.get("function.arguments", "")
     return OpenCall(first_text(inner, "id", "toolCallId", "call_id", "tool_call_id"), name, as_text(given))
 
 
-def _result(part: Mapping[str, Any]) -> str:
-    """Return a tool's result: its text, or the JSON of what it is."""
-    inner = part.get("function_response")
-    inner = inner if isinstance(inner, dict) else part
+def _result(part: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the id of a tool's call, and its result."""
+    inner = _inside(part, "function_response", "functionResponse")
     names = ("response", "result", "content", "output", "value")
-    return text_of_result(next((inner[name] for name in names if inner.get(name) is not None), ""))
+    value = next((inner[name] for name in names if inner.get(name) is not None), "")
+    return first_text(inner, "id", "tool_call_id", "tool_use_id", "call_id", "toolCallId"), text_of_result(value)
+
+
+def _inside(part: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return a part's fields, with those of the table under one of these names."""
+    inner = next((part[name] for name in names if isinstance(part.get(name), dict)), {})
+    return {**part, **inner}
 
 
 def text_of_result(value: Any) -> str:
@@ -177,7 +195,7 @@ def first_text(value: Mapping[str, Any], *names: str) -> str:
     for name in names:
         inner = value.get(name)
         if isinstance(inner, dict):
-            inner = inner.get("url")
+            inner = next((inner[key] for key in ("url", "path", "file_uri", "fileUri") if key in inner), None)
         if inner and isinstance(inner, str | int):
             return str(inner)
     return ""

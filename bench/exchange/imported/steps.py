@@ -127,14 +127,11 @@ class RunInMaking:
         counts = Counter(self._homes[part] for part in parts if part in self._homes)
         whole = {piece for piece, count in counts.items() if count == self._sizes[piece]}
         new = [place for place, part in enumerate(parts) if self._homes.get(part) not in whole]
+        piece = 2 * len(self.steps)
+        self._sizes[piece] = len(new)
         for place in new:
-            self._settle(parts[place], 2 * len(self.steps))
+            self._homes.setdefault(parts[place], piece)
         return ranges_of(sorted(whole)), new
-
-    def _settle(self, part: tuple[str, int], piece: int) -> None:
-        if part not in self._homes:
-            self._homes[part] = piece
-            self._sizes[piece] += 1
 
     def add(self, shown: Sequence[str], before: Ranges, reply: str, calls: Sequence[OpenCall] = ()) -> None:
         """Add a step.
@@ -147,7 +144,8 @@ class RunInMaking:
         self._replies[text] += 1
         while (text, self._replies[text]) in self._homes:
             self._replies[text] += 1
-        self._settle((text, self._replies[text]), 2 * len(self.steps) + 1)
+        self._homes[text, self._replies[text]] = 2 * len(self.steps) + 1
+        self._sizes[2 * len(self.steps) + 1] = 1
         self.steps.append(ImportedStep(whole_text("\n\n".join(shown)), before, whole_text(reply)))
         self.calls.append([*self._early, *calls])
         self._early = []
@@ -167,19 +165,22 @@ class RunInMaking:
             call.result = call.result or result
 
     def ran(self, call: OpenCall) -> None:
-        """Add what a record of its own says of a tool call. It belongs to the reply that asked for it, or else to the last
-        step, or else to the first."""
+        """Add what a record of its own says of a tool call, to the reply that asked for it if there is one."""
         current = self.calls[-1] if self.calls else self._early
         asked = self._asked.get(call.id) if call.id else None
         if asked is None or asked.ran:
             asked = next((other for other in current if other.tool == call.tool and not other.ran), None)
         if asked is None:
-            current.append(call)
-            self._count(1)
+            self.happened(call)
         else:
             asked.arguments, asked.result = call.arguments or asked.arguments, call.result or asked.result
             asked.reads = call.reads
         (asked or call).ran = True
+
+    def happened(self, call: OpenCall) -> None:
+        """Add a tool call that no reply asked for: to the last step, or else to the first."""
+        (self.calls[-1] if self.calls else self._early).append(call)
+        self._count(1)
 
     def ended(self) -> ImportedRun:
         """Return the run. Raises ResultsError if it has no step, or more than can be read."""

@@ -214,6 +214,10 @@ def _choice(event: SpanEvent) -> dict[str, Any]:
 
 def _read_in(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message's fields, with those read that are JSON in a text."""
+    if all(isinstance(value, str) and value[:1] not in ("[", "{") for value in fields.values()) and not any(
+        "." in key for key in fields
+    ):
+        return dict(fields)
     read = {key: value_of(nested(fields, key)) for key in ("content", "tool_calls", "parts")}
     if not are_parts(read["content"]):
         read["content"] = nested(fields, "content")

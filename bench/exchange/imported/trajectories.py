@@ -81,8 +81,8 @@ def add_trajectory(trajectory: Trajectory, run: RunInMaking) -> None:
 def _counts(trajectory: Trajectory) -> tuple[int, int]:
     """Return how many steps and tool calls a trajectory has, its subagents' too."""
     steps = [step for step in trajectory.steps if step.source == "agent" and not step.is_copied_context]
-    own = [(sum(step.is_call for step in steps), sum(len(step.tool_calls) for step in steps))]
-    counts = own + [_counts(subagent) for subagent in trajectory.subagents]
+    counts = [(sum(step.is_call for step in steps), sum(len(step.tool_calls) for step in steps))]
+    counts += [_counts(subagent) for subagent in trajectory.subagents]
     return sum(count for count, _ in counts), sum(count for _, count in counts)
 
 
@@ -121,7 +121,7 @@ class _Reader:
         elif step.source == "agent":
             self.run.left_out["step of the agent without " + ("words" if step.is_call else "a call of a model")] += 1
             for call in calls:
-                self.run.ran(call)
+                self.run.happened(call)
         if not step.is_call and words:
             self.new.append(as_shown("assistant" if step.source == "agent" else step.source, words))
         if (step.llm_call_count or 0) > 1:
