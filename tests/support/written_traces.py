@@ -46,7 +46,7 @@ def chat(start: int, sent: Any, reply: Any, more: Mapping[str, Any] | None = Non
     return span(start, {"gen_ai.operation.name": "chat", **words, **(more or {})}, **fields)
 
 
-def said(role: str, *parts: str | Json, **more: Any) -> Json:
+def message(role: str, *parts: str | Json, **more: Any) -> Json:
     """Return a message in the form of the conventions. A text is a part of type text."""
     listed = [{"type": "text", "content": part} if isinstance(part, str) else part for part in parts]
     return {"role": role, "parts": listed, **more}

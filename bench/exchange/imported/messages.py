@@ -41,6 +41,7 @@ GEMINI = (
 )
 """Keys of Gemini's parts, which have no type."""
 THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+"""Any other type with "reasoning" in its name is a thought too."""
 SERVER = ("server_tool_call", "server_tool_call_response", "server_tool_use")
 MEDIA = (
     "uri", "blob", "file", "input_file", "image", "image_url", "input_image", "audio", "input_audio", "video", "document",
@@ -82,7 +83,7 @@ def message_of(value: Any, left_out: Counter[str], role: str = "user") -> Import
         elif kind in RESULTS:
             results.append(_result(part))
             texts.append(results[-1][1])
-        elif kind in THOUGHTS:
+        elif kind in THOUGHTS or "reasoning" in kind.lower():
             left_out["part of reasoning, which is no part of a reply"] += 1
         else:
             texts.append(_text(part, kind, left_out))
@@ -166,7 +167,7 @@ def _result(part: Mapping[str, Any]) -> tuple[str, str]:
 
 def _inside(part: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """Return a part's fields, with those of the table under one of these names."""
-    inner = next((part[name] for name in names if isinstance(part.get(name), dict)), {})
+    inner: Mapping[str, Any] = next((part[name] for name in names if isinstance(part.get(name), dict)), {})
     return {**part, **inner}
 
 

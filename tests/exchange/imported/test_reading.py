@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from commands import bench
 from hypothesis import given
 from hypothesis import strategies as st
-from written_traces import acting, chat, said, span, spans, trajectory, written
+from written_traces import acting, chat, message, span, spans, trajectory, written
 
 import bench as package
 from bench.errors import ResultsError
@@ -34,7 +35,7 @@ TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "refund", "
 
 
 def talk(start: int, sent: list[tuple[str, str]], reply: str, trace: str = "a1") -> dict[str, Any]:
-    return chat(start, [said(role, text) for role, text in sent], [said("assistant", reply)], trace=trace)
+    return chat(start, [message(role, text) for role, text in sent], [message("assistant", reply)], trace=trace)
 
 
 def test_a_trajectory_is_its_agents_steps_with_what_each_was_shown_and_what_it_called(tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ def chain(length: int, of: dict[str, str]) -> str:
     return spans(*(span(0, of, spanId=str(number), parentSpanId=str(number + 1)) for number in range(length)))
 
 
-WORST = {
+WORST: dict[str, Callable[[], str]] = {
     "steps": lambda: trajectory(*[AGENT] * 18_000),
     "shown": lambda: trajectory(*[WAITING] * 17_000, *[AGENT] * 400),
     "results": lambda: trajectory({**AGENT, "tool_calls": [{"tool_call_id": "a"}] * 1_000, "observation": OBSERVED}),
@@ -295,6 +296,7 @@ WORST = {
 }
 MEASURED = """
 import resource, sys, time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from bench.errors import ResultsError

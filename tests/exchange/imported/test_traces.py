@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from written_traces import Json, attributes, chat, read, said, span, spans, value
+from written_traces import Json, attributes, chat, message, read, span, spans, value
 
 from bench.errors import ResultsError
 from bench.exchange.imported import ImportedCall, ImportedRun
 
-USER = said("user", "Order 17 arrived broken.")
-ASKED = said("assistant", {"type": "tool_call", "id": "a", "name": "get_order", "arguments": {"order": 17, "express": True}})
-ANSWERED = said("tool", {"type": "tool_call_response", "id": "a", "response": "40 euros"})
-DONE = said("assistant", "Refunded.")
+USER = message("user", "Order 17 arrived broken.")
+ASKED = message("assistant", {"type": "tool_call", "id": "a", "name": "get_order", "arguments": {"order": 17, "express": True}})
+ANSWERED = message("tool", {"type": "tool_call_response", "id": "a", "response": "40 euros"})
+DONE = message("assistant", "Refunded.")
 TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_order"}
 EXPECTED = ImportedCall("get_order", '{"order": 17, "express": true}', "40 euros", reads=False)
 Reading = Callable[[str], ImportedRun]
@@ -30,21 +30,21 @@ def reading(tmp_path: Path) -> Reading:
 def flat(name: str, messages: list[Json]) -> Json:
     """Return messages as attributes with numbers in their names."""
     made = dict[str, Any]()
-    for number, message in enumerate(messages):
-        made |= {f"{name}.{number}.{key}": item for key, item in message.items()}
+    for number, item in enumerate(messages):
+        made |= {f"{name}.{number}.{key}": inner for key, inner in item.items()}
     return made
 
 
 CALL = {"order": 17, "express": True}
 ASKING = {"id": "a", "name": "get_order", "arguments": json.dumps(CALL)}
 TOOL_CALL = {"tool_call": {"id": "a", "function": {"name": "get_order", "arguments": json.dumps(CALL)}}}
-OPENAI = [
+OPENAI: list[Json] = [
     {"role": "user", "content": "Order 17 arrived broken."},
     {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "get_order", "arguments": json.dumps(CALL)}}]},
     {"role": "tool", "tool_call_id": "a", "content": "40 euros"},
     {"role": "assistant", "content": "Refunded."},
 ]
-INDEXED = [
+INDEXED: list[Json] = [
     {"role": "user", "content": "Order 17 arrived broken."},
     {"role": "assistant", **{f"tool_calls.0.{key}": item for key, item in ASKING.items()}},
     {"role": "tool", "tool_call_id": "a", "content": "40 euros"},
@@ -58,19 +58,19 @@ OPENINFERENCE = [
     {"message.role": "tool", "message.tool_call_id": "a", "message.content": "40 euros"},
     {"message.role": "assistant", "message.content": "Refunded."},
 ]
-NESTED = [
+NESTED: list[Json] = [
     {"message": {"role": "user", "content": "Order 17 arrived broken."}},
     {"message": {"role": "assistant", "tool_calls": [TOOL_CALL]}},
     {"message": {"role": "tool", "tool_call_id": "a", "content": "40 euros"}},
     {"message": {"role": "assistant", "content": "Refunded."}},
 ]
-GEMINI = [
+GEMINI: list[Json] = [
     {"role": "user", "parts": [{"text": "Order 17 arrived broken."}]},
     {"role": "model", "parts": [{"function_call": {"id": "a", "name": "get_order", "args": CALL}}]},
     {"role": "tool", "parts": [{"function_response": {"id": "a", "response": "40 euros"}}]},
     {"role": "model", "parts": [{"text": "Refunded."}]},
 ]
-ANTHROPIC = [
+ANTHROPIC: list[Json] = [
     {"role": "user", "content": [{"type": "text", "text": "Order 17 arrived broken."}]},
     {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "get_order", "input": CALL}]},
     {
@@ -161,8 +161,8 @@ EVENTS = [
     {"name": "gen_ai.choice", "attributes": attributes(CHOICE)},
 ]
 DETAILS = {
-    "gen_ai.input.messages": [said("system", "Be brief."), said("user", "Order 17?")],
-    "gen_ai.output.messages": [said("assistant", "Lost.")],
+    "gen_ai.input.messages": [message("system", "Be brief."), message("user", "Order 17?")],
+    "gen_ai.output.messages": [message("assistant", "Lost.")],
 }
 
 
@@ -219,20 +219,20 @@ def test_instructions_and_tools_beside_the_messages_are_part_of_the_prompt(readi
     run = reading(spans(chat(1, [USER], [ASKED], beside), chat(2, PARTS[:3], [DONE], beside)))
     assert run.steps[0].shown == '[system]\nBe polite.\n\n[tools]\n[{"name": "f"}]\n\n[user]\nOrder 17 arrived broken.'
     assert run.steps[1].shown == "[tool]\n40 euros" and run.prompt(2).count("Be polite.") == 1
-    twice = chat(1, [said("system", "Be polite."), USER], [DONE], {"gen_ai.system_instructions": '"Be polite."'})
+    twice = chat(1, [message("system", "Be polite."), USER], [DONE], {"gen_ai.system_instructions": '"Be polite."'})
     assert reading(spans(twice)).prompt(1).count("Be polite.") == 1
 
 
 @pytest.mark.parametrize("key", ["response", "result"])
 @pytest.mark.parametrize("result", [{"price": 40, "coupon": None}, [1, True], 40, "40"])
 def test_a_result_of_any_kind_is_json(key: str, result: Any, reading: Reading) -> None:
-    answered = said("tool", {"type": "tool_call_response", "id": "a", key: result})
+    answered = message("tool", {"type": "tool_call_response", "id": "a", key: result})
     run = reading(spans(chat(1, [USER], [ASKED]), chat(2, [USER, ASKED, answered], [DONE])))
     text = result if isinstance(result, str) else json.dumps(result)
     assert run.steps[1].shown == f"[tool]\n{text}" and run.steps[0].calls[0].result == text
 
 
-MARKED = {
+MARKED: dict[str, tuple[Json, str]] = {
     "uri": ({"type": "uri", "modality": "image", "uri": "https://a.example/b.png"}, "[uri: https://a.example/b.png]"),
     "blob": ({"type": "blob", "modality": "image", "content": "AAAA" * 1000}, "[blob]"),
     "file": ({"type": "file", "modality": "document", "file_id": "f1"}, "[file: f1]"),
@@ -243,13 +243,13 @@ MARKED = {
 @pytest.mark.parametrize("kind", MARKED)
 def test_a_part_that_is_no_text_is_a_mark_and_counted(kind: str, reading: Reading) -> None:
     part, mark = MARKED[kind]
-    run = reading(spans(chat(1, [said("user", "Look.", part)], [DONE])))
+    run = reading(spans(chat(1, [message("user", "Look.", part)], [DONE])))
     assert run.steps[0].shown == f"[user]\nLook.\n{mark}"
     assert run.left_out == {f"part of type '{kind}', of which the prompt has a mark alone": 1}
 
 
 def test_a_part_of_an_unknown_type_is_its_json_and_counted(reading: Reading) -> None:
-    run = reading(spans(chat(1, [said("user", {"type": "poll", "choices": ["a"]})], [DONE])))
+    run = reading(spans(chat(1, [message("user", {"type": "poll", "choices": ["a"]})], [DONE])))
     assert run.steps[0].shown == '[user]\n{"type": "poll", "choices": ["a"]}'
     assert run.left_out == {"part of type 'poll', read as its JSON": 1}
 
@@ -258,16 +258,16 @@ def test_reasoning_is_no_reply_and_a_server_tool_is_part_of_it(reading: Reading)
     server = {"type": "server_tool_call", "name": "search", "server_tool_call": {"query": "q"}}
     response = {"type": "server_tool_call_response", "server_tool_call_response": {"hits": 0}}
     thought = {"type": "reasoning", "content": "SECRET"}
-    run = reading(spans(chat(1, [USER], [said("assistant", thought, server, response, "Nothing.")])))
+    run = reading(spans(chat(1, [USER], [message("assistant", thought, server, response, "Nothing.")])))
     assert run.steps[0].reply == 'search({"query": "q"})\n{"hits": 0}\nNothing.' and run.steps[0].calls == ()
     assert run.left_out == {"part of reasoning, which is no part of a reply": 1}
 
 
 def test_of_several_choices_the_first_is_the_reply(reading: Reading) -> None:
-    choices = [said("assistant", text, finish_reason="stop") for text in ("A.", "B.", "C.")]
+    choices = [message("assistant", text, finish_reason="stop") for text in ("A.", "B.", "C.")]
     run = reading(spans(chat(1, [USER], choices)))
     assert (run.steps[0].reply, run.left_out) == ("A.", {"further choice of a reply": 2})
-    parts = reading(spans(chat(1, [USER], [said("assistant", "A."), said("assistant", "B.", finish_reason="stop")])))
+    parts = reading(spans(chat(1, [USER], [message("assistant", "A."), message("assistant", "B.", finish_reason="stop")])))
     assert (parts.steps[0].reply, parts.left_out) == ("A.\nB.", {})
 
 
@@ -283,7 +283,7 @@ def test_two_recorders_of_one_call_are_one_step(reading: Reading) -> None:
 def test_the_calls_of_a_subagent_in_a_tool_are_steps_of_their_own(reading: Reading) -> None:
     outer, last = chat(1, [USER], [ASKED], spanId="1"), chat(9, PARTS[:3], [DONE])
     tool = span(2, {**TOOL, "gen_ai.tool.call.result": "40 euros"}, spanId="2", parentSpanId="1")
-    inner = chat(3, [said("user", "Look order 17 up.")], [said("assistant", "40 euros")], spanId="3", parentSpanId="2")
+    inner = chat(3, [message("user", "Look order 17 up.")], [message("assistant", "40 euros")], spanId="3", parentSpanId="2")
     run = reading(spans(outer, tool, inner, last))
     assert [len(step.calls) for step in run.steps] == [1, 0, 0]
     assert "Look order 17 up." not in run.prompt(3) and run.steps[2].before == ((0, 2),)
@@ -296,20 +296,20 @@ def test_a_span_that_stands_twice_is_read_once(reading: Reading) -> None:
 
 
 def test_ids_of_tool_calls_that_are_used_again_keep_results_apart(reading: Reading) -> None:
-    again = said("tool", {"type": "tool_call_response", "id": "a", "response": "50 euros"})
+    again = message("tool", {"type": "tool_call_response", "id": "a", "response": "50 euros"})
     run = reading(spans(chat(1, [USER], [ASKED]), chat(2, PARTS[:3], [ASKED]), chat(3, [*PARTS[:3], ASKED, again], [DONE])))
     assert [call.result for step in run.steps for call in step.calls] == ["40 euros", "50 euros"]
 
 
 def test_a_message_that_is_said_twice_is_shown_twice(reading: Reading) -> None:
-    go, done = said("user", "Go on."), said("assistant", "Done.")
+    go, done = message("user", "Go on."), message("assistant", "Done.")
     run = reading(spans(chat(1, [go], [done]), chat(2, [go, done, go], [done]), chat(3, [go, done, go, done, go], [done])))
     assert [run.prompt(number).count("Go on.") for number in (1, 2, 3)] == [1, 2, 3]
     assert [step.shown for step in run.steps] == ["[user]\nGo on."] * 3
 
 
 def test_a_prompt_that_drops_what_was_said_is_not_shown_it(reading: Reading) -> None:
-    system, first, second = said("system", "Be polite."), said("user", "One."), said("user", "Two.")
+    system, first, second = message("system", "Be polite."), message("user", "One."), message("user", "Two.")
     run = reading(spans(chat(1, [system, first], [DONE]), chat(2, [system, second], [DONE])))
     assert run.prompt(2) == "[system]\nBe polite.\n\n[user]\nTwo."
 

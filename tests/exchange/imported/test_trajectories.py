@@ -51,10 +51,10 @@ def test_pictures_are_marks_and_reasoning_is_no_reply(tmp_path: Path) -> None:
 
 def test_what_a_subagent_did_happened_where_it_was_called(tmp_path: Path) -> None:
     """It sees its own prompt, and its caller sees what it came to."""
-    own = json.loads(trajectory({"source": "user", "message": "Look it up."}, LOOK, DONE, trajectory_id="sub"))
+    subagent = json.loads(trajectory({"source": "user", "message": "Look it up."}, LOOK, DONE, trajectory_id="sub"))
     delegate = acting("delegate", None)
     delegate["observation"]["results"][0] |= {"content": "It cost 40.", "subagent_trajectory_ref": [{"trajectory_id": "sub"}]}
-    run = read(tmp_path, trajectory(USER, delegate, REFUND, subagent_trajectories=[own]))
+    run = read(tmp_path, trajectory(USER, delegate, REFUND, subagent_trajectories=[subagent]))
     assert [[call.tool for call in step.calls] for step in run.steps] == [["delegate"], ["get_order"], [], ["refund"]]
     assert "broken" not in run.prompt(3) and "40 euros" in run.prompt(3)
     assert "Look it up." not in run.prompt(4) and "It cost 40." in run.prompt(4) and run.steps[3].before == ((0, 2),)
@@ -113,8 +113,8 @@ def test_definitions_of_tools_begin_the_prompt(tmp_path: Path) -> None:
 def test_the_published_models_take_the_trajectories_of_these_tests(tmp_path: Path) -> None:
     atif = pytest.importorskip("atif")
     steps = [{"step_id": number, **step} for number, step in enumerate((USER, LOOK, REFUND, DONE), 1)]
-    own = {**json.loads(trajectory(*steps)), "trajectory_id": "sub"}
-    text = trajectory(*steps, subagent_trajectories=[own])
+    subagent = {**json.loads(trajectory(*steps)), "trajectory_id": "sub"}
+    text = trajectory(*steps, subagent_trajectories=[subagent])
     assert len(atif.Trajectory.model_validate_json(text).steps) == 4
     path = tmp_path / "trace.json"
     path.write_text(text, encoding="utf-8")
