@@ -139,10 +139,10 @@ def _wrappers(spans: Sequence[TracedSpan], kinds: Mapping[int, str]) -> set[int]
     for span in spans:
         outer = above[id(span)]
         if id(span) in tools:
-            if outer and tools.get(id(outer)) == tools[id(span)]:
+            if outer and outer is not span and id(span) not in wrappers and tools.get(id(outer)) == tools[id(span)]:
                 wrappers.add(id(outer))
-        elif kinds[id(span)] == "call" and _may_reply(span):
-            while outer and kinds[id(outer)] == "call" and id(outer) not in wrappers:
+        elif kinds[id(span)] == "call" and id(span) not in wrappers and _may_reply(span):
+            while outer and outer is not span and kinds[id(outer)] == "call" and id(outer) not in wrappers:
                 wrappers.add(id(outer))
                 outer = above[id(outer)]
     return wrappers

@@ -344,3 +344,9 @@ def test_a_tool_before_the_first_call_belongs_to_it(reading: Reading) -> None:
         )
     )
     assert run.steps[0].calls == (ImportedCall("look", "{}", "x", reads=False),)
+
+
+@pytest.mark.parametrize("parents", [("1", "0"), ("2", "1")])
+def test_spans_that_stand_in_each_other_are_still_a_step(parents: tuple[str, str], reading: Reading) -> None:
+    given = [chat(start, [USER], [DONE], spanId=str(start), parentSpanId=parent) for start, parent in enumerate(parents, 1)]
+    assert 1 <= len(reading(spans(*given)).steps) <= 2
