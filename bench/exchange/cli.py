@@ -11,7 +11,7 @@ from rich.filesize import decimal
 from bench.cli.terminal import Terminal
 from bench.errors import ResultsError
 from bench.exchange.address import without_secrets
-from bench.exchange.imported import read_trace
+from bench.exchange.imported import read_trace, summary_of
 from bench.exchange.pack_of_trace import pack_of_trace
 from bench.experiment.archive import archive as write_archive
 from bench.experiment.verify import require_sound
@@ -55,23 +55,27 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry as OTLP JSON.")],
+    file: Annotated[Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry in JSON.")],
     name: Annotated[str, typer.Option(help="The pack's name.")],
     step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
     reads: Annotated[
         list[str] | None,
         typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
     ] = None,
-    trace: Annotated[str | None, typer.Option(metavar="ID", help="The trace, where the file holds several.")] = None,
+    trace: Annotated[
+        str | None, typer.Option(metavar="ID", help="The trace or trajectory, where the file holds several.")
+    ] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
     """Make a pack from a run that was recorded elsewhere.
 
-    It has a subtask for each step and an effect for each tool call. Its configs let one step fail.
+    It has a subtask for each step and an effect for each tool call. Its configs let one step fail. What the file holds and the
+    pack does not is counted.
 
     For example: bench import trajectory.json --name yesterday --step 7
     """
-    steps = read_trace(file, reads or (), trace)
+    run = read_trace(file, reads or (), trace)
+    steps = run.steps
     changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
     failing = step or (changing[-1] if changing else len(steps))
     if failing > len(steps):
@@ -79,6 +83,8 @@ def import_(
     configs = pack_of_trace(name, into, steps, failing, file.name)
     tools = sum(len(imported.calls) for imported in steps)
     out.print(f"{into / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
+    for line in summary_of(run.left_out):
+        out.print(f"not read as it stands: {line}")
     if failing not in changing:
         where = ", ".join(map(str, changing)) or "none"
         out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cli.scaffold import RENDERED, copy_template, environment_of, made_pack
-from bench.errors import PackError
+from bench.errors import PackError, one_line
 from bench.exchange.imported import ImportedStep, step_name, tool_names
 from bench.paths import CONFIGS
 
@@ -21,7 +21,7 @@ def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing:
 
     Args:
         failing: The number of the step that fails, from 1.
-        source: The name of the file of the steps.
+        source: The name of the file of the steps. It is written into the configs as one line.
 
     Returns:
         The configs: for replies, and, if the failing step changes something, for effects.
@@ -43,7 +43,14 @@ def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing:
     def write(folder: Path) -> None:
         copy_template(TEMPLATE, folder)
         effects = sum(not call["reads"] for step in named for call in step["calls"])
-        values = {"name": name, "source": source, "steps": named, "effects": effects, "step": failing, "changing": changing}
+        values = {
+            "name": name,
+            "source": one_line(source, 200),
+            "steps": named,
+            "effects": effects,
+            "step": failing,
+            "changing": changing,
+        }
         (folder / "trace.json").write_text(f"{json.dumps({'steps': named}, indent=1)}\n", encoding="utf-8")
         environment = environment_of(folder)
         (folder / "README.md").write_text(environment.get_template(f"README.md{RENDERED}").render(values), encoding="utf-8")

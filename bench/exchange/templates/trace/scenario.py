@@ -1,7 +1,8 @@
 """A run of an agent that was recorded elsewhere, to be run again under faults: `trace.json` holds its steps.
 
-Two variants ask the same. In `answers` each step is a subtask that reads all that came before it, so that an architecture for
-tasks works through them. In `effects` each call of a tool is an effect in a world, so that a process can die at it.
+Two variants ask the same. In `answers` each step is a subtask that reads what the recorded one was shown, so that an
+architecture for tasks works through them. In `effects` each call of a tool is an effect in a world, so that a process can die
+at it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,14 @@ from .baseline import baseline
 from .grader import grade
 
 STEPS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "trace.json").read_text(encoding="utf-8"))["steps"]
+REPLIES = {step["name"]: step["reply"] for step in STEPS}
 CALLS: dict[str, dict[str, Any]] = {call["tool"]: call for step in STEPS for call in step["calls"]}
 """Each call of a tool is a tool of its own, `step_07_refund`, so that a fault can strike just it."""
+PIECES = [text for step in STEPS for text in (step["shown"], f"[assistant]\n{step['reply']}")]
+"""The texts of the run, in order. A step holds what it was the first to be shown, and the ranges of the pieces that it was
+shown again."""
+NAMES = [name for step in STEPS for name in (f"{step['name']}.md", step["name"])]
+"""The same, as a subtask names them: a document, and the reply of a step."""
 EFFECTS = [tool for tool, call in CALLS.items() if not call["reads"]]
 VARIANTS = ("answers", "effects") if EFFECTS else ("answers",)
 
@@ -57,16 +64,12 @@ def scenario(folder: PackFolder) -> Scenario:
 
 
 def _answers(folder: PackFolder) -> Scenario:
-    """A step reads what the recorded one was shown, and the replies before it."""
-    subtasks, before = list[Subtask](), list[str]()
-    for step in STEPS:
-        subtasks.append(Subtask(step["name"], folder.prompt("act"), (*before, f"{step['name']}.md"), Said))
-        before += [f"{step['name']}.md", step["name"]]
+    """A step reads what the recorded one was shown."""
     return folder.scenario(
-        subtasks,
+        [Subtask(step["name"], folder.prompt("act"), (*_before(step, NAMES), f"{step['name']}.md"), Said) for step in STEPS],
         grade=grade,
         baseline=baseline,
-        documents={f"{step['name']}.md": step["new"] or "(nothing new)" for step in STEPS},
+        documents={f"{step['name']}.md": step["shown"] or "(nothing new)" for step in STEPS},
         reference={step["name"]: {"reply": step["reply"]} for step in STEPS},
         wrong=[WrongAnswer("silent", "the last step says something else", {STEPS[-1]["name"]: {"reply": "…"}})],
         truth=[step["reply"] for step in STEPS],
@@ -124,9 +127,18 @@ def _step(number: int) -> ProcedureStep:
         on="" if number else "begun",
         reads=lambda _: {tool: call for tool, call in calls.items() if tool not in EFFECTS},
         judgment="act",
-        documents=lambda _: {"shown": f"{step['name']}\n{step['shown']}"},
+        documents=lambda _: {"shown": _prompt(step)},
         effects=partial(_called, [call for tool, call in calls.items() if tool in EFFECTS]),
     )
+
+
+def _before(step: Mapping[str, Any], of: list[str]) -> list[str]:
+    return [text for begin, end in step["before"] for text in of[begin:end]]
+
+
+def _prompt(step: Mapping[str, Any]) -> str:
+    texts = filter(None, (*_before(step, PIECES), step["shown"]))
+    return f"{step['name']}\n" + "\n\n".join(texts)
 
 
 def _called(calls: list[Call], _: Facts) -> list[Call]:
@@ -134,8 +146,7 @@ def _called(calls: list[Call], _: Facts) -> list[Call]:
 
 
 def _right(_: str, documents: Mapping[str, str]) -> Json:
-    name = documents["shown"].partition("\n")[0]
-    return next({"reply": step["reply"]} for step in STEPS if step["name"] == name)
+    return {"reply": REPLIES[documents["shown"].partition("\n")[0]]}
 
 
 def _audit(db: Db) -> Iterable[Standing]:
