@@ -228,7 +228,7 @@ def a_scheduler_s_signal(place: Place) -> bool:
 def flipped_bits_of_the_cache(place: Place) -> bool:
     """A5: each time another bit of the kept frames."""
     place.run(CONFIG.replace("repetitions = 5", "repetitions = 1500"))
-    place.bench("export", "mine", "--into", "right")
+    place.bench("export", "mine", "--to", "right")
     right = {path.name: path.read_bytes() for path in (place.here / "right").rglob("*.csv")}
     files = [path for path in place.home.rglob("*") if path.is_file() and path.stat().st_size > 10_000]
     if not (right and files):
@@ -239,7 +239,7 @@ def flipped_bits_of_the_cache(place: Place) -> bool:
         flipped = bytearray(content)
         flipped[len(content) // 2 + number * (len(content) // 20)] ^= 1 << number
         kept.write_bytes(flipped)
-        place.bench("export", "mine", "--into", f"got{number}")
+        place.bench("export", "mine", "--to", f"got{number}")
         if {path.name: path.read_bytes() for path in (place.here / f"got{number}").rglob("*.csv")} != right:
             return False
     return True
@@ -294,7 +294,6 @@ def lines_without_end(place: Place) -> bool:
 def a_state_of_a_stranger(place: Place) -> bool:
     """A8: patches in the state of `bench code` that write and remove outside of the tree."""
     tree = _repository(place)
-    place.bench("code", "patch", "--in", str(tree))
     blob = _git(tree, "hash-object", "-w", "--stdin", given="OWNED")
     kept = _git(tree, "hash-object", "-w", "--stdin", given="precious")
     targets = {"../owned.txt": ("", blob), str(place.root / "owned.txt"): ("", blob), ".git/hooks/pre-commit": ("", blob)}
@@ -310,19 +309,24 @@ def a_state_of_a_stranger(place: Place) -> bool:
 
 
 def two_merges_of_one_name(place: Place) -> bool:
-    """A9: the same merge twice at once; who says that it is complete has written it."""
+    """A9: the same merge begins while another writes; who says that it is complete has written it."""
     place.run()
     for shard in ("1/2", "2/2"):
-        place.bench("run", "mine.toml", "--repetitions", "1-400", "--shard", shard, "--name", f"part-{shard[0]}")
-    held = True
-    for number in range(3):
-        name, began = f"both{number}", time.monotonic()
-        twice = [place.start("merge", "part-1", "part-2", "--name", name) for _ in range(2)]
-        codes = [place.end(process, began).code for process in twice]
-        held &= 0 in codes and set(codes) <= {0, 2} and place.bench("verify", name).code == 0
-        lines = sum(b'"outcome":' in line for line in (place.here / "results" / name / LINES).read_bytes().splitlines())
-        held &= lines == 800
-    return held
+        place.bench("run", "mine.toml", "--repetitions", "1-200", "--shard", shard, "--name", f"part-{shard[0]}")
+    results, began = place.here / "results", time.monotonic()
+    first = place.start("merge", "part-1", "part-2", "--name", "both")
+    while not [path for path in results.iterdir() if "part" not in path.name and path.name != "mine"]:
+        time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)
+    second = place.start("merge", "part-1", "part-2", "--name", "both")
+    stat = Path("/proc", str(second.pid), "stat")
+    while stat.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() - began < SECONDS / 2:
+        time.sleep(0.05)
+    first.send_signal(signal.SIGCONT)
+    codes = [place.end(process, began).code for process in (first, second)]
+    whole = place.bench("verify", "both").code == 0 and b'"mark"' in (results / "both" / LINES).read_bytes()
+    count = sum(b'"outcome":' in line for line in (results / "both" / LINES).read_bytes().splitlines())
+    return sorted(codes) == [0, 2] and whole and count == 400
 
 
 def a_pipe_in_the_place_of_records(place: Place) -> bool:
@@ -358,9 +362,7 @@ def collectors_that_take_nothing(place: Place) -> bool:
 def a_disk_that_is_full(place: Place) -> bool:
     """A13: no advice to throw a good state away."""
     tree = _repository(place)
-    assert place.bench("code", "patch", "--in", str(tree)).code == 0
     (tree / "a.py").write_text("A = 2\n", encoding="utf-8")
-    place.ended.clear()
     began = time.monotonic()
     full = place.start(
         "code", "patch", "--in", str(tree), before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -370,18 +372,26 @@ def a_disk_that_is_full(place: Place) -> bool:
 
 
 def a_repository_of_a_stranger(place: Place) -> bool:
-    """A15: programs that the settings of a repository name."""
+    """A15: programs that the settings of a repository, and of one within it, name."""
     tree, ran = _repository(place), place.root / "ran"
     script = place.here / "script"
     script.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n", encoding="utf-8")
     script.chmod(0o755)
-    for key in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge"):
-        _git(tree, "config", key, str(script))
-    (tree / ".git/hooks").mkdir(exist_ok=True)
-    for hook in ("post-index-change", "pre-commit"):
-        (tree / ".git/hooks" / hook).symlink_to(script)
-    (tree / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
-    (tree / "a.py").write_text("A = 2\n", encoding="utf-8")
+    within = tree / "within"
+    within.mkdir()
+    _git(within, "init", "-q")
+    for repository in (within, tree):
+        (repository / "b.py").write_text("B = 1\n", encoding="utf-8")
+        _git(repository, "add", "-A")
+        _git(repository, "commit", "-qm", "next")
+    for repository in (within, tree):
+        for key in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge"):
+            _git(repository, "config", key, str(script))
+        (repository / ".git/hooks").mkdir(exist_ok=True)
+        for hook in ("post-index-change", "pre-commit", "reference-transaction"):
+            (repository / ".git/hooks" / hook).symlink_to(script)
+        (repository / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
+        (repository / "b.py").write_text("B = 2\n", encoding="utf-8")
     ran.unlink(missing_ok=True)
     for words in (("patch",), ("log",), ("impact", "a.py")):
         place.bench("code", *words, "--in", str(tree))
@@ -432,9 +442,13 @@ def _repository(place: Place) -> Path:
     tree = place.here / "tree"
     tree.mkdir()
     (tree / "a.py").write_text("A = 1\n", encoding="utf-8")
+    (tree / "test_a.py").write_text("def test_a(): pass\n", encoding="utf-8")
     _git(tree, "init", "-q")
     _git(tree, "add", "-A")
     _git(tree, "commit", "-qm", "begin")
+    ended = place.bench("code", "run", "--in", str(tree))
+    assert ended.code == 0, ended.output
+    place.ended.clear()
     return tree
 
 
