@@ -382,25 +382,18 @@ def a_disk_that_is_full(place: Place) -> bool:
 
 def a_repository_of_a_stranger(place: Place) -> bool:
     """A15: programs that the settings of a repository, and of one within it, name."""
-    tree, ran = _repository(place), place.root / "ran"
-    script = place.here / "script"
+    tree, ran = _repository(place, "within"), place.root / "ran"
+    script, within = place.here / "script", tree / "within"
     script.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n", encoding="utf-8")
     script.chmod(0o755)
-    within = tree / "within"
-    within.mkdir()
-    _git(within, "init", "-q")
     for repository in (within, tree):
-        (repository / "b.py").write_text("B = 1\n", encoding="utf-8")
-        _git(repository, "add", "-A")
-        _git(repository, "commit", "-qm", "next")
-    for repository in (within, tree):
-        for key in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge"):
+        for key in ("core.fsmonitor", f"filter.{repository.name}.clean", f"filter.{repository.name}.smudge"):
             _git(repository, "config", key, str(script))
         (repository / ".git/hooks").mkdir(exist_ok=True)
         for hook in ("post-index-change", "pre-commit", "reference-transaction"):
             (repository / ".git/hooks" / hook).symlink_to(script)
-        (repository / ".gitattributes").write_text("* filter=x\n", encoding="utf-8")
-        (repository / "b.py").write_text("B = 2\n", encoding="utf-8")
+        (repository / ".gitattributes").write_text(f"* filter={repository.name}\n", encoding="utf-8")
+        (repository / "a.py").write_text("A = 2\n", encoding="utf-8")
     ran.unlink(missing_ok=True)
     for words in (("patch",), ("log",), ("impact", "a.py")):
         place.bench("code", *words, "--in", str(tree))
@@ -447,15 +440,17 @@ def _git(tree: Path, *words: str, given: str = "") -> str:
     return done.stdout.strip()
 
 
-def _repository(place: Place) -> Path:
+def _repository(place: Place, *within: str) -> Path:
+    """A repository with a first step of `bench code`, and with repositories within it."""
     tree = place.here / "tree"
-    tree.mkdir()
-    (tree / "a.py").write_text("A = 1\n", encoding="utf-8")
-    (tree / "test_a.py").write_text("def test_a(): pass\n", encoding="utf-8")
-    _git(tree, "init", "-q")
-    _git(tree, "add", "-A")
-    _git(tree, "commit", "-qm", "begin")
-    ended = place.bench("code", "run", "--in", str(tree))
+    for folder in (*(tree / name for name in within), tree):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.py").write_text("A = 1\n", encoding="utf-8")
+        (folder / "test_a.py").write_text("def test_a(): pass\n", encoding="utf-8")
+        _git(folder, "init", "-q")
+        _git(folder, "add", "-A")
+        _git(folder, "commit", "-qm", "begin")
+    ended = place.bench("code", "run", "--in", str(tree), "test_a.py")
     assert ended.code == 0, ended.output
     place.ended.clear()
     return tree
