@@ -1,22 +1,26 @@
-"""How a long command is stopped and keeps what is recorded: by Ctrl-C, or by a SIGTERM from another process."""
+"""How a long command is stopped and keeps what is recorded: by Ctrl-C, by a SIGTERM from another process, or by a SIGHUP when
+its terminal is closed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
     """A context in a running event loop. The first of these signals calls `then`. From then on a second one ends the process at
     once: nothing waits for a thread, and no handler of Python runs.
 
-    A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same.
+    A command that was started in the background inherits an ignored SIGINT. Inside the context it is heard all the same. A
+    SIGHUP that `nohup` ignores stays ignored.
     """
 
     def __init__(self, then: Callable[[], object]):
@@ -25,19 +29,61 @@ class Stop:
 
     def __enter__(self) -> Stop:
         loop = asyncio.get_running_loop()
-        for signal_ in STOPPING:
-            loop.add_signal_handler(signal_, self._asked, signal_)
+        self._before = {number: signal.getsignal(number) for number in _heard()}
+        for number in self._before:
+            loop.add_signal_handler(number, self._asked, number)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _let_go()
+        if self.by is None:
+            self._let_go()
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
 
     def _asked(self, by: signal.Signals) -> None:
         self.by = by
-        _let_go()
-        for signal_ in STOPPING:
-            signal.signal(signal_, signal.SIG_DFL)
+        self._let_go()
+        for number in self._before:
+            signal.signal(number, signal.SIG_DFL)
+        _leave_closed_terminal()
         self._then()
+
+    def _let_go(self) -> None:
+        for number in self._before:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+
+class AsCtrlC:
+    """A context in which SIGTERM and SIGHUP do what Ctrl-C does. A second SIGTERM ends the process at once.
+
+    by   the signal that asked to stop; SIGINT if no other did
+    """
+
+    def __init__(self) -> None:
+        self.by = signal.SIGINT
+
+    def __enter__(self) -> AsCtrlC:
+        others = [number for number in _heard() if number != signal.SIGINT]
+        self._before = {number: signal.signal(number, self._asked) for number in others}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        self.by = signal.Signals(number)
+        for other in self._before:
+            signal.signal(other, signal.SIG_DFL)
+        _leave_closed_terminal()
+        interrupt = signal.getsignal(signal.SIGINT)
+        (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
+
+
+def set_anew() -> None:
+    """Set the handlers that Python knows once more. C code of a library may have set others in their place."""
+    for number in STOPPING:
+        signal.signal(number, signal.getsignal(number))
 
 
 @contextmanager
@@ -66,6 +112,13 @@ def exit_code(by: signal.Signals) -> int:
     return 128 + by
 
 
-def _let_go() -> None:
-    for signal_ in STOPPING:
-        asyncio.get_running_loop().remove_signal_handler(signal_)
+def _heard() -> list[signal.Signals]:
+    """Return the signals of STOPPING, without a SIGHUP that is ignored."""
+    return [number for number in STOPPING if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _leave_closed_terminal() -> None:
+    """Send to nowhere what would be written to a terminal that is closed: each write would fail."""
+    for stream in (1, 2):
+        if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)

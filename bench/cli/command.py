@@ -9,6 +9,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bench.cli.terminal import Terminal
 from bench.errors import ConfigError
+from bench.signals import AsCtrlC, exit_code
 
 GROUPS = {
     "Run": ("run", "merge", "regrade", "verify", "archive"),
@@ -42,11 +43,10 @@ WORDS = {
     "<float range>": "NUMBER",
 }
 """What help pages call a value, instead of its Python type."""
-INTERRUPTED = 130
 
 
 class SuggestingCommand(TyperCommand):
-    """A command that refuses a repeated option that takes one value. Ctrl-C ends it with one line."""
+    """A command that refuses a repeated option that takes one value. Ctrl-C, SIGTERM and SIGHUP end it with one line."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -67,11 +67,12 @@ class SuggestingCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            Terminal(stderr=True).print(f"{ctx.command_path}: stopped; no file is half written")
-            raise typer.Exit(INTERRUPTED) from None
+        with AsCtrlC() as stop:
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                Terminal(stderr=True).print(f"{ctx.command_path}: stopped; no file is half written")
+                raise typer.Exit(exit_code(stop.by)) from None
 
 
 class Commands(TyperGroup):

@@ -63,8 +63,6 @@ def run_to_its_end(
     try:
         with RunProgress(out, len(todo), so_far) as progress:
             stopped = loop.run_whole(_until_stopped(matrix, writer, progress, session, err, early=early, engine=engine))
-    except KeyboardInterrupt:  # before the first trial
-        stopped = signal.SIGINT
     except EndpointError:
         writer.remove_if_empty()
         raise

@@ -12,11 +12,13 @@ import asyncio
 import logging
 import os
 import pickle
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+import secrets
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from bench.cli.progress import SoFar
@@ -34,12 +36,15 @@ from bench.experiment.store import RunWriter
 from bench.experiment.trial import TrialResult
 from bench.models.base import Response
 from bench.runtime.slots import Slots
+from bench.signals import set_anew
 
 Result = TypeVar("Result")
 
 RunsMatrix = Callable[..., Coroutine[Any, Any, None]]
 
 LOCAL = "ray"
+PRIVATE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
+"""Variables by which Ray's processes listen on loopback, whatever the system, and ask each other for a token."""
 SECONDS = 0.5
 """How long the trials of one task take, about. They come back together."""
 FIRST_TRIALS, MOST_TRIALS = 4, 2000
@@ -67,9 +72,12 @@ def engine_of(matrix: Matrix, packs: Sequence[Path], engine: str, workers: int |
     return partial(run_on_ray, packs=packs, engine=engine, workers=workers)
 
 
-@contextmanager
-def cluster(engine: str, workers: int | None) -> Iterator[tuple[Any, int]]:
+@asynccontextmanager
+async def cluster(engine: str, workers: int | None) -> AsyncIterator[tuple[Any, int]]:
     """Connect to Ray, and disconnect at the end. Yields the module and the number of workers.
+
+    Workers on this machine are reached over loopback alone, with a token that is written nowhere, and what Ray writes meanwhile
+    stands in a folder that only this user can read. Variables of Ray that are set already hold.
 
     Args:
         engine: `ray`, for workers on this machine, or the address of a cluster, `ray://HOST:PORT`.
@@ -79,22 +87,37 @@ def cluster(engine: str, workers: int | None) -> Iterator[tuple[Any, int]]:
         ConfigError: Ray is not installed, or no cluster answers.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if engine == LOCAL:
+        for name, value in {**PRIVATE, "RAY_AUTH_TOKEN": secrets.token_hex(32)}.items():
+            os.environ.setdefault(name, value)
     try:
         import ray  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:
         raise ConfigError("--engine ray needs: pip install '.[ray]'") from error
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with TemporaryDirectory(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp"), ignore_cleanup_errors=True) as folder:
+        # a thread, since in the main thread Ray would take SIGTERM from us
+        beginning = asyncio.ensure_future(asyncio.to_thread(_begin, ray, engine, workers, folder))
+        try:
+            await asyncio.shield(beginning)
+            set_anew()
+            yield ray, workers or int(ray.cluster_resources().get("CPU", 1))
+        finally:
+            await asyncio.wait([beginning])  # Ray cannot be ended while it begins
+            ray.shutdown()
+            set_anew()
+
+
+def _begin(ray: Any, engine: str, workers: int | None, folder: str) -> None:
+    """Ray opens its own folder to everybody, so it is given one below a private `folder`."""
     try:
-        if engine == LOCAL:
-            ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)  # no cluster that runs here
-        else:
+        if engine != LOCAL:
             ray.init(engine)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+            return
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+        ray.init(address="local", num_cpus=workers, _temp_dir=f"{folder}/r", **quiet)  # no cluster that runs here
+    except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"--engine {engine}: no cluster answers: {' '.join(str(error).split())[:200]}") from error
-    try:
-        yield ray, workers or int(ray.cluster_resources().get("CPU", 1))
-    finally:
-        ray.shutdown()
 
 
 async def run_on_ray(
@@ -117,14 +140,14 @@ async def run_on_ray(
     unguarded = session.permitted is not None and session.permitted.unguarded is not None
     travelled = pickle.dumps(Experiment.of(matrix, packs, unguarded=unguarded))
     if any(model.timing == "live" for model in matrix.models.values()):
-        with cluster(engine, workers) as (ray, _):
+        async with cluster(engine, workers) as (ray, _):
             await run_matrix(matrix, writer, watch, session, _conductor(ray, travelled, session))
         return
     todo = missing(matrix.specs, writer.ended)
     writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
     how, mark = "stopped", None
     try:
-        with cluster(engine, workers) as (ray, at_a_time):
+        async with cluster(engine, workers) as (ray, at_a_time):
             session.begin(())
             task, given = ray.remote(run_trials).options(max_retries=0), ray.put(travelled)
             spending, budget = session.spending, session.spending and session.spending.budget
@@ -198,7 +221,7 @@ def _conductor(ray: Any, travelled: bytes, session: Session) -> Conduct:
             return None
         except asyncio.CancelledError:
             ray.cancel(running)
-            await asyncio.wait([ended], timeout=SECONDS_TO_END)
+            await asyncio.wait([asyncio.gather(ended, return_exceptions=True)], timeout=SECONDS_TO_END)
             raise
 
     return conduct

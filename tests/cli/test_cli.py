@@ -197,7 +197,7 @@ def test_a_dry_run_shows_every_arm_and_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_run_that_is_asked_to_stop_keeps_what_is_recorded_and_says_how_to_go_on(
     tmp_path: Path, asked: signal.Signals, code: int
 ) -> None:

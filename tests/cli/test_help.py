@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,8 @@ from commands import bench
 from reference import command_pages
 
 from bench.cli.command import SuggestingCommand
+from bench.runtime import loop
+from bench.signals import STOPPING, exit_code
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,12 +64,32 @@ def test_without_a_key_a_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytes
     assert list((tmp_path / "results").glob("*")) == []
 
 
-def test_ctrl_c_ends_a_command_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def _stops_itself(asked: signal.Signals) -> None:
+    os.kill(os.getpid(), asked)
+    time.sleep(10)
+
+
+async def _stops_its_loop(asked: signal.Signals) -> None:
+    os.kill(os.getpid(), asked)
+    await asyncio.sleep(10)
+
+
+@pytest.mark.parametrize("asked", STOPPING)
+@pytest.mark.parametrize("work", [_stops_itself, lambda asked: loop.run_whole(_stops_its_loop(asked))], ids=["plain", "loop"])
+def test_each_signal_to_stop_ends_a_command_in_one_line(
+    capsys: pytest.CaptureFixture[str], asked: signal.Signals, work: Callable[[signal.Signals], None]
+) -> None:
     app = typer.Typer()
 
     @app.command(cls=SuggestingCommand)
     def slow() -> None:
-        raise KeyboardInterrupt
+        work(asked)
 
-    assert app([], prog_name="slow", standalone_mode=False) == 130
+    before = [signal.getsignal(number) for number in STOPPING]
+    assert app([], prog_name="slow", standalone_mode=False) == exit_code(asked)
     assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
+    assert [signal.getsignal(number) for number in STOPPING] == before
+
+
+def test_every_command_is_stopped_so() -> None:
+    assert {type(command) for _, command in command_pages.commands()} == {SuggestingCommand}

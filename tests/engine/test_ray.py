@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from commands import Ended, bench_anew, workplace
+from commands import Ended, bench_anew, start_anew, workplace
 from equal_runs import assert_equal
+from experiment_runs import sessions_of
+from reliability.listening import LOOPBACK, listening_at
 from trials import matrix_of
 
 from bench.engine.ray import FIRST_TRIALS, SECONDS, Batches
@@ -76,6 +81,40 @@ def test_workers_write_the_records_of_one_process(place: Path, workers: str) -> 
     assert_equal(place / "results" / "here", place / "results" / f"on-{workers}")
     code, out, _ = bench_anew(place, "verify", f"on-{workers}")
     assert code == 0 and "sound: 12 trials" in out
+
+
+@pytest.mark.slow
+def test_workers_listen_on_loopback_leave_no_token_or_folder_and_sigterm_ends_them_quietly(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    workplace(tmp_path, repetitions=5000)
+    with TemporaryDirectory(dir="/tmp") as short:  # Ray's sockets have paths of 107 characters at most
+        variables = {"HOME": str(tmp_path), "RAY_TMPDIR": short, "PYTHONWARNINGS": "default"}
+        with start_anew(tmp_path, "run", "configs/small.toml", "--name", "ended", "--engine", "ray", **variables) as running:
+            records = tmp_path / "results" / "ended" / "trials.jsonl"
+            while running.poll() is None and not (records.exists() and records.stat().st_size > 10_000):
+                time.sleep(0.05)
+            addresses = listening_at(running.pid)
+            modes = [folder.stat().st_mode & 0o777 for folder in Path(short).iterdir()]
+            running.send_signal(signal.SIGTERM)
+            _, err = running.communicate(timeout=100)
+        assert running.returncode == 143 and re.fullmatch(r"stopped; what is recorded is kept in .*\n", err), err
+        assert not list(Path(short).iterdir()) and not list(tmp_path.rglob("auth_token"))
+    assert sessions_of(tmp_path / "results" / "ended")[-1].detail.startswith("stopped: a signal asked for it")
+    assert addresses and addresses <= LOOPBACK
+    assert modes == [0o700]
+
+
+@pytest.mark.slow
+def test_a_signal_while_ray_begins_ends_the_run_before_its_first_trial(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    workplace(tmp_path)
+    with start_anew(tmp_path, "run", "configs/small.toml", "--name", "ended", "--engine", "ray") as running:
+        while running.poll() is None and not list(tmp_path.glob("results/ended/trials.jsonl")):
+            time.sleep(0.05)
+        time.sleep(1.0)
+        running.send_signal(signal.SIGTERM)
+        _, err = running.communicate(timeout=100)
+    assert running.returncode == 143 and re.fullmatch(r"stopped; what is recorded is kept in .*\n", err), err
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from commands import Ended, bench_anew, environment, start_anew, workplace
+from experiment_runs import sessions_of
 from killer import LIVE, Killer, as_it_would_have_been, kept
 from scripted_server import ScriptedServer, Step, hang, status
 
@@ -28,6 +29,7 @@ from bench.experiment.reading import read_responses
 from bench.experiment.record import TrialRecord
 from bench.experiment.verify import verify
 from bench.runtime.events import Called, Event, Waited
+from bench.signals import STOPPING, exit_code
 
 pytestmark = pytest.mark.slow
 
@@ -226,23 +228,28 @@ def test_a_writer_that_is_killed_in_mid_line_leaves_a_run_that_goes_on(tmp_path:
     assert place.killer.answered.total() - place.whole.total() <= 2, "at most the answer that was being written"
 
 
-def test_ctrl_c_keeps_what_is_in_flight_and_one_process_goes_on(tmp_path: Path, places: list[Place]) -> None:
+@pytest.mark.parametrize("asked", STOPPING)
+def test_a_signal_to_stop_keeps_what_is_in_flight_and_one_process_goes_on(
+    tmp_path: Path, places: list[Place], asked: signal.Signals
+) -> None:
     places.append(place := Place(tmp_path, repetitions=6, concurrency=4))
-    asked, numbers = threading.Event(), itertools.count()
+    in_flight, numbers = threading.Event(), itertools.count()
 
     def slow(body: Any) -> Step:
         step = place.killer(body)
         if next(numbers) < 6:
             return step
-        asked.set()
+        in_flight.set()
         return hang(1.0, step)
 
     place.endpoint.answer = slow
     with start_anew(tmp_path, *command("stopped"), PYTHONWARNINGS="default") as running:
-        assert asked.wait(180)
-        running.send_signal(signal.SIGINT)
+        assert in_flight.wait(180)
+        running.send_signal(asked)
         _, err = running.communicate(timeout=180)
-    assert running.returncode == 130 and re.search("waiting for [12] calls in flight", err) and "Traceback" not in err, err
+    assert running.returncode == exit_code(asked)
+    assert re.fullmatch(r"stopping: waiting for [12] calls in flight; .*\nstopped; what is recorded is kept in .*\n", err)
+    assert sessions_of(place.results / "stopped")[-1].detail.startswith("stopped: a signal asked for it")
     assert kept(place.results / "stopped") == place.killer.answered
     place.endpoint.answer = place.killer
     place.here("stopped")

@@ -70,6 +70,29 @@ class Guarded:
 
 
 @dataclass(frozen=True)
+class Attacked:
+    """What came of one attack by a stranger's files or services.
+
+    commands     how many commands ran
+    outside      files that they made, changed or removed outside of their folder
+    peak         MiB that a command held at most
+    seconds      the longest of them
+    codes        their exit codes; negative: the signal that ended it, 9 if it took too long
+    tracebacks   how many printed a traceback
+    kept         whether what is promised was kept
+    """
+
+    attack: str
+    commands: int
+    outside: int
+    peak: float
+    seconds: float
+    codes: str
+    tracebacks: int
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Made:
     """On which machine a part was made last, and its load average at the end, where that was kept."""
 
@@ -78,7 +101,7 @@ class Made:
     load: float | None
 
 
-Row = TypeVar("Row", Tried, Measured, Taken, Guarded, Made)
+Row = TypeVar("Row", Tried, Measured, Taken, Guarded, Attacked, Made)
 
 
 def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:

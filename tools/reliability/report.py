@@ -7,10 +7,11 @@ from pathlib import Path
 from statistics import median
 
 from reliability.bare import CLIENTS
-from reliability.kept import Guarded, Made, Measured, Taken, Tried, read
+from reliability.kept import Attacked, Guarded, Made, Measured, Taken, Tried, read
 from reliability.load import AIMS, OURS
 from reliability.measured import HEADINGS, PROMISED, missed
 from reliability.promises import PROMISES, Promise
+from reliability.strangers import PEAK, SECONDS, held
 from scipy import stats
 
 from bench.render.cells import Cell, Number
@@ -31,14 +32,22 @@ NOT_DEFENDED = (
 def page(folder: Path) -> str:
     """Of what is kept in the folder."""
     tried, taken, guarded = read(folder, Tried), read(folder, Taken), read(folder, Guarded)
-    measured = read(folder, Measured)
+    measured, attacked = read(folder, Measured), read(folder, Attacked)
     parts = [PREFACE.read_text(encoding="utf-8"), *_machines(read(folder, Made)), "", markdown(promises_table(tried, taken))]
     parts += [markdown(measured_table(measured))] if measured else []
+    parts += [markdown(attacks_table(attacked))] if attacked else []
     parts += [markdown(load_table(taken))] if taken else []
     parts += [markdown(guards_table(guarded))] if guarded else []
     lines = [
         f"- {escape_markdown(line)}"
-        for line in (*_missed(taken), *missed(measured), *_through(guarded), *_untried(tried), *NOT_DEFENDED)
+        for line in (
+            *_missed(taken),
+            *missed(measured),
+            *_unheld(attacked),
+            *_through(guarded),
+            *_untried(tried),
+            *NOT_DEFENDED,
+        )
     ]
     return "\n".join([*parts, "### What does not hold, is not defended, or was not tried", "", *lines, ""])
 
@@ -106,6 +115,30 @@ def measured_table(measured: Sequence[Measured]) -> Table:
 
 def _measure(most: float | None, what: str) -> Cell:
     return "" if most is None else Number(most, 0 if what == "peak" else 2)
+
+
+def attacks_table(attacked: Sequence[Attacked]) -> Table:
+    """A row for each attack by a stranger's files or services."""
+    return Table(
+        "attacks",
+        "What strangers' files and services did to the commands that read them",
+        (
+            *("Attack", "Commands", "Files outside", f"Peak MiB, at most {PEAK:g}", f"Longest s, at most {SECONDS:g}"),
+            *("Exit codes", "Tracebacks", "Held"),
+        ),
+        tuple(
+            (
+                *(row.attack, row.commands, row.outside, Number(row.peak, 0), Number(row.seconds, 1), row.codes),
+                *(row.tracebacks, "yes" if held(row) else "no"),
+            )
+            for row in attacked
+        ),
+        (
+            "files outside: those that a command made, changed or removed outside of the folder in which it ran",
+            "peak: the memory of a command and of what it started, of which Python and the package are about 100 MiB",
+            "held: besides, what is promised of each was kept: the exit code, what is written, what is refused",
+        ),
+    )
 
 
 def load_table(taken: Sequence[Taken]) -> Table:
@@ -188,6 +221,10 @@ def _through(guarded: Iterable[Guarded]) -> Iterator[str]:
             yield f"With every guard in force, as {row.user}, what got through: {row.through}."
     if not guarded:
         yield "What the sandbox holds with each guard taken away was not tried in this run."
+
+
+def _unheld(attacked: Iterable[Attacked]) -> Iterator[str]:
+    yield from (f"By strangers' files, not held: {row.attack}." for row in attacked if not held(row))
 
 
 def _untried(tried: Iterable[Tried]) -> Iterator[str]:
