@@ -15,8 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.cli.terminal import Terminal
-from bench.experiment.files import write_whole
-from bench.files import content_of
+from bench.files import content_of, write_whole
 from bench.paths import PACKS
 
 MOST_BYTES = 2**16
