@@ -213,7 +213,7 @@ def partly(count: int, content_type: str) -> bytes:
 
     message = ExportTraceServiceResponse()
     message.partial_success.rejected_spans, message.partial_success.error_message = count, "too old"
-    body = message.SerializeToString()
+    body: bytes = message.SerializeToString()
     if "json" in content_type:
         body = json.dumps({"partialSuccess": {"rejectedSpans": str(count), "errorMessage": "too old"}, "more": 1}).encode()
     return f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body

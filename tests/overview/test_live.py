@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -99,7 +101,8 @@ def test_what_is_no_file_of_a_run_is_not_waited_for_and_not_read_without_end(
     live.read()
     before = counted(live)
     path.unlink()
-    for put in (lambda: os.mkfifo(path), lambda: path.symlink_to("/dev/zero"), path.mkdir):
+    puts: tuple[Callable[[], None], ...] = (partial(os.mkfifo, path), partial(path.symlink_to, "/dev/zero"), path.mkdir)
+    for put in puts:
         put()
         with pytest.raises(ResultsError, match="cannot be read: it is not a file"):
             live.read()
