@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bench.analysis.frames import Run, load_run
+    from bench.read.analysis.frames import Run, load_run
 
 __all__ = ["Run", "load_run"]
 
@@ -19,6 +19,6 @@ __all__ = ["Run", "load_run"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'bench' has no attribute '{name}'")
-    from bench.analysis import frames  # noqa: PLC0415
+    from bench.read.analysis import frames  # noqa: PLC0415
 
     return getattr(frames, name)

@@ -1,7 +1,7 @@
 """What a scenario is: a task that models can see, and a grader that alone knows the truth.
 
 A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or, for many tasks of one
-kind, `instances(folder)` and `scenario(folder, instance)`. `bench.packs` says how a pack is found, loaded and refused. A pack
+kind, `instances(folder)` and `scenario(folder, instance)`. `bench.run.packs` says how a pack is found, loaded and refused. A pack
 imports everything from here; `bench.task` defines what its task is made of.
 """
 
@@ -16,8 +16,8 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import Field
 
-from bench.bounds import Lookup
-from bench.errors import one_line
+from bench.common.bounds import Lookup
+from bench.common.errors import one_line
 from bench.task import (
     CODE,
     LARGEST_OUTPUT,
@@ -148,7 +148,7 @@ class Call:
 class TaskEnvironment(Protocol):
     """The environment of a pack's task besides its documents, for instance a world that tools act on.
 
-    A wing brings a type of it, and registers what is done with it (`bench.packs.environments`).
+    A wing brings a type of it, and registers what is done with it (`bench.run.packs.environments`).
 
     part    the name of the wing's entry
     given   names of documents that are given with each call

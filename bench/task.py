@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from bench.digests import digest_of
+from bench.common.digests import digest_of
 
 Json = Any
 """A value from `json.loads`: nothing is known of it before it is verified."""

@@ -13,12 +13,12 @@ from pydantic import BaseModel, TypeAdapter
 import bench
 
 OURS = {
-    "bench.studies.claims": "files of the package itself",
-    "bench.templates": "text that begins a user's own pack",
-    "bench.architectures": "what plans make of a reply, whose size is bounded by `too_large`",
-    "bench.exchange.templates": "text that begins a user's own pack",
-    "bench.frameworks": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
-    "bench.openai": "replies of an endpoint, which have bounds of their own",
+    "bench.read.claims": "files of the package itself",
+    "bench.cli.templates": "text that begins a user's own pack",
+    "bench.run.architectures": "what plans make of a reply, whose size is bounded by `too_large`",
+    "bench.cli.authoring.templates": "text that begins a user's own pack",
+    "bench.run.frameworks": "what frameworks and plans make of a reply, whose size is bounded by `too_large`",
+    "bench.run.openai": "replies of an endpoint, which have bounds of their own",
 }
 """Modules whose models are not read from outside, or are bounded elsewhere, and why. A text is as long as what holds it, which
 is bounded wherever it is read, and costs no more than its length."""
@@ -58,7 +58,7 @@ def readers() -> Iterator[tuple[str, Any]]:
 
 def test_every_list_and_table_from_outside_stops_at_its_first_violation() -> None:
     result = dict(readers())
-    assert {"bench.experiment.record.RECORD", "bench.experiment.config.Config"} <= result.keys()
+    assert {"bench.record.record.RECORD", "bench.run.experiment.config.Config"} <= result.keys()
     assert sorted({place for name, schema in result.items() for place in unbounded(schema, name)}) == []
 
 

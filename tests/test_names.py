@@ -17,7 +17,7 @@ IN_IDS = ("tests/support/packs", "tests/support/worlds")
 TESTS = [path for path in sorted(ROOT.glob("tests/**/*.py")) if not path.relative_to(ROOT).as_posix().startswith(IN_IDS)]
 EMPTY = frozenset({"one", "own", "found", "said"})
 LEANING = frozenset({"Of", "Those", "That", "It", "It,"})
-RECORDED = {("bench/worlds/runtime/events.py", "said")}
+RECORDED = {("bench/record/worlds/events.py", "said")}
 """Fields of records, which keep their names."""
 
 

@@ -12,7 +12,9 @@ from readers import OPENERS, calls_in
 
 ROOT = Path(__file__).parents[1]
 TABLE = Path(__file__).with_name("openers.toml")
-ADVICE = "use `bench.files` or `write_files`, or say there whose file it is; a stranger's with its bound and why that does"
+ADVICE = (
+    "use `bench.common.files` or `write_files`, or say there whose file it is; a stranger's with its bound and why that does"
+)
 
 
 def test_each_opener_of_files_is_known_with_whose_they_are() -> None:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import bench
-from bench.analysis.frames import Run
-from bench.analysis.merge import merge
-from bench.experiment.config import Config
-from bench.experiment.files import runs_in, write_files
-from bench.experiment.matrix import build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.reading import read_manifest, read_trials
-from bench.experiment.recording import recorded_entries
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.report.report import report_of
-from bench.runtime.loop import run
+from bench.read.analysis.frames import Run
+from bench.read.analysis.merge import merge
+from bench.read.report.report import report_of
+from bench.record.files import runs_in, write_files
+from bench.record.reading import read_manifest, read_trials
+from bench.record.store import RunWriter
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.recording import recorded_entries
+from bench.run.experiment.runner import run_matrix
+from bench.run.trial.loop import run
 
 ROOT = Path(__file__).parents[1]
 RESULTS, REPORTS = ROOT / "results", ROOT / "reports"

@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from bench.worlds.analysis.own_logs import LoggedTrial, logs_of
+from bench.worlds.read.analysis.own_logs import LoggedTrial, logs_of
 
 
 def main(run: Path) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bench.experiment.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
-from bench.experiment.manifest import Manifest
-from bench.experiment.record import GRADE, RECORD, RESPONSE
+from bench.record.files import FORMAT, GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
+from bench.record.manifest import Manifest
+from bench.record.record import GRADE, RECORD, RESPONSE
 
 PATH = Path(__file__).parents[1] / "docs" / "results.schema.json"
 CHAIN = {"type": "string", "pattern": "^[0-9a-f]{20}$", "description": "names this line and all before it"}

@@ -19,19 +19,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from bench.rerun.prepared import prepared
+
 import bench
-from bench.analysis.frames import Run
-from bench.experiment.config import load_config
-from bench.experiment.files import write_files
-from bench.experiment.matrix import build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.render.drawing import style
-from bench.render.table import comma_separated, markdown
-from bench.report.studies import prepared, study_pictures, study_tables
-from bench.runtime.loop import run
-from bench.studies.advise.evidence import COLUMNS, TABLE
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import style
+from bench.read.render.table import comma_separated, markdown
+from bench.read.report.studies import study_pictures, study_tables
+from bench.record.files import write_files
+from bench.record.store import RunWriter
+from bench.rerun.advise.evidence import COLUMNS, TABLE
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.runner import run_matrix
+from bench.run.trial.loop import run
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"

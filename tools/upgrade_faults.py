@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from bench.analysis.frames import load_run
-from bench.analysis.statistics import Share, exact_share_by_instance
+from bench.read.analysis.frames import load_run
+from bench.read.analysis.statistics import Share, exact_share_by_instance
 
 KINDS = ("lost", "doubled", "orphaned", "unauthorised", "uncompensated", "stale")
 REMEDIED = "_remedied"

@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from bench.cli.terminal import Terminal
-from bench.errors import ConfigError
-from bench.signals import AsCtrlC, exit_code
+from bench.common.errors import ConfigError
+from bench.common.signals import AsCtrlC, exit_code
 
 GROUPS = {
     "Run": ("run", "merge", "regrade", "verify", "archive"),

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.registry import Part, Registry
+from bench.common.registry import Part, Registry
 
 if TYPE_CHECKING:
-    from bench.render.table import Table
+    from bench.read.render.table import Table
 
 
 @dataclass(frozen=True)

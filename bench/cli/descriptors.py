@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import resource
 
-from bench.errors import ConfigError
-from bench.experiment.matrix import Matrix
-from bench.models.routed import answerers
+from bench.common.errors import ConfigError
+from bench.run.experiment.matrix import Matrix
+from bench.run.models.routed import answerers
 
 SPARE = 256
 """Files for the run itself, for its graders' children and for Python."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from bench.experiment.provenance import code_version, machine, package_versions
-from bench.sandbox import Guards
+from bench.run.experiment.provenance import code_version, machine, package_versions
+from bench.run.sandbox import Guards
 
 WITHOUT_THEM = (
     "Code that a model wrote does not run here without --unguarded: a replay shows the grades of its recording, and anything "

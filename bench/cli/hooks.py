@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.raised import place_of, words_of
+from bench.common.raised import place_of, words_of
 from bench.scenario import Scenario
 
 

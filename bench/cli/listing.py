@@ -6,25 +6,25 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.architectures.part import ArchitecturePart
-from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal
-from bench.experiment.config import load_config
-from bench.experiment.model_entries import MODELS
-from bench.packs import find_packs, lacks, variants_of
-from bench.paths import CONFIGS
-from bench.registry import Part, Registry
-from bench.report.studies import STUDIES
-from bench.runtime.effects import EFFECTS, points_of
+from bench.common.paths import CONFIGS
+from bench.common.registry import Part, Registry
+from bench.read.report.studies import STUDIES
+from bench.run.architectures.part import ArchitecturePart
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.config import load_config
+from bench.run.experiment.model_entries import MODELS
+from bench.run.packs import find_packs, lacks, variants_of
+from bench.run.trial.effects import EFFECTS, points_of
 
 
 def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     # Here, because these import pandas, and no other command should wait for that.
-    from bench.analysis.metrics import METRICS  # noqa: PLC0415
-    from bench.report.export_part import EXPORTS  # noqa: PLC0415
-    from bench.report.figures import FIGURES  # noqa: PLC0415
-    from bench.report.tables import TABLES  # noqa: PLC0415
+    from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
+    from bench.read.report.export_part import EXPORTS  # noqa: PLC0415
+    from bench.read.report.figures import FIGURES  # noqa: PLC0415
+    from bench.read.report.tables import TABLES  # noqa: PLC0415
 
     _print_packs(out, roots)
     _print_architectures(out)

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS, CommandPart
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
@@ -21,23 +20,24 @@ from bench.cli.remembered import packs_of, remember
 from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
 from bench.cli.terminal import Terminal
-from bench.errors import BenchError
-from bench.experiment.budget import Budget, Spending
-from bench.experiment.code import our_codebase
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.model_entries import MODELS
-from bench.experiment.portion import Portion, portioned, repetitions_in, shard_in
-from bench.experiment.preview import unanswered
-from bench.experiment.reading import uncollected
-from bench.experiment.regrade import regrade as regrade_run
-from bench.experiment.session import Session
-from bench.experiment.untrusted import permission
-from bench.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
-from bench.registry import Unusable, foreign_code
-from bench.report.studies import STUDIES, require_known
-from bench.runtime.effects import EFFECTS
-from bench.sandbox import guards
+from bench.common.errors import BenchError
+from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
+from bench.common.registry import Unusable, foreign_code
+from bench.read.report.studies import STUDIES, require_known
+from bench.record.reading import uncollected
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.budget import Budget, Spending
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.model_entries import MODELS
+from bench.run.experiment.portion import Portion, portioned, repetitions_in, shard_in
+from bench.run.experiment.preview import unanswered
+from bench.run.experiment.regrade import regrade as regrade_run
+from bench.run.experiment.session import Session
+from bench.run.experiment.untrusted import permission
+from bench.run.sandbox import guards
+from bench.run.trial.effects import EFFECTS
 
 app = typer.Typer(
     cls=Commands,
@@ -217,14 +217,14 @@ def report(
 @uncollected()  # of a report only its figures leave cycles, and they are few
 def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     # Here, because these import pandas and matplotlib, and no other command should wait for that.
-    from bench.analysis.arms import shortfalls  # noqa: PLC0415
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.analysis.merge import merge  # noqa: PLC0415
-    from bench.analysis.metrics import METRICS  # noqa: PLC0415
-    from bench.experiment.files import write_files  # noqa: PLC0415
-    from bench.report.figures import FIGURES  # noqa: PLC0415
-    from bench.report.report import report_of  # noqa: PLC0415
-    from bench.report.tables import TABLES  # noqa: PLC0415
+    from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
+    from bench.read.analysis.frames import load_run  # noqa: PLC0415
+    from bench.read.analysis.merge import merge  # noqa: PLC0415
+    from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
+    from bench.read.report.figures import FIGURES  # noqa: PLC0415
+    from bench.read.report.report import report_of  # noqa: PLC0415
+    from bench.read.report.tables import TABLES  # noqa: PLC0415
+    from bench.record.files import write_files  # noqa: PLC0415
 
     run = merge([load_run(folder, check=True) for folder in folders])
     made = report_of(run, packs_of(PACKS, folders[0], err))

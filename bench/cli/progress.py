@@ -11,13 +11,13 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from bench.cli.endings import Endings, outcomes_told
-from bench.errors import NotRecorded, UnknownFinish
-from bench.experiment.cost import Tariff
-from bench.experiment.matrix import Matrix
-from bench.experiment.record import TrialRecord
-from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called
+from bench.common.errors import NotRecorded, UnknownFinish
+from bench.record.cost import Tariff
+from bench.record.events import Called
+from bench.record.record import TrialRecord
+from bench.run.experiment.endings import Endings, outcomes_told
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.trial import TrialResult
 
 CLIENT_BOUND = 0.25
 """A share of the calls' seconds in flight. If this process adds more, it bounds the calls at a time, not the endpoint."""

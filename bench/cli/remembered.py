@@ -15,8 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.cli.terminal import Terminal
-from bench.files import content_of, write_whole
-from bench.paths import PACKS
+from bench.common.files import content_of, write_whole
+from bench.common.paths import PACKS
 
 MOST_BYTES = 2**16
 """The most bytes that are read of what was remembered for a place."""

@@ -15,18 +15,19 @@ import typer
 from rich.table import Table
 
 from bench.cli.command_part import ENGINES
-from bench.cli.progress import RunProgress, SoFar
+from bench.cli.progress import RunProgress
 from bench.cli.terminal import Terminal
-from bench.errors import ConfigError, EndpointError
-from bench.experiment.matrix import Matrix
-from bench.experiment.preview import preview
-from bench.experiment.reading import read_trials
-from bench.experiment.runner import missing, run_matrix
-from bench.experiment.session import Session
-from bench.experiment.store import RunWriter
-from bench.experiment.trial import TrialResult
-from bench.runtime import loop
-from bench.signals import Stop, exit_code
+from bench.common.errors import ConfigError, EndpointError
+from bench.common.signals import Stop, exit_code
+from bench.record.reading import read_trials
+from bench.record.store import RunWriter
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.preview import preview
+from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.session import Session
+from bench.run.experiment.so_far import SoFar
+from bench.run.experiment.trial import TrialResult
+from bench.run.trial import loop
 
 Engine = Callable[[Matrix, RunWriter, Callable[[TrialResult | SoFar], None], Session], Coroutine[Any, Any, None]]
 """Runs the missing trials of a matrix: `run_matrix` in this process, or a registered engine. It reports each trial, or the

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bench.errors import PackError
-from bench.experiment.files import write_files
-from bench.paths import PACKS
+from bench.common.errors import PackError
+from bench.common.paths import PACKS
+from bench.record.files import write_files
 
 RENDERED = ".j2"
 

@@ -10,18 +10,18 @@ import typer
 
 from bench.cli.descriptors import make_room
 from bench.cli.terminal import Terminal
-from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix
-from bench.experiment.model_part import BaseModelEntry
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.recording import RECORDED, recorded_entries
-from bench.experiment.store import RunWriter, set_aside
-from bench.experiment.untrusted import Permission
-from bench.models.cached import CachedModel, CacheSettings
-from bench.models.routed import answerers
-from bench.paths import folder_of
-from bench.report.studies import prepared
+from bench.common.errors import ConfigError, ResultsError
+from bench.common.paths import folder_of
+from bench.record.store import RunWriter, set_aside
+from bench.rerun.prepared import prepared
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.model_part import BaseModelEntry
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.recording import RECORDED, recorded_entries
+from bench.run.experiment.untrusted import Permission
+from bench.run.models.cached import CachedModel, CacheSettings
+from bench.run.models.routed import answerers
 
 PacksOption = Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs; may be given more than once.")]
 UnguardedOption = Annotated[

@@ -14,11 +14,11 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from bench.render.escaping import escape_terminal
+from bench.read.render.escaping import escape_terminal
 
 # It imports pandas; a command that shows no results should not wait for that.
 if TYPE_CHECKING:
-    from bench.render import table
+    from bench.read.render import table
 
 LONGEST_LINE = 1000
 WIDEST = 160

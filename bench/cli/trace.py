@@ -10,8 +10,8 @@ import typer
 from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
-from bench.errors import ConfigError, ResultsError, nearest
-from bench.paths import PACKS, folder_of
+from bench.common.errors import ConfigError, ResultsError, nearest
+from bench.common.paths import PACKS, folder_of
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -35,10 +35,10 @@ def trace(
     """
     if (claim is None) == (trial is None):
         raise ConfigError("trace what? Give the id of a claim, or --trial and the id of a trial")
-    from bench.analysis.frames import load_run  # noqa: PLC0415
-    from bench.report.claims_part import CLAIMS  # noqa: PLC0415
-    from bench.report.results import claims_of  # noqa: PLC0415
-    from bench.report.trial_text import text_of_trial  # noqa: PLC0415
+    from bench.read.analysis.frames import load_run  # noqa: PLC0415
+    from bench.read.report.claims_part import CLAIMS  # noqa: PLC0415
+    from bench.read.report.results import claims_of  # noqa: PLC0415
+    from bench.read.report.trial_text import text_of_trial  # noqa: PLC0415
 
     loaded = load_run(folder := folder_of(run))
     if trial is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bench.codebase.state import ExecutionState
 
 ENTRIES = {"commands": ("bench.codebase.entries:COMMANDS",)}
-"""The import paths of the wing's entries, by kind (`bench.registry.WINGS`)."""
+"""The import paths of the wing's entries, by kind (`bench.common.registry.WINGS`)."""
 __all__ = ["Edit", "ExecutionState", "Patch"]
 
 

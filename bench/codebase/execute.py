@@ -16,7 +16,7 @@ from bench.codebase.record import Execution, ExecutionContext
 from bench.codebase.recorder import Recorder
 from bench.codebase.state import ExecutionState
 from bench.codebase.units import digest
-from bench.errors import BenchError
+from bench.common.errors import BenchError
 
 
 def main(root: str, kind: str, name: str, path: str, *arguments: str) -> int:

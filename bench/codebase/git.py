@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.errors import BenchError
+from bench.common.errors import BenchError
 
 STEPS = "refs/bench-code/steps"
 """The ref of the last step's commit. Its ancestors are the commits of the earlier steps, so git keeps the contents of all."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.codebase.record import ABSENT, Fact
 from bench.codebase.units import Module, digest, parse
-from bench.files import opened
+from bench.common.files import opened
 
 
 class Present:

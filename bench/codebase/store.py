@@ -25,7 +25,7 @@ from bench.codebase.git import CodeError
 from bench.codebase.record import Execution, Fact, Record
 from bench.codebase.surface import Surface, TopStatement, surface_of
 from bench.codebase.units import Module, Unit, digest, parse
-from bench.files import opened
+from bench.common.files import opened
 
 FORMAT = 1
 WAIT = 30.0

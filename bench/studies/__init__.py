@@ -5,15 +5,15 @@ ENTRIES = {
     "claims": ("bench.studies.entries:CLAIMS",),
     "commands": ("bench.studies.entries:COMMANDS",),
     "figures": (
-        "bench.studies.claims.beside_paper:FIGURES",
+        "bench.read.claims.beside_paper:FIGURES",
         "bench.studies.figures:FIGURES",
     ),
     "studies": ("bench.studies.entries:STUDIES",),
     "tables": (
-        "bench.studies.claims.beside_paper:TABLES",
-        "bench.studies.claims.judging:TABLES",
-        "bench.studies.claims.break_even_table:TABLES",
-        "bench.studies.claims.natural_table:TABLES",
+        "bench.read.claims.beside_paper:TABLES",
+        "bench.read.claims.judging:TABLES",
+        "bench.read.claims.break_even_table:TABLES",
+        "bench.read.claims.natural_table:TABLES",
     ),
 }
-"""What this wing registers, by kind (`bench.registry.WINGS`)."""
+"""What this wing registers, by kind (`bench.common.registry.WINGS`)."""

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
-from bench.analysis.frames import Run
-from bench.analysis.replies import MALFORMED
-from bench.analysis.statistics import Mean, PairedMean, RateDifference, Share, amount_of, by_unit
-from bench.answers.formats import DEFAULT
-from bench.errors import ResultsError
-from bench.render.cells import Estimate, Rate, RateGap
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import Sign, signs_of, whisker
-from bench.render.table import Table, TableColumn, table_of
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, Arms, Condition, arms_of, pairs_of
+from bench.read.analysis.frames import Run
+from bench.read.analysis.replies import MALFORMED
+from bench.read.analysis.statistics import Mean, PairedMean, RateDifference, Share, amount_of, by_unit
+from bench.read.render.cells import Estimate, Rate, RateGap
+from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import Sign, signs_of, whisker
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.formats import DEFAULT
 
 ASIDE = ("answer_format", "response_format", "recording", "cache_from")
 """Parameters that can differ between formats of the same model."""

@@ -14,18 +14,18 @@ from functools import partial
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
-from bench.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import Sign, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.contrasts import MeanContrast, main_effect
-from bench.studies.variants import differing_in
-from bench.worlds.environment.damage import DAMAGES
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.variants import differing_in
+from bench.read.render.drawing import GREY, PALE, Picture, finish, legend_of_points, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import Sign, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, main_effect
+from bench.record.config import FAULT_FREE
+from bench.record.worlds.damage import DAMAGES
 
 CAREFUL = "careful"
 """The reviewer of the plan without a fault."""

@@ -15,16 +15,16 @@ from typing import Any, get_args
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.architectures.form import STRENGTHS, Commit, Signal
-from bench.errors import ResultsError
-from bench.experiment.architecture_entry import ArchitectureEntry
-from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
-from bench.render.labels import slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.contrasts import MeanContrast, interaction, main_effect
-from bench.worlds.environment.damage import DAMAGES
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.read.render.labels import slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, interaction, main_effect
+from bench.record.architecture_entry import ArchitectureEntry
+from bench.record.form import STRENGTHS, Commit, Signal
+from bench.record.worlds.damage import DAMAGES
 
 ERRORS = "error rate"
 LEVELS: Mapping[str, tuple[object, ...]] = {

@@ -12,20 +12,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import share_in
-from bench.analysis.frames import Run
-from bench.analysis.metrics import SPENT, Metric
-from bench.analysis.per_solved import PerSolved, per_solved
-from bench.analysis.statistics import Share
-from bench.render.cells import Cell, Number, Rate, Spent
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import plain_log, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.crossing import Crossing, crossing, crossing_of, trials_in_both
-from bench.studies.plans import failure_rates
-from bench.studies.priced_forms import ClosedForm, priced_forms
+from bench.read.analysis.arms import share_in
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.crossing import Crossing, crossing, crossing_of, trials_in_both
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import SPENT, Metric
+from bench.read.analysis.per_solved import PerSolved, per_solved
+from bench.read.analysis.plans import failure_rates
+from bench.read.analysis.statistics import Share
+from bench.read.claims.priced_forms import ClosedForm, priced_forms
+from bench.read.render.cells import Cell, Number, Rate, Spent
+from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import plain_log, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
 
 GRID = 501
 """Number of rates at which closed forms are compared."""
@@ -122,7 +122,7 @@ def _expected(first: ClosedForm, second: ClosedForm, highest: float) -> float:
 NOTES = (
     "spent per solved task: all that the trials spent by those solved, with its 95% interval over the trials",
     "closed form: for a model that is right whenever no fault strikes, priced with the calls of the trials without faults "
-    "(derivation: bench/studies/closed_forms.py); what lies above it is what the model's own failures add",
+    "(derivation: bench/read/claims/closed_forms.py); what lies above it is what the model's own failures add",
     "a reply that is struck at one rate is struck at every higher one, for every architecture: where chance puts one point "
     "above or below its closed form, it puts its neighbours there, too",
 )

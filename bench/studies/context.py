@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.analysis.arms import Arm, Arms, Condition, arms_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean, by_unit, mean_of
-from bench.errors import ResultsError
-from bench.render.cells import Estimate
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.render.labels import model_label, slug, trials_in
-from bench.render.marks import joined, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, Arms, Condition, arms_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Mean, by_unit, mean_of
+from bench.read.render.cells import Estimate
+from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.read.render.labels import model_label, slug, trials_in
+from bench.read.render.marks import joined, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
 
 
 @dataclass(frozen=True)

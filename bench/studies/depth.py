@@ -8,19 +8,19 @@ from typing import Literal
 
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Arms, Condition, arms_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Mean
-from bench.errors import ResultsError
-from bench.experiment.plan_entries import FaultEntry
-from bench.render.cells import Estimate, Rate
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
-from bench.render.labels import model_label, slug, trials_in
-from bench.render.marks import joined, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, Arms, Condition, arms_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.plans import single_faults
+from bench.read.analysis.statistics import Mean
+from bench.read.render.cells import Estimate, Rate
+from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panel_title, panels
+from bench.read.render.labels import model_label, slug, trials_in
+from bench.read.render.marks import joined, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.plan_entries import FaultEntry
 from bench.studies.context import slope_of
-from bench.studies.plans import single_faults
 
 End = Literal["first", "last"]
 

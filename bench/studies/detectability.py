@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE, share_in
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Share
-from bench.errors import ResultsError
-from bench.experiment.plan_entries import FaultEntry
-from bench.render.cells import Rate
-from bench.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.plans import single_faults
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE, share_in
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.plans import single_faults
+from bench.read.analysis.statistics import Share
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Look, Picture, finish, legend_of, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.plan_entries import FaultEntry
 
 ENDS = ("silently corrupted", "wrong otherwise", "gave up", "recovered", "did no harm")
 """The ends of a trial in which the fault was delivered. Each trial has one end.

@@ -1,8 +1,8 @@
 """The entries of this wing that have no module beside their code: its studies, its claims and its commands."""
 
 from bench.cli.command_part import CommandPart
-from bench.report.claims_part import ClaimsPart
-from bench.report.studies import StudyPart
+from bench.read.report.claims_part import ClaimsPart
+from bench.read.report.studies import StudyPart
 
 FORMER = {"repair_policies": "policy"}
 """Name of a study -> its name in earlier versions."""
@@ -35,10 +35,10 @@ STUDIES = tuple(
         "patching",
     )
 )
-CLAIMS = ClaimsPart("claims", "bench.studies.claims.judging")
+CLAIMS = ClaimsPart("claims", "bench.read.claims.judging")
 COMMANDS = (
-    *(CommandPart(name, f"bench.studies.counterfactual.commands:{name}") for name in ("shrink", "search")),
-    *(CommandPart(name, f"bench.studies.counterfactual.{name}_command:{name}") for name in ("diagnose", "diverge")),
-    CommandPart("advise", "bench.studies.advise.commands:advise"),
-    CommandPart("learn", "bench.studies.learn_command:learn"),
+    *(CommandPart(name, f"bench.cli.commands.counterfactual:{name}") for name in ("shrink", "search")),
+    *(CommandPart(name, f"bench.rerun.{name}_command:{name}") for name in ("diagnose", "diverge")),
+    CommandPart("advise", "bench.cli.commands.advise:advise"),
+    CommandPart("learn", "bench.cli.commands.learn:learn"),
 )

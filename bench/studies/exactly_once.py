@@ -15,18 +15,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bench.analysis.copies import counted_once, never_errs
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, exact_share_by_instance
-from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
-from bench.render.cells import Rate
-from bench.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.plans import single_faults
-from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
+from bench.common.errors import ResultsError
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.copies import counted_once, never_errs
+from bench.read.analysis.frames import Run
+from bench.read.analysis.plans import single_faults
+from bench.read.analysis.statistics import Share, exact_share_by_instance
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import BLUE, GREEN, ORANGE, PALE, VERMILION, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
+from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 KINDS = ("lost", "doubled", "orphaned", "uncompensated")

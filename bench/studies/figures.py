@@ -1,8 +1,8 @@
 """The figures of this wing that a report shows after the core's figures: break-even, and the figures of a run's study."""
 
-from bench.report.figure_part import FigurePart
-from bench.report.studies import study_pictures
-from bench.studies.claims.break_even_table import break_even_figures
+from bench.read.claims.break_even_table import break_even_figures
+from bench.read.report.figure_part import FigurePart
+from bench.read.report.studies import study_pictures
 
 FIGURES = (
     FigurePart("break_even", break_even_figures),

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, arms_of
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
-from bench.render.cells import Rate
-from bench.render.drawing import (
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, arms_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import (
     BLACK,
     BLUE,
     GREEN,
@@ -33,9 +33,9 @@ from bench.render.drawing import (
     finish,
     legend_of,
 )
-from bench.render.labels import arm_columns, each_arm, model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
+from bench.read.render.labels import arm_columns, each_arm, model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
 
 PROBLEMS = 164
 PACK, ONE_CALL = "humaneval", "humaneval:one_call"

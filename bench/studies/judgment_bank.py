@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, share_by_instance
-from bench.errors import ResultsError
-from bench.models.bank import BankedReply
-from bench.render.cells import Number, Rate
-from bench.render.drawing import BLUE, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
+from bench.common.errors import ResultsError
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Share, share_by_instance
+from bench.read.render.cells import Number, Rate
+from bench.read.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.run.models.bank import BankedReply
 from bench.scenario import Json
-from bench.studies.by_model import by_model
-from bench.worlds.bank import banked
+from bench.worlds.run.bank import banked
 
 MOST_ERRORS = 8
 """Rows of one judgment in the table of errors. The other errors are counted in one row."""

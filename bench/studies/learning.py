@@ -18,23 +18,23 @@ from fractions import Fraction
 from math import prod
 from pathlib import Path
 
-from bench.analysis.frames import Run
-from bench.answers.formats import DEFAULT
-from bench.architectures.policy import FirstReplies, LearnedPolicy, PackPolicy
-from bench.errors import ConfigError, ResultsError, nearest
-from bench.experiment.manifest import Manifest
-from bench.experiment.reading import read_manifest, read_records
-from bench.experiment.record import SessionRecord, TrialRecord, latest
-from bench.experiment.verify import sources
-from bench.packs import load_pack
-from bench.packs.loading import sample
-from bench.render.drawing import Picture
-from bench.render.labels import model_label
-from bench.render.table import Table, TableColumn, table_of
-from bench.runtime.events import Called, Judged, of_kind
-from bench.runtime.prompt import render
+from bench.common.errors import ConfigError, ResultsError, nearest
+from bench.common.tokens import count_tokens
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import Picture
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.events import Called, Judged, of_kind
+from bench.record.formats import DEFAULT
+from bench.record.manifest import Manifest
+from bench.record.policy import FirstReplies, LearnedPolicy, PackPolicy
+from bench.record.reading import read_manifest, read_records
+from bench.record.record import SessionRecord, TrialRecord, latest
+from bench.record.verify import sources
+from bench.run.packs import load_pack
+from bench.run.packs.loading import sample
+from bench.run.trial.prompt import render
 from bench.scenario import Scenario, Subtask
-from bench.tokens import count_tokens
 
 
 @dataclass

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.render.cells import Number
-from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
-from bench.worlds.environment.damage import DAMAGES
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.render.cells import Number
+from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, contrast_of, main_effect
+from bench.record.worlds.damage import DAMAGES
 
 LOG, ROW = "event_driven", "state_machine"
 FORMS = ("bare", "with remedies")

@@ -15,18 +15,18 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.reading import read_records
-from bench.experiment.record import TrialRecord, latest
-from bench.render.drawing import BLUE, GREY, ORANGE, PALE, Picture, finish, legend_of_points, panels
-from bench.render.labels import model_label
-from bench.render.table import Table, TableColumn, table_of
-from bench.runtime.events import Committed, Event
-from bench.studies.contrasts import MeanContrast, contrast_of
-from bench.worlds.environment.damage import DAMAGES
-from bench.worlds.runtime.events import ProcessDied, Stepped, ToolCalled
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import BLUE, GREY, ORANGE, PALE, Picture, finish, legend_of_points, panels
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.record.events import Committed, Event
+from bench.record.reading import read_records
+from bench.record.record import TrialRecord, latest
+from bench.record.worlds.damage import DAMAGES
+from bench.record.worlds.events import ProcessDied, Stepped, ToolCalled
 
 LOG, ROW = "event_driven", "state_machine"
 PAIRS = ["instance", "repetition"]

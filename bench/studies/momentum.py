@@ -22,25 +22,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.analysis.statistics import exact_share_by_instance, percentiles, resampled
-from bench.errors import ResultsError
-from bench.experiment.reading import read_records, read_texts
-from bench.experiment.record import TrialRecord, latest
-from bench.packs import load_pack
-from bench.paths import PACKS
-from bench.render.cells import BoundedNumber, Cell, Number, Rate
-from bench.render.drawing import PALE, Picture, finish, legend_of_points, panels
-from bench.render.labels import slug
-from bench.render.marks import bounded, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.runtime.events import of_kind
-from bench.studies.contrasts import MeanContrast, contrast_of, interaction, main_effect
-from bench.worlds.environment import Environment, World
-from bench.worlds.environment.damage import Harm
-from bench.worlds.environment.final import content_of
-from bench.worlds.runtime.events import Stepped, ToolCalled, WorldEnded
+from bench.common.errors import ResultsError
+from bench.common.paths import PACKS
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import exact_share_by_instance, percentiles, resampled
+from bench.read.render.cells import BoundedNumber, Cell, Number, Rate
+from bench.read.render.drawing import PALE, Picture, finish, legend_of_points, panels
+from bench.read.render.labels import slug
+from bench.read.render.marks import bounded, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, contrast_of, interaction, main_effect
+from bench.record.events import of_kind
+from bench.record.reading import read_records, read_texts
+from bench.record.record import TrialRecord, latest
+from bench.record.worlds.damage import Harm
+from bench.record.worlds.events import Stepped, ToolCalled, WorldEnded
+from bench.run.packs import load_pack
+from bench.worlds.run.environment import Environment, World
+from bench.worlds.run.environment.final import content_of
 
 HORIZONS = (5, 10, 20, 40, 80)
 TRIAL = ["instance", "model", "plan", "repetition"]

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from bench.bounds import BoundedTable, Many
-from bench.runtime.effects import EFFECTS, Target, TextEffect, dump
-from bench.runtime.reply import parts_of
-from bench.runtime.verification import Rejected, Verdict, insufficient, judge
+from bench.common.bounds import BoundedTable, Many
+from bench.common.seeding import draw_for
+from bench.run.trial.effects import EFFECTS, Target, TextEffect, dump
+from bench.run.trial.reply import parts_of
+from bench.run.trial.verification import Rejected, Verdict, insufficient, judge
 from bench.scenario import Json, Output, Scenario, Subtask
-from bench.seeding import draw_for
 
 DRAWS = 100
 """Mutants of each subtask's output by each effect. The same mutant can be drawn more than once."""

@@ -12,20 +12,20 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.analysis.arms import Arm, arms_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import share_of
-from bench.bounds import BoundedTable, Listed
-from bench.errors import ResultsError, Unguarded
-from bench.experiment.matrix import Matrix
-from bench.experiment.untrusted import missing_guards, refusal
-from bench.render.cells import Estimate, Rate
-from bench.render.drawing import Picture
-from bench.render.labels import model_label
-from bench.render.table import Table, TableColumn, table_of
+from bench.common.bounds import BoundedTable, Listed
+from bench.common.errors import ResultsError, Unguarded
+from bench.common.wording import first_violation
+from bench.read.analysis.arms import Arm, arms_of
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import share_of
+from bench.read.render.cells import Estimate, Rate
+from bench.read.render.drawing import Picture
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.untrusted import missing_guards, refusal
 from bench.studies.patch_loop.columns import COSTS, OUTCOMES, WRONG_BELIEFS, ArmResults, arm_results
 from bench.studies.patch_loop.recorded import FORMS, PatchedCase, recorded_cases
-from bench.wording import first_violation
 
 _KEPT = TypeAdapter(BoundedTable[str, BoundedTable[str, Listed[PatchedCase]]])
 """Form of the patches -> arm -> the result of each case."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.experiment.config import FAULT_FREE
-from bench.render.labels import model_label
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.contrasts import MeanContrast, contrast_of, main_effect
-from bench.studies.variants import differing_in, with_remedies
-from bench.worlds.analysis.beyond_control import beyond_control
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+from bench.read.analysis.variants import differing_in, with_remedies
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, contrast_of, main_effect
+from bench.record.config import FAULT_FREE
+from bench.worlds.read.analysis.beyond_control import beyond_control
 
 RETRIED = "tool_retries"
 PAIRS = ["instance", "repetition", "architecture"]

@@ -14,18 +14,18 @@ from functools import partial
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, exact_share_by_instance
-from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
-from bench.render.cells import Cell
-from bench.render.drawing import BLACK, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table
-from bench.studies.by_model import by_model
+from bench.common.errors import ResultsError
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Share, exact_share_by_instance
+from bench.read.analysis.variants import with_remedies
+from bench.read.render.cells import Cell
+from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table
+from bench.record.config import FAULT_FREE
 from bench.studies.pattern_behaviour import tables_of_behaviour
-from bench.studies.variants import with_remedies
-from bench.worlds.analysis.beyond_control import DAMAGE, beyond_control
+from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
 MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (

@@ -1,6 +1,6 @@
 """The reliability surface R(k, ε, λ): how often k repetitions of a task all succeed, worded at level ε and under faults of λ.
 
-The unit is an instance with its repetitions. An equivalent (`bench.packs.equivalents`) counts as its original task and meets
+The unit is an instance with its repetitions. An equivalent (`bench.run.packs.equivalents`) counts as its original task and meets
 the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
 """
 
@@ -15,19 +15,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.analysis.statistics import PassHat, pass_hat
-from bench.errors import ResultsError
-from bench.experiment.config import FAULT_FREE
-from bench.experiment.plan_entries import FaultEntry
-from bench.packs.equivalents import level_of, task_of
-from bench.render.cells import NOTHING, BoundedNumber, Cell
-from bench.render.drawing import PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import Sign, bounded, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import PassHat, pass_hat
+from bench.read.render.cells import NOTHING, BoundedNumber, Cell
+from bench.read.render.drawing import PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import Sign, bounded, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
+from bench.record.equivalents import level_of, task_of
+from bench.record.plan_entries import FaultEntry
 
 MIXED = "mixed"
 KINDS = {

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Condition, arms_of, pairs_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import (
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, Condition, arms_of, pairs_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import (
     Mean,
     Pair,
     PairedMean,
@@ -21,13 +23,11 @@ from bench.analysis.statistics import (
     paired_rates,
     share_by_instance,
 )
-from bench.errors import ResultsError
-from bench.render.cells import Estimate, Rate, RateGap
-from bench.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import whisker
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
+from bench.read.render.cells import Estimate, Rate, RateGap
+from bench.read.render.drawing import BLUE, PALE, Picture, finish, panel_title, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import whisker
+from bench.read.render.table import Table, TableColumn, table_of
 
 UNTOLD = "none"
 """The setting under which a rejected output is asked for again with the same prompt."""

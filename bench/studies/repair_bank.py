@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import Share, share_by_instance
-from bench.errors import ResultsError
-from bench.models.erring import ErringRepair, RepairSignal
-from bench.render.cells import Rate
-from bench.render.drawing import PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import bounded, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.worlds.bank import repairs
+from bench.common.errors import ResultsError
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Share, share_by_instance
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import bounded, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.run.models.erring import ErringRepair, RepairSignal
+from bench.worlds.run.bank import repairs
 
 SIGNALS: tuple[RepairSignal, ...] = get_args(RepairSignal)
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import instances_of
-from bench.analysis.frames import Run
-from bench.analysis.ledger import is_retry
-from bench.analysis.merge import records_of
-from bench.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
-from bench.errors import ResultsError
-from bench.experiment.record import TrialRecord, latest
-from bench.render.cells import Estimate
-from bench.render.drawing import BLUE, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.runtime.events import Answered, Called, Committed, Event, Judged
-from bench.studies.by_model import by_model
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import instances_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.merge import records_of
+from bench.read.analysis.statistics import Mean, Pair, Ratio, amount_of, by_unit, ratio_of_means
+from bench.read.render.cells import Estimate
+from bench.read.render.drawing import BLUE, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.events import Answered, Called, Committed, Event, Judged
+from bench.record.ledger import is_retry
+from bench.record.record import TrialRecord, latest
 
 POLICIES = ("full rerun", "rerun from there", "rerun what it invalidates", "retry alone", "least")
 """The subtasks that each policy asks again, of those asked when the failure was noticed:

@@ -22,21 +22,21 @@ from typing import Any
 
 import pandas as pd
 
-from bench.analysis.arms import UNUSABLE
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.reading import read_records
-from bench.experiment.record import TrialRecord, latest
-from bench.models.bank import BankedReply
-from bench.packs.equivalents import task_of
-from bench.render.cells import Number
-from bench.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.table import Table, TableColumn, table_of
-from bench.runtime.events import of_kind
-from bench.studies.contrasts import MeanContrast, contrast_of
-from bench.worlds.bank import banked
-from bench.worlds.runtime.events import ToolCalled
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+from bench.read.render.cells import Number
+from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.record.equivalents import task_of
+from bench.record.events import of_kind
+from bench.record.reading import read_records
+from bench.record.record import TrialRecord, latest
+from bench.record.worlds.events import ToolCalled
+from bench.run.models.bank import BankedReply
+from bench.worlds.run.bank import banked
 
 STRENGTHS = ("none", "business_rule")
 """The strengths of the boundary in the local form."""

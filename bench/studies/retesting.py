@@ -11,19 +11,19 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import amount_of, share_of
-from bench.bounds import BoundedTable, Listed
-from bench.errors import ResultsError
-from bench.experiment.matrix import Matrix
-from bench.render.cells import Estimate, Rate
-from bench.render.drawing import PALE, Picture, finish, panels
-from bench.render.table import Table, TableColumn, table_of
+from bench.common.bounds import BoundedTable, Listed
+from bench.common.errors import ResultsError
+from bench.common.wording import first_violation
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import amount_of, share_of
+from bench.read.render.cells import Estimate, Rate
+from bench.read.render.drawing import PALE, Picture, finish, panels
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.run.experiment.matrix import Matrix
 from bench.studies.patch_loop.arms import ARMS
 from bench.studies.patch_loop.case import case_of
 from bench.studies.patch_loop.columns import COSTS, OUTCOMES, WRONG_BELIEFS, ArmResults, arm_results
 from bench.studies.patch_loop.loop import DISRUPTIONS, LoopResult, run_loop
-from bench.wording import first_violation
 
 REFERENCE = "rerun_everything"
 RetestResults = BoundedTable[str, BoundedTable[str, Listed[LoopResult]]]

@@ -2,7 +2,7 @@
 
 A round of monolithic is its pass. A round of static is the part of its pass from the struck subtask to the checkpoint that
 notices it. So two numbers decide: how much dearer static's pass is, and the share of it that is run again
-(`bench.studies.closed_forms`). The first grows with the shared context and the number of calls; the second depends on where the
+(`bench.read.claims.closed_forms`). The first grows with the shared context and the number of calls; the second depends on where the
 failure is noticed.
 """
 
@@ -14,20 +14,20 @@ from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 
-from bench.analysis.arms import Arm, Condition, arms_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import PairedMean
-from bench.errors import ResultsError
-from bench.render.cells import Cell, Estimate
-from bench.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
-from bench.render.labels import model_label, slug
-from bench.render.marks import Sign, signs_of
-from bench.render.table import Table, TableColumn, table_of
-from bench.studies.by_model import by_model
-from bench.studies.claims.published import load_published
-from bench.studies.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity
-from bench.studies.plans import run_again
-from bench.studies.priced_forms import FirstPrices, first_prices
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import Arm, Condition, arms_of
+from bench.read.analysis.by_model import by_model
+from bench.read.analysis.frames import Run
+from bench.read.analysis.plans import run_again
+from bench.read.analysis.statistics import PairedMean
+from bench.read.claims.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity
+from bench.read.claims.priced_forms import FirstPrices, first_prices
+from bench.read.claims.published import load_published
+from bench.read.render.cells import Cell, Estimate
+from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
+from bench.read.render.labels import model_label, slug
+from bench.read.render.marks import Sign, signs_of
+from bench.read.render.table import Table, TableColumn, table_of
 
 FEWEST = 5
 """Fewest pairs that are judged."""

@@ -10,17 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from pydantic import TypeAdapter, ValidationError
 
-from bench.analysis.frames import Run
-from bench.analysis.replies import FORM
-from bench.analysis.statistics import Share, share_of
-from bench.bounds import Listed
-from bench.errors import ResultsError
-from bench.experiment.matrix import Matrix
-from bench.render.cells import Rate
-from bench.render.drawing import BLACK, VERMILION, Picture, finish, panels
-from bench.render.table import Table, TableColumn, table_of
+from bench.common.bounds import Listed
+from bench.common.errors import ResultsError
+from bench.common.wording import first_violation
+from bench.read.analysis.frames import Run
+from bench.read.analysis.replies import FORM
+from bench.read.analysis.statistics import Share, share_of
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import BLACK, VERMILION, Picture, finish, panels
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.run.experiment.matrix import Matrix
 from bench.studies.mutants import Mutants, Survivor, mutants_of
-from bench.wording import first_violation
 
 UNREADABLE = tuple(reason for reason in FORM if reason != "schema")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Context, Output, Scenario, Subtask
 
 from .baseline import baseline

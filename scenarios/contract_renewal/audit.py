@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from sqlite3 import Row
 from typing import Any
 
-from bench.worlds.environment import Db, Standing
+from bench.worlds.run.environment import Db, Standing
 
 from .limits import CLOSING_DUE, OUTREACH_DUE
 from .policy import on

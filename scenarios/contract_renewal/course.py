@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bench.scenario import Json, Subtask
-from bench.worlds.environment import Call, Facts, ProcedureStep, World
+from bench.worlds.run.environment import Call, Facts, ProcedureStep, World
 
 Judge = Callable[[str, Mapping[str, str]], Json]
 """(subtask, its documents) -> its output."""

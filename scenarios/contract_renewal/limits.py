@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.worlds.environment import Moment
+from bench.worlds.run.environment import Moment
 
 VERSION = "renewal-2026-1"
 MOST_BY_RISK = {"low": 10, "medium": 20, "high": 30}

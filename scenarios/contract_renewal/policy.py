@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
+from bench.worlds.run.environment import Db, Moment, Policy, PolicyVerdict
 
 from .limits import CLOSE, EXPIRY, LONGEST, NOTED_FROM, OUTREACH, VERSION, limit_of
 from .reading import price_of_closing

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
 
 from .forms import Billing, Catalogue, Customer, Network, NoLongerSold, Price, Renewal, Reply, StandingOffer, Support, Usage
 from .limits import price

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, ProcedureStep, Question
-from bench.worlds.environment.procedure import no_calls
+from bench.worlds.run.environment import Call, Facts, ProcedureStep, Question
+from bench.worlds.run.environment.procedure import no_calls
 
 from .limits import CLOSE, EXPIRY, OUTREACH, OUTREACH_DUE
 from .right import SIGNALS

@@ -1,4 +1,4 @@
-"""The same renewals, told otherwise: `bench.packs.equivalents` says what its levels are.
+"""The same renewals, told otherwise: `bench.run.packs.equivalents` says what its levels are.
 
 A customer has another name from level 1 on, unless the policy names it, and writes another letter of the same meaning at
 level 2. Its number, its products, its dates and all amounts stay, and so do the reference, the truth and what is owed.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from bench.packs import PackFolder
-from bench.packs.equivalents import LEVELS, REORDERED, REWORDED, another, level_of, retold
+from bench.record.equivalents import LEVELS, REORDERED, REWORDED, level_of
+
+from bench.run.packs import PackFolder
+from bench.run.packs.equivalents import another, retold
 from bench.scenario import Scenario
 
 from .limits import NAMED

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from sqlite3 import Row
 from typing import Any
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
 
 from .forms import Accept, Close, Closing, Customer, Done, Draft, Invoice, Note, OfProduct, Score
 from .limits import CLOSING_DUE, OUTREACH_DUE

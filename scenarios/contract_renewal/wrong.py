@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from bench.scenario import Json, Subtask, WrongAnswer
-from bench.worlds.environment import World
+from bench.worlds.run.environment import World
 
 from .course import Course, Judge
 from .right import right

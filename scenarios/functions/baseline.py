@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.sandbox.cases import same
+from bench.run.sandbox.cases import same
 from bench.scenario import Json
 
 from .written import Cases, cases_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.sandbox.cases import run_cases
+from bench.run.sandbox.cases import run_cases
 from bench.scenario import Context
 
 from .schemas import Function

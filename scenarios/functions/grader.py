@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.sandbox.cases import Case, run_cases
+from bench.run.sandbox.cases import Case, run_cases
 from bench.scenario import Answer, Grade, Json
 
 STAGES = {

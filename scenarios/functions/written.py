@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from bench.sandbox.cases import Case
+from bench.run.sandbox.cases import Case
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bench.errors import one_line
+from bench.common.errors import one_line
 from bench.scenario import Context
 
 from .examples import Example, examples_of

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.errors import one_line
-from bench.sandbox import Limits, SandboxBroken, SandboxResult, run_python
+from bench.common.errors import one_line
+from bench.run.sandbox import Limits, SandboxBroken, SandboxResult, run_python
 from bench.scenario import Json
 
 from . import probe

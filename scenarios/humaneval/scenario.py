@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from bench.errors import Unavailable
-from bench.packs import PackFolder
+from bench.common.errors import Unavailable
+from bench.run.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
 from . import checks

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from sqlite3 import Row
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Standing
+from bench.worlds.run.environment import Db, Moment, Standing
 
 from .keys import REMEDIES, UNDOES, key_of
 from .policy import LOUD, on

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.worlds.environment import Moment
+from bench.worlds.run.environment import Moment
 
 from .limits import scaled, severity_of
 from .wordings import Cause

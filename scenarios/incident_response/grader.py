@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.scenario import Grade, Json
-from bench.worlds.environment import Db, FinalWorld
-from bench.worlds.environment.damage import in_tables
+from bench.worlds.run.environment import Db, FinalWorld
+from bench.worlds.run.environment.damage import in_tables
 
 from .audit import audit
 from .health import state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment
+from bench.worlds.run.environment import Db, Moment
 
 
 def state(db: Db, now: Moment) -> str:

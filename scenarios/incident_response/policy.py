@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
+from bench.worlds.run.environment import Db, Moment, Policy, PolicyVerdict
 
 from .health import state
 from .keys import UNDOES, field_of

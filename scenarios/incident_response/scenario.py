@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Output, Scenario, Subtask
-from bench.worlds.environment import Environment
+from bench.worlds.run.environment import Environment
 
 from .audit import audit
 from .baseline import baseline

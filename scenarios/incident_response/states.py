@@ -10,7 +10,7 @@ from functools import partial
 from typing import get_args
 
 from bench.scenario import Json, Subtask
-from bench.worlds.environment import Environment, JudgmentState, World
+from bench.worlds.run.environment import Environment, JudgmentState, World
 
 from .case import Case
 from .course import Course, Judge

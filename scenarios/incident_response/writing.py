@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
 
 from .forms import Announcement, Closing, Done, Found, Graded, Incident, Limit, OfNode, OfService, Page, Scaling
 from .health import cure, harms, is_enough, is_remedy, relapse, worsen

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from bench.scenario import Json, Subtask, WrongAnswer
-from bench.worlds.environment import ProcedureStep, World
+from bench.worlds.run.environment import ProcedureStep, World
 
 from .case import Case
 from .course import Course, Judge

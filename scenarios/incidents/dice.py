@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from bench.seeding import seed_of
+from bench.common.seeding import seed_of
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ log, metrics and changes are read side by side; from the three follow the cause,
 
 from __future__ import annotations
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
 from . import checks

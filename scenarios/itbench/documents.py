@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bench.tokens import count_tokens
+from bench.common.tokens import count_tokens
 
 from .entities import EPHEMERAL, Entity
 from .objects import Cluster

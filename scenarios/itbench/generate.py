@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.errors import PackError
+from bench.common.errors import PackError
 from bench.scenario import Json, WrongAnswer
 
 from .documents import alerts, documents_of

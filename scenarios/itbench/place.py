@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.errors import PackError, Unavailable
+from bench.common.errors import PackError, Unavailable
 
 SETTING, TRUTH = "BENCH_ITBENCH", "ground_truth.yaml"
 FETCH = "hf download ibm-research/ITBench-Lite --repo-type dataset --include 'snapshots/sre/*'"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from bench.errors import PackError
+from bench.common.errors import PackError
 
 Json = dict[str, Any]
 CHUNK = 20_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
 from . import checks

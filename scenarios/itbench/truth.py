@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from bench.errors import PackError
-from bench.wording import first_violation
+from bench.common.errors import PackError
+from bench.common.wording import first_violation
 
 from .entities import Entity
 from .place import TRUTH

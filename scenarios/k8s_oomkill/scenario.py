@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
 from . import checks

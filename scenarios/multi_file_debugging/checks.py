@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.sandbox.syntax import unparsable
+from bench.run.sandbox.syntax import unparsable
 from bench.scenario import Context
 
 from .edits import Unfit, apply_edits, places

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.sandbox import Limits, run_python
+from bench.run.sandbox import Limits, run_python
 from bench.scenario import Answer, Grade, Json
 
 from .edits import Unfit, apply_edits

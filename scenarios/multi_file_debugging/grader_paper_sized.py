@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.sandbox import run_python
+from bench.run.sandbox import run_python
 from bench.scenario import Answer, Grade, Json
 
 from .baseline import RULES

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Code, Json, Output, Scenario, Subtask, WrongAnswer
 
 from . import branching

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bench.packs import PackFolder
-from bench.sandbox.syntax import unparsable
+from bench.run.packs import PackFolder
+from bench.run.sandbox.syntax import unparsable
 from bench.scenario import Context, Finding, Output, Scenario, Subtask
 
 from .edits import Unfit, places

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bench.scenario import Grade
-from bench.worlds.environment import FinalWorld
-from bench.worlds.environment.damage import in_tables
+from bench.worlds.run.environment import FinalWorld
+from bench.worlds.run.environment.damage import in_tables
 
 from .world import audit
 

@@ -8,9 +8,9 @@ from functools import partial
 
 from pydantic import Field
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Call, Context, Json, Output, Scenario, Subtask, WrongAnswer
-from bench.worlds.environment import Environment, Facts, JudgmentState, ProcedureStep, World
+from bench.worlds.run.environment import Environment, Facts, JudgmentState, ProcedureStep, World
 
 from .baseline import baseline
 from .grader import grade

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, EventKind, Moment, Policy, PolicyVerdict, Scheduled, Standing, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, EventKind, Moment, Policy, PolicyVerdict, Scheduled, Standing, Tool
 
 from .story import InvoiceCase, account_of
 

@@ -14,8 +14,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.errors import PackError
-from bench.seeding import seed_of
+from bench.common.errors import PackError
+from bench.common.seeding import seed_of
 
 from .calls import seen
 from .domains import DOMAINS, Argument, Bug, Domain, filled, raw

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from bench.errors import one_line
-from bench.sandbox import Limits, run_python
-from bench.sandbox.cases import same
+from bench.common.errors import one_line
+from bench.run.sandbox import Limits, run_python
+from bench.run.sandbox.cases import same
 from bench.scenario import Json
 
 from . import calls as program

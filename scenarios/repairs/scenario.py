@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Scenario, Subtask
 
 from . import checks

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from bench.scenario import Json
-from bench.worlds.environment import World
+from bench.worlds.run.environment import World
 
 from .judgments import right
 from .offered import offered_tests, right_test

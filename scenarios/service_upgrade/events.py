@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, EventKind, Moment, Person, Scheduled
+from bench.worlds.run.environment import Db, EventKind, Moment, Person, Scheduled
 
 from .policy import description_of, is_green, results_of, risk_of, stands, work_in
 from .processes import REQUESTS, failures

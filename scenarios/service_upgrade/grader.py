@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bench.scenario import Grade, Json
-from bench.worlds.environment import FinalWorld
-from bench.worlds.environment.damage import in_tables
+from bench.worlds.run.environment import FinalWorld
+from bench.worlds.run.environment.damage import in_tables
 
 from .audit import audit
 from .trees import MAIN

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, Moment, Policy, PolicyVerdict
+from bench.worlds.run.environment import Db, Moment, Policy, PolicyVerdict
 
 from .offered import ADDED
 from .story import WORK, Work

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from xml.etree import ElementTree
 
-from bench.seeding import seed_of
+from bench.common.seeding import seed_of
 
 from .database import holding, migrated
 from .repository import CONTRACT, FilesOf, library, pinned, tree_of

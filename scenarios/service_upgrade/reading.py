@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
 
 from .forms import (
     Changes,

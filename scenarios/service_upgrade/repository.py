@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from string import Template
 
-from bench.worlds.environment import Db
+from bench.worlds.run.environment import Db
 
 from .story import SERVICE, Case, Module
 

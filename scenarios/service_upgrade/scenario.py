@@ -9,9 +9,9 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
-from bench.worlds.environment import Environment, JudgmentState, Tool, World
+from bench.worlds.run.environment import Environment, JudgmentState, Tool, World
 
 from .audit import audit
 from .baseline import baseline

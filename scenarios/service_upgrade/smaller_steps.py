@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, ProcedureStep
+from bench.worlds.run.environment import Call, Facts, ProcedureStep
 
 from .policy import is_proved
 from .story import Case

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, ProcedureStep, Question
+from bench.worlds.run.environment import Call, Facts, ProcedureStep, Question
 
 from .policy import SHARES, is_green
 from .smaller_steps import steps_of_adding, triage_steps

@@ -10,8 +10,8 @@ from pathlib import Path
 from string import Template
 from typing import Any, Literal, TypeVar
 
-from bench.seeding import seed_of
-from bench.worlds.environment import Moment
+from bench.common.seeding import seed_of
+from bench.worlds.run.environment import Moment
 
 T = TypeVar("T")
 Row = Mapping[str, str | int]

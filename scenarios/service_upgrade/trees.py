@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.seeding import seed_of
+from bench.common.seeding import seed_of
 
 from .expected import base_files
 from .repository import PIN, FilesOf, module_text, pinned, pushed

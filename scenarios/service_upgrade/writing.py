@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
-from bench.worlds.environment.parts import ToolAccess
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
+from bench.worlds.run.environment.parts import ToolAccess
 
 from .database import migrated
 from .forms import (

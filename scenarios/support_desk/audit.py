@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from bench.worlds.environment import Db, Standing
+from bench.worlds.run.environment import Db, Standing
 
 from .policy import UNDOES, key_of, on
 

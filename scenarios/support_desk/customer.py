@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.worlds.environment import Db, Moment
+from bench.worlds.run.environment import Db, Moment
 
 from .limits import SILENCE
 from .story import Case

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Db, EventKind, Moment, Person, Scheduled
+from bench.worlds.run.environment import Db, EventKind, Moment, Person, Scheduled
 
 from .customer import first_message
 from .limits import ANSWERS, ANSWERS_LATE, FIRST

@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 
 from bench.scenario import Json, Subtask
-from bench.worlds.environment import Environment, JudgmentState, World
+from bench.worlds.run.environment import Environment, JudgmentState, World
 
 from .course import Course, Judge
 from .right import right

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.worlds.environment import Call, Facts, ProcedureStep, Question
+from bench.worlds.run.environment import Call, Facts, ProcedureStep, Question
 
 from .limits import CLOSE
 from .policy import key_of

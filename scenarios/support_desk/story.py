@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from bench.seeding import seed_of
-from bench.worlds.environment import Moment
+from bench.common.seeding import seed_of
+from bench.worlds.run.environment import Moment
 
 from .limits import FREELY, RETURN_DAYS
 from .wordings import NONE, Intent

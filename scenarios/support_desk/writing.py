@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.errors import ToolRefused
-from bench.worlds.environment import Db, Moment, Tool
+from bench.common.errors import ToolRefused
+from bench.worlds.run.environment import Db, Moment, Tool
 
 from .customer import hear
 from .forms import Closing, Done, NewAddress, OfOrder, OfTicket, Refund, Reply, Request, Shipment, Sized

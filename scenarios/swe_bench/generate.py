@@ -8,9 +8,9 @@ from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 
-from bench.errors import PackError
+from bench.common.errors import PackError
+from bench.common.tokens import count_tokens
 from bench.scenario import Json, WrongAnswer
-from bench.tokens import count_tokens
 
 from .checks import PROBLEM
 from .patches import Unfit, patched, paths_in

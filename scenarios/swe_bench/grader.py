@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.errors import one_line
-from bench.sandbox import Limits, run_python
+from bench.common.errors import one_line
+from bench.run.sandbox import Limits, run_python
 from bench.scenario import Answer, Grade, Json
 
 from . import probe

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.errors import one_line
+from bench.common.errors import one_line
 
 NAMED = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 SPECIAL = re.compile(

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from bench.errors import PackError, Unavailable
-from bench.files import text_of
-from bench.wording import first_violation
+from bench.common.errors import PackError, Unavailable
+from bench.common.files import text_of
+from bench.common.wording import first_violation
 
 SETTING = "BENCH_SWE_BENCH"
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")

@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from bench.errors import PackError
-from bench.files import content_of
+from bench.common.errors import PackError
+from bench.common.files import content_of
 
 MOST_FILES, MOST_BYTES = 20_000, 2**26
 """Of all files that are read of a repository."""

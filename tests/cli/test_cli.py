@@ -16,11 +16,11 @@ from commands import UNDRAWN, bench, bench_anew, sabotaged, start_anew, workplac
 from experiment_runs import sessions_of
 from scripted_server import ScriptedServer, completion, hang, html, status
 
-from bench.authoring.new import new_scenario
-from bench.experiment.files import TRIALS
-from bench.experiment.reading import read_trials
-from bench.packs import find_packs, loading
-from bench.paths import PACKS
+from bench.cli.authoring.new import new_scenario
+from bench.common.paths import PACKS
+from bench.record.files import TRIALS
+from bench.record.reading import read_trials
+from bench.run.packs import find_packs, loading
 
 ORCHARD = ("--scenarios", str(Path(__file__).parents[1] / "support" / "packs"))
 OPENAI_TABLE = '[model.{name}]\nkind = "openai"\nbase_url = "{url}"\ntimeout_seconds = 1\n'

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.cli import main
-from bench.sandbox import Guard, Guards
+from bench.run.sandbox import Guard, Guards
 
 
 @pytest.mark.parametrize(("in_force", "code"), [(True, 0), (False, 1)])

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from bench.cli.command import Commands
 from bench.cli.command_part import COMMANDS
 from bench.cli.main import add_commands
-from bench.runtime.effects import EFFECTS
+from bench.run.trial.effects import EFFECTS
 
 COMMAND = "from bench.cli.command_part import CommandPart\nPART = CommandPart({!r}, {!r})\n"
-EFFECT = "from bench.runtime.effects import TextEffect\n"
+EFFECT = "from bench.run.trial.effects import TextEffect\n"
 LOUD = EFFECT + "PART = TextEffect('loud', lambda target, random: 'x', points=('output',))\n"
 OWN = "class Own(BaseException):\n    def __str__(self): raise self\n"
 

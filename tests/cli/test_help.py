@@ -16,8 +16,8 @@ from commands import bench
 from reference import command_pages
 
 from bench.cli.command import SuggestingCommand
-from bench.runtime import loop
-from bench.signals import STOPPING, exit_code
+from bench.common.signals import STOPPING, exit_code
+from bench.run.trial import loop
 
 ROOT = Path(__file__).parents[2]
 

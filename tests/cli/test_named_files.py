@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import bench, start, workplace
 
-from bench.experiment.files import MANIFEST
+from bench.record.files import MANIFEST
 
 PATIENCE = 100.0
 """Seconds in which a command ends that has nothing to do, on a busy machine."""

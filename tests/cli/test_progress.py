@@ -6,14 +6,15 @@ import io
 from dataclasses import replace
 
 import pytest
+from bench.run.experiment.so_far import SoFar
 from records import smooth, trial
 from rich.console import Console
 from trials import matrix_of, scripted
 
-from bench.cli.progress import RunProgress, SoFar
-from bench.errors import UnknownFinish
-from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called
+from bench.cli.progress import RunProgress
+from bench.common.errors import UnknownFinish
+from bench.record.events import Called
+from bench.run.experiment.trial import TrialResult
 
 
 @pytest.mark.parametrize(("client", "bound"), [(0.0, False), (0.2, False), (0.3, True)])

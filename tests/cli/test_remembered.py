@@ -12,9 +12,9 @@ from commands import bench, workplace
 
 from bench.cli.remembered import packs_of, remember
 from bench.cli.terminal import Terminal
-from bench.experiment.files import MANIFEST
-from bench.experiment.reading import read_trials
-from bench.paths import PACKS
+from bench.common.paths import PACKS
+from bench.record.files import MANIFEST
+from bench.record.reading import read_trials
 
 WORLDS = Path(__file__).parents[1] / "support" / "worlds"
 CONFIG = """

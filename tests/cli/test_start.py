@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-REPORT = "import sys, bench.report.report; print(sorted({'scipy.stats', 'scipy.optimize'} & sys.modules.keys()))"
+REPORT = "import sys, bench.read.report.report; print(sorted({'scipy.stats', 'scipy.optimize'} & sys.modules.keys()))"
 STOPPED = """
 import os, signal, sys
 

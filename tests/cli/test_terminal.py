@@ -8,7 +8,7 @@ import pytest
 from rich.table import Table
 
 from bench.cli.terminal import WIDEST, Terminal
-from bench.render.table import Table as ReportTable
+from bench.read.render.table import Table as ReportTable
 
 
 @pytest.mark.parametrize("columns", [1, 20, 45, 46, 47, 48, 49, 50, 200])

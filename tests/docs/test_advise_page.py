@@ -13,12 +13,12 @@ from commands import bench
 from experiment_runs import run
 from studies import evidence_of
 
-from bench.experiment.config import load_config
-from bench.experiment.reading import read_manifest
-from bench.studies.advise.advice import HeldOut, advise, held_out
-from bench.studies.advise.artifact import share
-from bench.studies.advise.evidence import TABLE, read_evidence
-from bench.studies.advise.workload import read_workload
+from bench.record.reading import read_manifest
+from bench.rerun.advise.advice import HeldOut, advise, held_out
+from bench.rerun.advise.artifact import share
+from bench.rerun.advise.evidence import TABLE, read_evidence
+from bench.rerun.advise.workload import read_workload
+from bench.run.experiment.config import load_config
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from impact.sentences import needless, of_ignoring, results
 from impact.tables import aims
 
 from bench import load_run
-from bench.experiment.reading import read_responses
+from bench.record.reading import read_responses
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports" / "impact"

@@ -8,8 +8,8 @@ import pytest
 from blocks import blocks_of
 from trials import calls, events, matrix_of, run_all
 
-from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called
+from bench.record.events import Called
+from bench.run.experiment.trial import TrialResult
 
 PAGE = Path(__file__).parents[2] / "docs" / "own_architecture.md"
 FAULT = {"point": "output", "effect": "missing_field", "attempts": [1]}

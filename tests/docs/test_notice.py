@@ -9,9 +9,9 @@ from pathlib import Path
 
 from golden import differences
 
-from bench.experiment.model_parameters import ModelParameters
-from bench.experiment.reading import read_manifest
-from bench.tokens import TABLE, TABLE_SHA_256
+from bench.common.tokens import TABLE, TABLE_SHA_256
+from bench.record.model_parameters import ModelParameters
+from bench.record.reading import read_manifest
 
 ROOT = Path(__file__).parents[2]
 NOTICE = (ROOT / "NOTICE").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from study_runs import run_of_matrix
 
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.worlds.entries import PATTERNS
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.worlds.run.entries import PATTERNS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")

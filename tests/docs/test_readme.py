@@ -8,7 +8,7 @@ from pathlib import Path
 from blocks import blocks_of
 
 import bench
-from bench.experiment.config import Config, load_config
+from bench.run.experiment.config import Config, load_config
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

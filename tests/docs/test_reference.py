@@ -12,10 +12,10 @@ from reference.pages import GENERATED, INSTEAD, filled, inside
 from trials import SYSTEMS
 
 from bench.cli.main import app
-from bench.experiment.config import Config
-from bench.experiment.model_entries import MODELS
-from bench.openai.words import PHRASES, ROWS
-from bench.runtime.effects import EFFECTS
+from bench.run.experiment.config import Config
+from bench.run.experiment.model_entries import MODELS
+from bench.run.openai.words import PHRASES, ROWS
+from bench.run.trial.effects import EFFECTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = config_keys.tables()

@@ -13,15 +13,15 @@ from scipy.stats import binomtest
 from study_runs import run_of_matrix
 
 import bench
-from bench.analysis.arms import arms_of
-from bench.analysis.frames import Run
-from bench.analysis.statistics import mean_of
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.reading import read_responses
-from bench.studies.claims.beside_paper import beside
-from bench.studies.claims.published import load_others, load_published
-from bench.studies.claims.verdicts import Judgement, counts, judge_all, structural
+from bench.read.analysis.arms import arms_of
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import mean_of
+from bench.read.claims.beside_paper import beside
+from bench.read.claims.published import load_others, load_published
+from bench.read.claims.verdicts import Judgement, counts, judge_all, structural
+from bench.record.reading import read_responses
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "docs" / "results.md", *sorted((ROOT / "docs" / "results").glob("*.md"))]

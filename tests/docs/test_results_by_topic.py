@@ -12,11 +12,11 @@ import pytest
 from scipy.stats import binomtest
 
 import bench
-from bench.analysis.frames import Run
-from bench.analysis.statistics import amount_of, holm, mean_of
-from bench.experiment.reading import read_responses
-from bench.studies.claims.published import load_published
-from bench.studies.claims.verdicts import counts, judge_all, structural
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import amount_of, holm, mean_of
+from bench.read.claims.published import load_published
+from bench.read.claims.verdicts import counts, judge_all, structural
+from bench.record.reading import read_responses
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "reports"

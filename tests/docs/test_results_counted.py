@@ -10,9 +10,9 @@ from commands import UNDRAWN
 from commands import bench as command
 
 import bench
-from bench.analysis.statistics import mean_of
+from bench.read.analysis.statistics import mean_of
 from bench.studies.learning import learn
-from bench.worlds.bank import banked
+from bench.worlds.run.bank import banked
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"

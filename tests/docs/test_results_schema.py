@@ -9,7 +9,7 @@ import pytest
 import results_schema
 from experiment_runs import config, run
 
-from bench.experiment.files import FORMAT, MANIFEST
+from bench.record.files import FORMAT, MANIFEST
 
 
 def test_the_schema_is_that_of_the_code_and_says_which_format_it_is_of() -> None:

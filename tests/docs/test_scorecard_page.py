@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from study_runs import run_of_matrix
 
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.render.cells import text_of
-from bench.worlds.scorecard.build import scorecard_of
-from bench.worlds.scorecard.tables import glance
+from bench.read.render.cells import text_of
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.worlds.read.scorecard.build import scorecard_of
+from bench.worlds.read.scorecard.tables import glance
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scorecard.md").read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ def test_the_wheel_carries_the_licences_of_what_it_holds() -> None:
     with zipfile.ZipFile(only("*.whl")) as wheel:
         licences = {name.partition(".dist-info/licenses/")[2] for name in wheel.namelist()} - {""}
         metadata = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith("/METADATA"))
-    assert licences == {"LICENSE", "NOTICE", "bench/cl100k_base/LICENSE"}
+    assert licences == {"LICENSE", "NOTICE", "bench/common/cl100k_base/LICENSE"}
     assert "License-Expression: Apache-2.0 AND MIT\n" in metadata
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.authoring.check import check_pack
-from bench.packs import load_pack, variants_of
-from bench.runtime.prompt import render
-from bench.runtime.verification import Rejected, judge
+from bench.cli.authoring.check import check_pack
+from bench.common.tokens import count_tokens
+from bench.run.packs import load_pack, variants_of
+from bench.run.trial.prompt import render
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Json, Scenario
-from bench.tokens import count_tokens
 
 ROOT = Path(__file__).parents[2]
 PACK = ROOT / "scenarios" / "chain"

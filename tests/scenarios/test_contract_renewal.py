@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.packs import instances_of, load_pack
-from bench.runtime.prompt import render
-from bench.runtime.verification import Rejected, judge
+from bench.common.tokens import count_tokens
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.prompt import render
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Subtask, as_document
-from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, Moment, World, final_world
+from bench.worlds.run.environment import Environment, Moment, World, final_world
 from scenarios.contract_renewal import baseline, limits
 from scenarios.contract_renewal.course import Course, Judge
 from scenarios.contract_renewal.dice import Dice

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.answers import fenced
-from bench.packs import load_instances, load_pack, variants_of
-from bench.runtime.verification import Rejected, judge
-from bench.sandbox.cases import Case, same
+from bench.run.answers import fenced
+from bench.run.packs import load_instances, load_pack, variants_of
+from bench.run.sandbox.cases import Case, same
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Scenario, schema_of
 from scenarios.functions.problems import Problem, problems
 from scenarios.functions.written import cases_of

@@ -16,10 +16,10 @@ from cost import processor_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.errors import Unavailable
-from bench.packs import instances_of, load_pack
-from bench.runtime.verification import Rejected, judge
-from bench.sandbox import Limits
+from bench.common.errors import Unavailable
+from bench.run.packs import instances_of, load_pack
+from bench.run.sandbox import Limits
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Scenario
 from scenarios.humaneval import sandboxed
 from scenarios.humaneval.examples import LEFT_OUT, Example, examples_in, examples_of

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.packs import instances_of, load_pack
-from bench.runtime.prompt import render
-from bench.runtime.verification import Rejected, judge
+from bench.common.tokens import count_tokens
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.prompt import render
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Subtask, as_document
-from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, JudgmentState, World, final_world
+from bench.worlds.run.environment import Environment, JudgmentState, World, final_world
 from scenarios.incident_response import baseline, limits
 from scenarios.incident_response.case import Case
 from scenarios.incident_response.course import Course, Judge

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.packs import instances_of, load_instances, load_pack, variants_of
-from bench.runtime.verification import Rejected, judge
+from bench.common.tokens import count_tokens
+from bench.run.packs import instances_of, load_instances, load_pack, variants_of
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Scenario
-from bench.tokens import count_tokens
 from scenarios.incidents.causes import CAUSES, SYMPTOMS
 from scenarios.incidents.cluster import NUMBERS as SETTINGS
 from scenarios.incidents.cluster import Cluster, Service, shortcoming

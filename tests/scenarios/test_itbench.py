@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from snapshots import EARLY, FLAGS_TRUTH, LATE, QUOTA_TRUTH, SHOP, alert, event, snapshot, snapshots_of_a_shop, thing
 from trials import matrix_of, run_all
 
-from bench.authoring.check import check_pack
-from bench.errors import PackError, Unavailable
-from bench.packs import instances_of, load_instances, load_pack
-from bench.packs.code import code_of
+from bench.cli.authoring.check import check_pack
+from bench.common.errors import PackError, Unavailable
+from bench.common.tokens import count_tokens
+from bench.run.packs import instances_of, load_instances, load_pack
+from bench.run.packs.code import code_of
 from bench.scenario import Context, Scenario
-from bench.tokens import count_tokens
 from scenarios.itbench.documents import BUDGET, documents_of
 from scenarios.itbench.entities import Entity, parsed
 from scenarios.itbench.objects import cluster_of

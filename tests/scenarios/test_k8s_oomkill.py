@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.packs import load_pack
+from bench.common.tokens import count_tokens
+from bench.run.packs import load_pack
 from bench.scenario import Answer, Context, Grade, Json, Scenario
-from bench.tokens import count_tokens
 
 ROOT = Path(__file__).parents[2]
 PACK = ROOT / "scenarios" / "k8s_oomkill"

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.answers import fenced
-from bench.packs import load_pack
-from bench.runtime.verification import Rejected, check, finding, insufficient, validate
-from bench.runtime.verification import judge as verify_all
-from bench.sandbox import run_python
+from bench.run.answers import fenced
+from bench.run.packs import load_pack
+from bench.run.sandbox import run_python
+from bench.run.trial.verification import Rejected, check, finding, insufficient, validate
+from bench.run.trial.verification import judge as verify_all
 from bench.scenario import CODE as CODE_KEY
 from bench.scenario import Grade, Json, Output, Scenario, schema_of
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from trials import events, matrix_of, run_all
 
-from bench.packs import load_pack
-from bench.runtime.events import Called
-from bench.runtime.verification import Rejected
-from bench.runtime.verification import judge as verify_all
+from bench.read.claims.published import load_published
+from bench.record.events import Called
+from bench.run.packs import load_pack
+from bench.run.trial.verification import Rejected
+from bench.run.trial.verification import judge as verify_all
 from bench.scenario import Grade, Scenario
-from bench.studies.claims.published import load_published
 
 ROOT = Path(__file__).parents[2] / "scenarios"
 PACKS = {"multi_file_debugging": "fix_generation", "k8s_oomkill": "root_cause_analysis"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.packs import load_pack
-from bench.worlds.environment import Environment, World, final_world
+from bench.run.packs import load_pack
+from bench.worlds.run.environment import Environment, World, final_world
 from scenarios.payment_run.grader import grade
 from scenarios.payment_run.scenario import slips
 from scenarios.payment_run.story import story

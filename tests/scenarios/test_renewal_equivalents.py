@@ -8,20 +8,20 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from bench.record.equivalents import LEVELS
 from trials import events, run_all
 
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.experiment.verify import verify
-from bench.packs import instances_of, load_pack
-from bench.packs.equivalents import LEVELS
-from bench.runtime.events import Called, Faulted
-from bench.runtime.loop import run
+from bench.record.events import Called, Faulted
+from bench.record.store import RunWriter
+from bench.record.verify import verify
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.runner import run_matrix
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.loop import run
 from bench.scenario import Scenario
-from bench.worlds.environment import World, final_world
+from bench.worlds.run.environment import World, final_world
 from scenarios.contract_renewal.limits import NAMED
 
 PACK = Path(__file__).parents[2] / "scenarios" / "contract_renewal"

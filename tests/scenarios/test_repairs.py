@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from trials import events, matrix_of, run_all
 
-from bench.packs import instances_of, load_instances
-from bench.packs.code import code_of
-from bench.runtime.events import Called
-from bench.runtime.verification import Rejected, judge
+from bench.record.events import Called
+from bench.run.packs import instances_of, load_instances
+from bench.run.packs.code import code_of
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Json, Scenario
 from scenarios.repairs.answers import TOLD
 from scenarios.repairs.calls import seen

@@ -15,12 +15,12 @@ import pytest
 from trials import matrix_of, run_all
 from upgrade_worlds import harm, world_of
 
-from bench.packs import instances_of, load_pack
-from bench.runtime.prompt import render
+from bench.common.tokens import count_tokens
+from bench.record.worlds.events import ToolCalled
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.prompt import render
 from bench.scenario import as_document
-from bench.tokens import count_tokens
-from bench.worlds.environment import World, final_world
-from bench.worlds.runtime.events import ToolCalled
+from bench.worlds.run.environment import World, final_world
 from scenarios.service_upgrade.course import follow
 from scenarios.service_upgrade.database import holding, migrated
 from scenarios.service_upgrade.expected import base_files

@@ -14,11 +14,11 @@ import pytest
 from trials import ROOTS, matrix_of, run_all
 from upgrade_worlds import harm, world_of
 
-from bench.packs import instances_of, load_pack
-from bench.runtime.prompt import render
+from bench.common.tokens import count_tokens
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.prompt import render
 from bench.scenario import as_document
-from bench.tokens import count_tokens
-from bench.worlds.environment import World, final_world
+from bench.worlds.run.environment import World, final_world
 from scenarios.service_upgrade.grader import grade
 from scenarios.service_upgrade.keep import SMALLER, trees
 from scenarios.service_upgrade.offered import offered_tests, right_test, with_test

@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trials import events, matrix_of, run_all
 
-from bench.packs import instances_of, load_pack
-from bench.runtime.events import Called
-from bench.runtime.prompt import render
-from bench.runtime.verification import Rejected, judge
+from bench.common.tokens import count_tokens
+from bench.record.events import Called
+from bench.run.packs import instances_of, load_pack
+from bench.run.trial.prompt import render
+from bench.run.trial.verification import Rejected, judge
 from bench.scenario import Grade, Json, Subtask, as_document
-from bench.tokens import count_tokens
-from bench.worlds.environment import Environment, JudgmentState, World, final_world
+from bench.worlds.run.environment import Environment, JudgmentState, World, final_world
 from scenarios.support_desk import baseline, limits
 from scenarios.support_desk.course import Course, Judge
 from scenarios.support_desk.customer import transitions

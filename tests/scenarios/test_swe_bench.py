@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from trials import matrix_of, run_all
 
-from bench.authoring.check import check_pack
-from bench.errors import PackError, Unavailable
-from bench.packs import instances_of, load_instances, load_pack
-from bench.packs.code import code_of
+from bench.cli.authoring.check import check_pack
+from bench.common.errors import PackError, Unavailable
+from bench.run.packs import instances_of, load_instances, load_pack
+from bench.run.packs.code import code_of
 from bench.scenario import Context, Scenario
 from scenarios.swe_bench.patches import Unfit, patched
 

@@ -6,10 +6,10 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
+from bench.common.errors import ResultsError
+from bench.read.analysis.frames import Run
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
 from bench.studies.approval import CAREFUL, Purchase, purchases
 
 CONFIG = ROOTS[0].parent / "configs" / "approval.toml"

@@ -13,12 +13,12 @@ from exactly_once.report import CHECKED, page, together
 from little_worlds import ROOT
 from study_runs import run_of_matrix
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import exact_share
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
-from bench.render.drawing import style
-from bench.render.table import comma_separated, markdown
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import exact_share
+from bench.read.render.drawing import style
+from bench.read.render.table import comma_separated, markdown
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
 from bench.studies.exactly_once import crashes_table, exactly_once, pictures, tables
 
 REPORT = Path(__file__).parents[2] / "reports" / "exactly_once"

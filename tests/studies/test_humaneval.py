@@ -10,10 +10,10 @@ import pytest
 from records import called, edit_manifest, rejected, trial, write_run
 
 import bench
-from bench.analysis.frames import Run
-from bench.experiment.record import Outcome, TrialRecord
-from bench.render.drawing import style
-from bench.runtime.events import Event
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import style
+from bench.record.events import Event
+from bench.record.record import Outcome, TrialRecord
 from bench.scenario import Grade
 from bench.studies.humaneval import CATEGORIES, ELSEWHERE, category_of, pictures, solving, tables
 

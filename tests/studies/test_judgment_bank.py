@@ -13,19 +13,19 @@ import pytest
 from study_runs import run_of_matrix
 from trials import events, matrix_of, run_all
 
-from bench.analysis.frames import Run
-from bench.digests import digest_of
-from bench.errors import ConfigError, ResultsError
-from bench.experiment.chain import SUFFIX, sealed
-from bench.experiment.config import Config, load_config
-from bench.experiment.files import MANIFEST, TEXTS, TRIALS
-from bench.experiment.matrix import build_matrix
-from bench.experiment.reading import read_manifest
-from bench.packs.loading import load_pack
-from bench.render.table import markdown
-from bench.runtime.events import Called
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError, ResultsError
+from bench.read.analysis.frames import Run
+from bench.read.render.table import markdown
+from bench.record.chain import SUFFIX, sealed
+from bench.record.events import Called
+from bench.record.files import MANIFEST, TEXTS, TRIALS
+from bench.record.reading import read_manifest
+from bench.run.experiment.config import Config, load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.packs.loading import load_pack
 from bench.studies.judgment_bank import judgments, tables
-from bench.worlds.bank import banked, load_bank
+from bench.worlds.run.bank import banked, load_bank
 
 ROOT = Path(__file__).parents[2]
 PACKS = [ROOT / "scenarios"]

@@ -10,14 +10,14 @@ import pytest
 from experiment_runs import config, run, run_matrix_in
 from trials import ROOTS
 
-from bench.analysis.frames import load_run
-from bench.architectures.policy import PackPolicy, read_policy
-from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import Config, load_config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.reading import read_manifest, read_trials
-from bench.experiment.record import TrialRecord
-from bench.experiment.session import Session
+from bench.common.errors import ConfigError, ResultsError
+from bench.read.analysis.frames import load_run
+from bench.record.policy import PackPolicy, read_policy
+from bench.record.reading import read_manifest, read_trials
+from bench.record.record import TrialRecord
+from bench.run.experiment.config import Config, load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.session import Session
 from bench.studies.learning import learn, of_pack, tables
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -6,13 +6,13 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.analysis.frames import Run
-from bench.errors import ResultsError
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.runtime.events import Committed, Event
+from bench.common.errors import ResultsError
+from bench.read.analysis.frames import Run
+from bench.record.events import Committed, Event
+from bench.record.worlds.events import ProcessDied, Stepped, ToolCalled
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
 from bench.studies.model_exchange import Drift, drifts, log_less_row, replayed_in
-from bench.worlds.runtime.events import ProcessDied, Stepped, ToolCalled
 
 CONFIG = ROOTS[0].parent / "configs" / "model_exchange.toml"
 BARE = {"architectures": ["event_driven", "event_driven_pinned", "state_machine"], "plans": ["dies_after_offer"]}

@@ -6,14 +6,14 @@ from math import inf
 
 import pandas as pd
 import pytest
+from bench.record.worlds.damage import Harm
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.analysis.frames import Run
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
+from bench.read.analysis.frames import Run
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
 from bench.studies.momentum import damaged_by, hazard, onset_of, onsets, variance_of_call
-from bench.worlds.environment.damage import Harm
 
 CONFIG = ROOTS[0].parent / "configs" / "momentum.toml"
 FEW = {

@@ -6,10 +6,10 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import exact_share
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import exact_share
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
 from bench.studies.pattern_behaviour import retries, undone_as_done
 from bench.studies.pattern_failure import (
     MENDED,

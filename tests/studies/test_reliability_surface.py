@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from records import config_in, edit_manifest, trial, write_run
 
 import bench
-from bench.analysis.frames import Run
-from bench.analysis.statistics import pass_hat
-from bench.errors import ResultsError
-from bench.experiment.config import load_config
-from bench.render.drawing import style
-from bench.render.table import markdown
+from bench.common.errors import ResultsError
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import pass_hat
+from bench.read.render.drawing import style
+from bench.read.render.table import markdown
+from bench.run.experiment.config import load_config
 from bench.studies.reliability_surface import SurfacePoint, pictures, surface, tables
 
 Fault = Mapping[str, Any]

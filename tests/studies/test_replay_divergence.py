@@ -9,9 +9,9 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
-from bench.experiment.config import load_config
-from bench.experiment.matrix import build_matrix
-from bench.models.bank import BankedReply
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.models.bank import BankedReply
 from bench.studies.replay_divergence import LESS, ComparedEvent, ComparedSides, _local, divergence, tables, with_state
 
 

@@ -9,7 +9,7 @@ from repositories import impact, repository, write
 from trials import ROOTS
 
 from bench.codebase import ExecutionState
-from bench.packs import load_pack
+from bench.run.packs import load_pack
 from bench.studies.patch_loop.arms import ARMS, RetestArm
 from bench.studies.patch_loop.case import LineChange, RepairCase, case_of
 from bench.studies.patch_loop.loop import DISRUPTIONS, run_loop

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from study_runs import run_of_matrix
 from trials import Fault, matrix_of
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import paired_difference
-from bench.errors import ResultsError
-from bench.studies.closed_forms import pass_ratio, round_ratio, shared_at_parity
+from bench.common.errors import ResultsError
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import paired_difference
+from bench.read.claims.closed_forms import pass_ratio, round_ratio, shared_at_parity
 from bench.studies.sizes import published_places, sizes, tables, verdict
 
 DEPTH, SIZE = st.integers(2, 20), st.floats(0, 20)

@@ -13,26 +13,26 @@ from study_runs import run_of_matrix
 from trials import AVAILABLE, ROOTS, Fault, matrix_of
 
 import bench
-from bench.analysis.frames import Run
 from bench.cli.setup import open_run
 from bench.cli.terminal import Terminal
-from bench.errors import ConfigError, ResultsError
-from bench.experiment.config import Config, load_config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.record import TrialRecord
-from bench.experiment.untrusted import permission
-from bench.packs import load_pack
-from bench.render.drawing import style
-from bench.render.table import markdown
-from bench.report.studies import STUDIES, require_known, study_pictures, study_tables
-from bench.runtime.events import Answered, Committed, Event
+from bench.common.errors import ConfigError, ResultsError
+from bench.read.analysis.frames import Run
+from bench.read.analysis.plans import failure_rates
+from bench.read.render.drawing import style
+from bench.read.render.table import markdown
+from bench.read.report.studies import STUDIES, require_known, study_pictures, study_tables
+from bench.record.events import Answered, Committed, Event
+from bench.record.record import TrialRecord
+from bench.run.experiment.config import Config, load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.untrusted import permission
+from bench.run.packs import load_pack
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
 from bench.studies.answer_format import answer_formats
 from bench.studies.context import context
 from bench.studies.depth import End, depth
 from bench.studies.detectability import detectability
 from bench.studies.mutants import mutants_of
-from bench.studies.plans import failure_rates
 from bench.studies.repair import repair
 from bench.studies.repair_policies import PricedFailure, first_failure, policies
 from bench.studies.validators import mutation_scores

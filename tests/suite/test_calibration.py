@@ -27,8 +27,8 @@ from calibration.worst import to_csv, worst
 from scipy import stats
 
 import bench
-from bench.analysis.frames import Run
-from bench.analysis.statistics import (
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import (
     Mean,
     Pair,
     amount_of,
@@ -40,7 +40,7 @@ from bench.analysis.statistics import (
     ratio_of_means,
     share_of,
 )
-from bench.analysis.statistics.limits import CALIBRATED
+from bench.read.analysis.statistics.limits import CALIBRATED
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "reports" / "calibration" / "calibration.csv.gz"

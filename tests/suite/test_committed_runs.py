@@ -16,13 +16,13 @@ from committed import replay as replay_of
 from pages import as_committed
 
 import bench
-from bench.analysis.frames import Run
-from bench.architectures.registry import ARCHITECTURES
-from bench.experiment.reading import read_manifest
-from bench.render.table import Table, markdown
-from bench.report.page import as_markdown
-from bench.report.report import contents_of, report_of
-from bench.report.results import Results
+from bench.read.analysis.frames import Run
+from bench.read.render.table import Table, markdown
+from bench.read.report.page import as_markdown
+from bench.read.report.report import contents_of, report_of
+from bench.read.report.results import Results
+from bench.record.reading import read_manifest
+from bench.run.architectures.registry import ARCHITECTURES
 
 ROOT = Path(__file__).parents[2]
 RECORDING, STRUCTURED = "paper-qwen2.5-coder-1.5b-instruct", "structured_output-qwen2.5-coder-1.5b-instruct"

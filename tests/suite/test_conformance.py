@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from trials import AVAILABLE, CALLS, CELLS, OURS, ROOTS, answered_packs, events, matrix_of, needs_json, run_all, stages
 
-from bench.analysis.ledger import book, imbalance
-from bench.authoring.hooks import TaskHooks
-from bench.authoring.soundness import OF_WORLDS
-from bench.experiment.record import RECORD, TrialRecord
-from bench.experiment.trial import TrialResult
-from bench.packs import instances_of, load_pack, variants_of
-from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged
-from bench.runtime.lineage import Lineage
+from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.authoring.soundness import OF_WORLDS
+from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged
+from bench.record.ledger import book, imbalance
+from bench.record.lineage import Lineage
+from bench.record.record import RECORD, TrialRecord
+from bench.run.experiment.trial import TrialResult
+from bench.run.packs import instances_of, load_pack, variants_of
 from bench.scenario import Scenario
 
 FENCED = " in code blocks"

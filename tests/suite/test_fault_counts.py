@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 from trials import CELLS, GRADERS, OURS, matrix_of, needs_json
 
-from bench.experiment.record import TrialRecord
-from bench.experiment.trial import run_trial
-from bench.runtime.events import Faulted
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
+from bench.record.events import Faulted
+from bench.record.record import TrialRecord
+from bench.run.experiment.trial import run_trial
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
 
 SAMPLE, ALL = 5, 1000
 

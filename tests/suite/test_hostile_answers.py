@@ -18,7 +18,7 @@ from cost import SLACK
 from scripted_server import ScriptedServer, Step, completion
 from strain import strained
 
-from bench.experiment.reading import read_trials
+from bench.record.reading import read_trials
 
 ROOT = Path(__file__).parents[2]
 MOST_STALL, MOST_MEMORY = SLACK * 0.1, 128 * 2**20

@@ -20,9 +20,9 @@ from experiment_runs import timeless
 from killer import LIVE, Killer, as_it_would_have_been, kept
 from scripted_server import ScriptedServer, Step, hang
 
-from bench.experiment.files import TRIALS
-from bench.experiment.reading import read_responses, read_texts
-from bench.experiment.verify import verify
+from bench.record.files import TRIALS
+from bench.record.reading import read_responses, read_texts
+from bench.record.verify import verify
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.endurance)])

@@ -14,11 +14,11 @@ from little_worlds import REFUNDS, harm
 from plugged import PARROT, install_package, plugged
 from trials import Fault, events, matrix_of, run_all, stages
 
-from bench.authoring.new import new_plugin, new_scenario
-from bench.errors import PackError
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
-from bench.runtime.events import Called
+from bench.cli.authoring.new import new_plugin, new_scenario
+from bench.common.errors import PackError
+from bench.record.events import Called
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
 
 ROOT = Path(__file__).parents[2]
 CONFIG = """

@@ -18,8 +18,8 @@ from commands import Started, bench, sabotaged, start, workplace
 from experiment_runs import timeless
 from sabotage import Sabotage, clock_set_back, killed_at, refused_at, without_privilege
 
-from bench.experiment.reading import read_texts
-from bench.experiment.verify import verify
+from bench.record.reading import read_texts
+from bench.record.verify import verify
 
 RUN = ("run", "configs/small.toml", "--name")
 KINDS = [("write", 5, 0.0), ("write", 6, 0.99), ("replace", 1, 0.0)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 import openai
+from bench.record.messages import Message
 from openai.types.chat import ChatCompletionMessageParam
 
-from bench.architectures.part import Architecture
-from bench.models.base import Message
-from bench.runtime.asking import ModelLine
-from bench.runtime.endpoint_session import EndpointSession
-from bench.runtime.verification import Rejected
-from bench.runtime.workbench import Workbench
+from bench.run.architectures.part import Architecture
+from bench.run.trial.asking import ModelLine
+from bench.run.trial.endpoint_session import EndpointSession
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Subtask, Task
 
 Ask = Callable[[Sequence[Message]], Awaitable[str]]

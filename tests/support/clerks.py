@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.runtime.workbench import Workbench
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 
 ORDERS = (1, 2, 3)

@@ -24,7 +24,7 @@ from typing import Literal
 from sabotage import Sabotage
 from undrawn import leave_undrawn
 
-from bench.authoring.new import new_scenario
+from bench.cli.authoring.new import new_scenario
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.preloaded"])

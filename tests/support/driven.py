@@ -11,13 +11,13 @@ from typing import Any
 from little_worlds import REFUNDS
 from trials import GRADERS, Fault
 
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.trial import TrialResult, run_trial
-from bench.runtime.events import Faulted
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.worlds.runtime.process_events import ProcessEnded
+from bench.record.events import Faulted
+from bench.record.worlds.process_events import ProcessEnded
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
 
 AGENTS = Path(__file__).parent / "outside"
 

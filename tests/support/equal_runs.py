@@ -6,10 +6,10 @@ import json
 import re
 from pathlib import Path
 
-from bench.experiment.chain import unsealed
-from bench.experiment.files import RESPONSES, TRIALS
-from bench.experiment.reading import read_texts
-from bench.experiment.verify import verify
+from bench.record.chain import unsealed
+from bench.record.files import RESPONSES, TRIALS
+from bench.record.reading import read_texts
+from bench.record.verify import verify
 
 FRAMEWORK = re.compile(rb'"framework_seconds":[^,]+')
 

@@ -11,17 +11,17 @@ from typing import Any
 
 from trials import ROOTS
 
-from bench.experiment.chain import sealed, unsealed
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.reading import read_records, read_trials
-from bench.experiment.record import SessionRecord, TrialRecord
-from bench.experiment.runner import run_matrix
-from bench.experiment.session import Session
-from bench.experiment.store import RunWriter
-from bench.runtime import loop
-from bench.runtime.events import Called, Event, Waited
+from bench.record.chain import sealed, unsealed
+from bench.record.events import Called, Event, Waited
+from bench.record.reading import read_records, read_trials
+from bench.record.record import SessionRecord, TrialRecord
+from bench.record.store import RunWriter
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.runner import run_matrix
+from bench.run.experiment.session import Session
+from bench.run.trial import loop
 
 PLANS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "none": [],

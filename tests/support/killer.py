@@ -14,10 +14,10 @@ from commands import Started
 from experiment_runs import timeless
 from scripted_server import Step, completion, hang, hang_up
 
-from bench.experiment.reading import read_responses, read_texts
-from bench.experiment.record import TrialRecord
-from bench.packs import load_pack
-from bench.runtime.events import Called, Event
+from bench.record.events import Called, Event
+from bench.record.reading import read_responses, read_texts
+from bench.record.record import TrialRecord
+from bench.run.packs import load_pack
 
 LIVE = """
 [model.local]

@@ -10,19 +10,19 @@ from typing import Any
 from pydantic import BaseModel
 from trials import GRADERS, Fault
 
-from bench.architectures.part import Architecture
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Model, Response
-from bench.packs import load_pack
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.runtime.trial import Server, no_server
-from bench.runtime.workbench import Workbench
+from bench.record.worlds.events import WorldEnded
+from bench.run.architectures.part import Architecture
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.models.base import Model, Response
+from bench.run.packs import load_pack
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
+from bench.run.trial.trial import Server, no_server
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Scenario, Task
-from bench.worlds.environment import Environment, Tool, World
-from bench.worlds.runtime.events import WorldEnded
+from bench.worlds.run.environment import Environment, Tool, World
 
 ROOT = Path(__file__).parent / "worlds"
 REFUNDS: Scenario = load_pack("refunds", [ROOT])

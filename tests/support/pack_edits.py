@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import PackError
-from bench.packs import load_pack
+from bench.common.errors import PackError
+from bench.run.packs import load_pack
 
 PACKS = Path(__file__).parent / "packs"
 

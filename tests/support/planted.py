@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.architectures.form import Form
-from bench.architectures.part import Architecture
-from bench.runtime.workbench import Workbench
+from bench.record.form import Form
+from bench.record.worlds.events import AGENT
+from bench.run.architectures.part import Architecture
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Acted
-from bench.worlds.environment.procedure import AGENT
-from bench.worlds.patterns.state_machine import state_machine
+from bench.worlds.run.environment import Acted
+from bench.worlds.run.patterns.state_machine import state_machine
 
 A_LITTLE, MUCH = 1, 9
 WEAKNESSES: Mapping[str, tuple[str, ...]] = {

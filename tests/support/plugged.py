@@ -8,21 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import registry
-from bench.analysis.metrics import METRICS
-from bench.analysis.rows import FRAMES
-from bench.architectures.registry import ARCHITECTURES
 from bench.cli.command_part import COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES
-from bench.endpoint.dialect import DIALECTS
-from bench.experiment.model_entries import MODELS
-from bench.packs.environments import ENVIRONMENTS
-from bench.report.claims_part import CLAIMS
-from bench.report.export_part import EXPORTS
-from bench.report.figures import FIGURES
-from bench.report.studies import STUDIES
-from bench.report.tables import TABLES
-from bench.runtime.effects import EFFECTS
-from bench.runtime.events import EVENTS
+from bench.common import registry
+from bench.read.analysis.metrics import METRICS
+from bench.read.analysis.rows import FRAMES
+from bench.read.report.claims_part import CLAIMS
+from bench.read.report.export_part import EXPORTS
+from bench.read.report.figures import FIGURES
+from bench.read.report.studies import STUDIES
+from bench.read.report.tables import TABLES
+from bench.record.events import EVENTS
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.endpoint.dialect import DIALECTS
+from bench.run.experiment.model_entries import MODELS
+from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.trial.effects import EFFECTS
 
 KINDS = (ARCHITECTURES, EFFECTS, MODELS, METRICS, TABLES, FIGURES, STUDIES, EXPORTS)
 EVERY_KIND = (*KINDS, COMMANDS, COMPARISONS, ENGINES, PACK_SOURCES, CLAIMS, DIALECTS, ENVIRONMENTS, EVENTS, FRAMES)

@@ -9,11 +9,11 @@ import matplotlib.backends.backend_agg
 import matplotlib.backends.backend_svg  # noqa: F401
 
 import bench.cli.main
-import bench.openai.model
-import bench.report.report
-import bench.serve.session  # noqa: F401
-from bench.render.drawing import blank, finish, style
-from bench.tokens import count_tokens
+import bench.read.report.report
+import bench.run.openai.model
+import bench.run.serve.session  # noqa: F401
+from bench.common.tokens import count_tokens
+from bench.read.render.drawing import blank, finish, style
 
 count_tokens("")
 with style():

@@ -9,16 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench.record.messages import StoredMessage
+
 import bench
-from bench.analysis.frames import Run
-from bench.digests import digest_of
-from bench.experiment.files import FORMAT, MANIFEST
-from bench.experiment.manifest import Manifest, manifest_in
-from bench.experiment.record import Outcome, SessionRecord, TrialRecord
-from bench.experiment.store import RunWriter
-from bench.models.base import StoredMessage
-from bench.runtime.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage
-from bench.runtime.verification import KIND_OF, ViolationKind
+from bench.common.digests import digest_of
+from bench.read.analysis.frames import Run
+from bench.record.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, ViolationKind
+from bench.record.files import FORMAT, MANIFEST
+from bench.record.manifest import Manifest, manifest_in
+from bench.record.record import Outcome, SessionRecord, TrialRecord
+from bench.record.store import RunWriter
+from bench.run.trial.verification import KIND_OF
 from bench.scenario import Grade
 
 FAULTS = {"none": [], "paper": [{"point": "output", "effect": "missing_field", "subtask": "b", "attempts": [1]}]}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from bench.errors import CallFailed
-from bench.models.base import Reply, Request, Sleep, Timing
+from bench.record.messages import Timing
+
+from bench.common.errors import CallFailed
+from bench.run.models.base import Reply, Request, Sleep
 from bench.scenario import Json
 
 Line = Json | str | Reply | CallFailed | None

@@ -56,7 +56,7 @@ def strain_in(file: Path) -> Strain:
 
 def _watch(file: Path) -> None:
     """In the command's own process: watch each event loop that it makes, and leave the strain in a file at the end."""
-    from bench.runtime import loop  # noqa: PLC0415  # loaded already, by the process that forks
+    from bench.run.trial import loop  # noqa: PLC0415  # loaded already, by the process that forks
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     strain, begun = Strain(), _memory("VmRSS")

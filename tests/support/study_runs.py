@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.rerun.prepared import prepared
 from trials import run_all
 
 import bench
-from bench.analysis.frames import Run
-from bench.experiment.matrix import Matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.store import RunWriter
-from bench.report.studies import prepared
+from bench.read.analysis.frames import Run
+from bench.record.store import RunWriter
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.new_manifest import manifest_of
 
 
 def run_of_matrix(folder: Path, matrix: Matrix) -> Run:

@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 
 from scripted_model import Line, ScriptedModel
 
-from bench.architectures.part import Architecture
-from bench.architectures.registry import ARCHITECTURES
-from bench.experiment.config import Config
-from bench.experiment.grading import Graders
-from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
-from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Model
-from bench.packs import find_packs, instances_of, lacks, load_pack
-from bench.runtime.effects import EFFECTS, CallEffect, TextEffect
-from bench.runtime.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, SetAside, Waited
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.runtime.trial import Server, no_server
-from bench.runtime.workbench import Workbench
+from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Refused, SetAside, Waited
+from bench.run.architectures.part import Architecture
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.config import Config
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.models.base import Model
+from bench.run.packs import find_packs, instances_of, lacks, load_pack
+from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
+from bench.run.trial.trial import Server, no_server
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Scenario, Task
 
 ROOTS = (Path(__file__).parents[2] / "scenarios", Path(__file__).parent / "packs")

@@ -10,20 +10,20 @@ from little_worlds import harm
 from trials import GRADERS, Fault
 from worlds.trips.scenario import Trip, environment
 
-from bench.architectures.form import Form
-from bench.architectures.part import Architecture
-from bench.architectures.registry import ARCHITECTURES, load_architecture
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.trial import TrialResult, run_trial
-from bench.models.base import Model
-from bench.packs import load_pack
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
+from bench.record.form import Form
+from bench.record.worlds.events import Stored, ToolCalled
+from bench.run.architectures.part import Architecture
+from bench.run.architectures.registry import ARCHITECTURES, load_architecture
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.models.base import Model
+from bench.run.packs import load_pack
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
 from bench.scenario import Scenario
-from bench.worlds.analysis.workflow import waiting_for_people
-from bench.worlds.environment import Environment
-from bench.worlds.runtime.events import Stored, ToolCalled
+from bench.worlds.read.analysis.workflow import waiting_for_people
+from bench.worlds.run.environment import Environment
 
 PATTERNS = tuple(part.name for part in ARCHITECTURES if part.forms)
 BARE, REMEDIED = Form(), Form(remedies=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 def leave_undrawn(replace: Callable[[Any, str, Any], None]) -> None:
     """`replace` is setattr, or one that takes back what it did."""
-    from bench.render import drawing  # noqa: PLC0415  # here, as few tests need it
+    from bench.read.render import drawing  # noqa: PLC0415  # here, as few tests need it
 
     replace(drawing, "_settle", lambda _: None)
     replace(drawing, "_png", lambda _: b"")

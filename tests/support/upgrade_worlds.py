@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import cache
 
-from bench.worlds.environment import Environment, World
+from bench.worlds.run.environment import Environment, World
 from scenarios.service_upgrade.scenario import environment
 from scenarios.service_upgrade.story import case_of
 

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 from scripted_model import Line, ScriptedModel
 from trials import TINY
 
-from bench.models.base import Model
-from bench.runtime.call import BackOff
-from bench.runtime.clock import TrialClock
-from bench.runtime.events import Event
-from bench.runtime.faults import Fault, FaultPlan
-from bench.runtime.key import TrialKey
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.runtime.trial import Settings, Trial
-from bench.runtime.workbench import Workbench
+from bench.record.events import Event
+from bench.run.models.base import Model
+from bench.run.trial.call import BackOff
+from bench.run.trial.clock import TrialClock
+from bench.run.trial.faults import Fault, FaultPlan
+from bench.run.trial.key import TrialKey
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
+from bench.run.trial.trial import Settings, Trial
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Scenario
 
 Result = TypeVar("Result")

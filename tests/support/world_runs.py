@@ -8,9 +8,9 @@ from typing import Any
 from little_worlds import ROOT
 from study_runs import run_of_matrix
 
-from bench.analysis.frames import Run
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
+from bench.read.analysis.frames import Run
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
 
 VALUES: dict[str, Any] = {
     "name": "test",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.worlds.environment import Arrival, World
+from bench.worlds.run.environment import Arrival, World
 
 ANY: Mapping[str, Any] = {"type": "object"}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.models.bank import Bank, BankedReply
+from bench.common.seeding import draw_for
+from bench.run.models.bank import Bank, BankedReply
 from bench.scenario import Json
-from bench.seeding import draw_for
-from bench.worlds.bank import banked
+from bench.worlds.run.bank import banked
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from little_worlds import ended, harm, lived
 
-from bench.architectures.part import Architecture
-from bench.experiment.trial import TrialResult
-from bench.runtime.events import Called, Faulted
+from bench.record.events import Called, Faulted
+from bench.run.architectures.part import Architecture
+from bench.run.experiment.trial import TrialResult
 
 POINTS = ("before", "unacknowledged", "unrecorded", "recorded")
 TOOLS = ("reserve", "refund", "release", "notify")

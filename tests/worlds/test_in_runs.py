@@ -11,11 +11,11 @@ from experiment_runs import run
 from little_worlds import ROOT
 
 import bench
-from bench.errors import ConfigError, PackError
-from bench.experiment.config import Config
-from bench.experiment.matrix import build_matrix
-from bench.experiment.regrade import regrade
-from bench.packs import load_pack
+from bench.common.errors import ConfigError, PackError
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.regrade import regrade
+from bench.run.packs import load_pack
 
 
 def config(faults: list[dict[str, Any]], **changes: Any) -> Config:

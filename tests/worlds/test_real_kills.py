@@ -10,10 +10,10 @@ from exactly_once.crashes import CONFIG, ROOT, matrix_of
 from exactly_once.kills import in_process, killed
 from exactly_once.lives import FileStore, KeptTries, lived
 
-from bench.experiment.config import load_config
-from bench.experiment.matrix import Matrix
-from bench.experiment.untrusted import permission
-from bench.worlds.runtime.process import Process
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.untrusted import permission
+from bench.worlds.run.runtime.process import Process
 
 PLANS = ("before_draft", "unacknowledged_note", "unrecorded_letter", "recorded_draft")
 

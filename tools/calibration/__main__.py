@@ -21,7 +21,7 @@ from calibration.scorecard import write as write_scorecard
 from calibration.worlds import RECORDED
 from calibration.worst import to_csv, worst
 
-from bench.analysis.statistics.limits import CALIBRATED
+from bench.read.analysis.statistics.limits import CALIBRATED
 
 ROOT = Path(__file__).parents[2]
 

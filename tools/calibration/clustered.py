@@ -9,7 +9,7 @@ import numpy as np
 from calibration.experiments import Result, Simulations
 from calibration.worlds import Values
 
-from bench.analysis.statistics import RateDifference, Share, paired_rates, share_by_instance, share_of
+from bench.read.analysis.statistics import RateDifference, Share, paired_rates, share_by_instance, share_of
 
 DESIGNS = ((5, 4), (10, 4), (20, 3), (40, 3), (164, 2))
 """Instances, or trials, and outputs or repetitions of each."""

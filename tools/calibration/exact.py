@@ -8,7 +8,7 @@ import numpy as np
 from calibration.experiments import VARIANTS, Result
 from scipy import stats
 
-from bench.analysis.statistics import paired_rates, rates_differ, share_of
+from bench.read.analysis.statistics import paired_rates, rates_differ, share_of
 
 RATES = np.arange(1, 100) / 100
 """The true rates looked at; the lowest coverage among them is what counts."""

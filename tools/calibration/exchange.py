@@ -17,10 +17,10 @@ import pandas as pd
 from calibration.experiments import Simulations
 from scipy import stats
 
-from bench.analysis.frames import Run, load_run
-from bench.studies.claims.claim import Claim, DirectionClaim, RatioClaim
-from bench.studies.claims.published import Published, load_published
-from bench.studies.claims.verdicts import Judgement, judge_all
+from bench.read.analysis.frames import Run, load_run
+from bench.read.claims.claim import Claim, DirectionClaim, RatioClaim
+from bench.read.claims.published import Published, load_published
+from bench.read.claims.verdicts import Judgement, judge_all
 
 RUNS = (
     "paper-qwen2.5-coder-1.5b-instruct",

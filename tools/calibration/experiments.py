@@ -12,8 +12,8 @@ from calibration.methods import INTERVALS, RATIOS, RESAMPLING, TESTS, Ends, Valu
 from calibration.recoveries import recovery_nulls, recovery_pairs, recovery_worlds, solved_worlds
 from calibration.worlds import TOKENS, PairedWorld, Recorded, World, null_worlds, paired_worlds, worlds
 
-from bench.analysis.statistics import Mean, holm, required_pairs
-from bench.analysis.statistics.power import POWER, power_of
+from bench.read.analysis.statistics import Mean, holm, required_pairs
+from bench.read.analysis.statistics.power import POWER, power_of
 
 VARIANTS = (2, 3, 5, 10, 20, 40, 164)
 """5 and 10 repetitions of one task, or one each of 20, 40 and 164 tasks; 2 and 3 where few faults were effective."""

@@ -10,8 +10,8 @@ from calibration.experiments import Result, Simulations
 from calibration.recoveries import FIRST_ROUNDS
 from calibration.worlds import Values
 
-from bench.analysis.statistics import Pair, parts_of
-from bench.studies.claims.break_even import break_even
+from bench.read.analysis.statistics import Pair, parts_of
+from bench.read.claims.break_even import break_even
 
 SIZES = (5, 10, 20, 40)
 EXTRA = (1160.0, 520.0)

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from bench.analysis.statistics.significance import RESAMPLES, generator
+from bench.read.analysis.statistics.significance import RESAMPLES, generator
 
 Values = np.ndarray
 Ends = tuple[Values, Values]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from calibration.worlds import PairedWorld, Values, World
 
-from bench.analysis.statistics import Measure
+from bench.read.analysis.statistics import Measure
 
 ROUND = 1650.0
 """Tokens of a round, in the mean."""

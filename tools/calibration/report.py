@@ -17,10 +17,10 @@ from calibration.worst import table as worst_table
 from calibration.worst import worst
 from matplotlib.axes import Axes
 
-from bench.analysis.statistics import METHODS, share_of
-from bench.analysis.statistics.limits import BEARABLE, NAMES
-from bench.render.cells import Rate
-from bench.render.drawing import (
+from bench.read.analysis.statistics import METHODS, share_of
+from bench.read.analysis.statistics.limits import BEARABLE, NAMES
+from bench.read.render.cells import Rate
+from bench.read.render.drawing import (
     BLACK,
     BLUE,
     GREEN,
@@ -34,8 +34,8 @@ from bench.render.drawing import (
     panels,
     style,
 )
-from bench.render.table import Table, markdown
-from bench.render.table import comma_separated as table_csv
+from bench.read.render.table import Table, markdown
+from bench.read.render.table import comma_separated as table_csv
 
 FALSE = 0.06
 """A test at 5% that finds more often what is not there is limited."""

@@ -21,8 +21,16 @@ from calibration.experiments import Result, Simulations
 from calibration.report import comma_separated, result_table
 from calibration.worlds import Values
 
-from bench.analysis.statistics import PassHat, Ratio, Share, exact_share_by_instance, pass_hat, ratio_of_means, ratio_of_sums
-from bench.render.table import markdown
+from bench.read.analysis.statistics import (
+    PassHat,
+    Ratio,
+    Share,
+    exact_share_by_instance,
+    pass_hat,
+    ratio_of_means,
+    ratio_of_sums,
+)
+from bench.read.render.table import markdown
 
 INSTANCES = (2, 5, 10, 20, 40)
 TRIES = 5

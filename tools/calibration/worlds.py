@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.analysis.statistics import Measure
+from bench.read.analysis.statistics import Measure
 
 TOKENS = 5000.0
 """Of one attempt in the mean: the scale changes nothing but how fine whole tokens are."""

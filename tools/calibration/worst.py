@@ -1,4 +1,4 @@
-"""The worst that was found of what the suite shows: what `bench.analysis.statistics.limits` reads, and says below tables."""
+"""The worst that was found of what the suite shows: what `bench.read.analysis.statistics.limits` reads, and says below tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from calibration.experiments import Result
 
-from bench.analysis.statistics.limits import NAMES
-from bench.render.table import Table
+from bench.read.analysis.statistics.limits import NAMES
+from bench.read.render.table import Table
 
 TEST = "sign-flip test"
 FEWEST = 6

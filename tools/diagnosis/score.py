@@ -12,18 +12,18 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 
-from bench.analysis.statistics import exact_share_by_instance
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.record import TrialRecord
-from bench.models.simulated import SimulatedSettings
-from bench.paths import PACKS
-from bench.runtime import loop
-from bench.runtime.events import Judged
-from bench.studies.counterfactual.diagnose import Rerun, diagnose, is_failed, rerun
-from bench.studies.counterfactual.mends import MendedPart, Start
-from bench.studies.counterfactual.rerun import Original, RerunArm
-from bench.worlds.runtime.events import Stepped, ToolCalled
+from bench.common.paths import PACKS
+from bench.read.analysis.statistics import exact_share_by_instance
+from bench.record.events import Judged
+from bench.record.record import TrialRecord
+from bench.record.worlds.events import Stepped, ToolCalled
+from bench.rerun.diagnose import Rerun, diagnose, is_failed, rerun
+from bench.rerun.mends import MendedPart, Start
+from bench.rerun.rerun import Original, RerunArm
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.models.simulated import SimulatedSettings
+from bench.run.trial import loop
 from diagnosis.weaknesses import DOUBLE, HARMLESS, MISTAKEN, SINGLE, UNHEARD, Mistaken, Plant, agent_with, parts_of
 
 TABLE = Path(__file__).parents[2] / "reports" / "diagnosis" / "trials.csv"

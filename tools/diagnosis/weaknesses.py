@@ -16,16 +16,16 @@ from random import Random
 from tempfile import mkdtemp
 from typing import Any
 
-import bench.worlds.patterns
-from bench.answers.exchanged import exchanged
-from bench.architectures.form import Form
-from bench.models.base import Request
-from bench.models.simulated import SimulatedModel
+import bench.worlds.run.patterns
+from bench.record.form import Form
+from bench.rerun.mends import MendedPart, RerunAgent, with_remedies
+from bench.run.answers.exchanged import exchanged
+from bench.run.models.base import Request
+from bench.run.models.simulated import SimulatedModel
 from bench.scenario import Json, Scenario
-from bench.studies.counterfactual.mends import MendedPart, RerunAgent, with_remedies
-from bench.worlds.patterns.state_machine import state_machine
+from bench.worlds.run.patterns.state_machine import state_machine
 
-PACKAGE = "bench.worlds.patterns"
+PACKAGE = "bench.worlds.run.patterns"
 FORM = Form(remedies=True)
 
 
@@ -99,8 +99,8 @@ def agent_with(plants: tuple[Plant, ...]) -> RerunAgent:
     edits = [plant for plant in plants if isinstance(plant, Edit)]
     name = f"edited_{abs(hash(plants)):x}"
     folder = Path(mkdtemp())
-    for source in Path(bench.worlds.patterns.__path__[0]).rglob("*.py"):
-        path = source.relative_to(bench.worlds.patterns.__path__[0])
+    for source in Path(bench.worlds.run.patterns.__path__[0]).rglob("*.py"):
+        path = source.relative_to(bench.worlds.run.patterns.__path__[0])
         text = source.read_text(encoding="utf-8").replace(PACKAGE, name)
         for edit in edits:
             if edit.file == str(path):

@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from bench.rerun.prepared import prepared
 
 import bench
-from bench.analysis.frames import Run
-from bench.experiment.code import our_codebase
-from bench.experiment.config import load_config
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.report.studies import prepared
-from bench.runtime.loop import run
-from bench.worlds.analysis.beyond_control import PAIR
+from bench.read.analysis.frames import Run
+from bench.record.store import RunWriter
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.runner import run_matrix
+from bench.run.trial.loop import run
+from bench.worlds.read.analysis.beyond_control import PAIR
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "exactly_once.toml"

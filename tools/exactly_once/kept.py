@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bench.analysis.statistics import Share, exact_share
-from bench.render.cells import AdjustedP, Cell, Number, Rate
-from bench.render.limits import noted
-from bench.render.table import Table
-from bench.studies.claims.published import Published
-from bench.studies.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
-from bench.studies.claims.verdicts import VERDICTS
+from bench.read.analysis.statistics import Share, exact_share
+from bench.read.claims.published import Published
+from bench.read.claims.table import VERDICT_COLUMNS, name_of, notes_on, tally, title_of
+from bench.read.claims.verdicts import VERDICTS
+from bench.read.render.cells import AdjustedP, Cell, Number, Rate
+from bench.read.render.limits import noted
+from bench.read.render.table import Table
 from bench.studies.exactly_once import KINDS, CrashedArm
 
 Row = Mapping[str, str]

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from bench.record.config import FAULT_FREE
 from exactly_once.lives import End, lived
 
-from bench.experiment.config import FAULT_FREE
-from bench.experiment.grading import Graders
-from bench.experiment.matrix import Matrix, TrialSpec
-from bench.experiment.trial import run_trial
-from bench.experiment.untrusted import permission
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.worlds.runtime.events import WorldEnded
+from bench.record.worlds.events import WorldEnded
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import Matrix, TrialSpec
+from bench.run.experiment.trial import run_trial
+from bench.run.experiment.untrusted import permission
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
 
 
 @dataclass(frozen=True)

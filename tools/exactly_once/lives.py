@@ -15,19 +15,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench.experiment.keys import key_of
-from bench.experiment.matrix import Matrix, TrialSpec
-from bench.runtime.clock import TrialClock
-from bench.runtime.faults import OpenReceipt
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
-from bench.runtime.trial import Trial
-from bench.runtime.workbench import Workbench
-from bench.worlds.environment import World, final_world
-from bench.worlds.runtime.acting import Try
-from bench.worlds.runtime.events import WorldEnded
-from bench.worlds.runtime.lives import InWorld
-from bench.worlds.runtime.process import Process, Store
+from bench.record.worlds.events import WorldEnded
+from bench.run.experiment.keys import key_of
+from bench.run.experiment.matrix import Matrix, TrialSpec
+from bench.run.trial.clock import TrialClock
+from bench.run.trial.faults import OpenReceipt
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
+from bench.run.trial.trial import Trial
+from bench.run.trial.workbench import Workbench
+from bench.worlds.run.environment import World, final_world
+from bench.worlds.run.runtime.acting import Try
+from bench.worlds.run.runtime.lives import InWorld
+from bench.worlds.run.runtime.process import Process, Store
 
 MOST_LIVES = 50
 WORLD, STORE, TRIES, END = "world.db", "store.json", "tries.jsonl", "end.json"

@@ -8,14 +8,14 @@ from pathlib import Path
 from exactly_once import kept
 from exactly_once.kills import Killed
 
-from bench.analysis.frames import Run
-from bench.analysis.statistics import exact_share
-from bench.render.cells import Cell, Rate
-from bench.render.drawing import style
-from bench.render.table import Table, comma_separated, markdown
-from bench.studies.claims.published import Published, load_others
-from bench.studies.claims.table import name_of, other_claims
-from bench.studies.claims.verdicts import judge_each
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import exact_share
+from bench.read.claims.published import Published, load_others
+from bench.read.claims.table import name_of, other_claims
+from bench.read.claims.verdicts import judge_each
+from bench.read.render.cells import Cell, Rate
+from bench.read.render.drawing import style
+from bench.read.render.table import Table, comma_separated, markdown
 from bench.studies.exactly_once import CrashedArm, crashes_table, exactly_once, pictures, tables, titled
 
 PREFACE = Path(__file__).with_name("preface.md")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from exactly_once.crashes import ROOT, lived
 
-from bench.analysis.frames import Run
-from bench.experiment.code import our_codebase
-from bench.experiment.config import Config
-from bench.experiment.matrix import Matrix, build_matrix
+from bench.read.analysis.frames import Run
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, build_matrix
 
 WORLDS = ROOT / "tests" / "support" / "worlds"
 BASES = ("scatter_gather_saga", "state_machine", "composition")

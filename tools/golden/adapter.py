@@ -12,16 +12,17 @@ from typing import Any
 import pandas as pd
 
 import bench
-from bench.architectures.registry import ARCHITECTURES
-from bench.experiment.config import Config, load_config
-from bench.experiment.keys import key_of
-from bench.experiment.matrix import Matrix, TrialSpec, build_matrix
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.recording import recorded_entries
-from bench.experiment.runner import run_matrix
-from bench.experiment.store import RunWriter
-from bench.runtime.faults import EVERY, Fault, FaultSchedule
-from bench.runtime.loop import run
+from bench.record.plan_entries import EVERY
+from bench.record.store import RunWriter
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.config import Config, load_config
+from bench.run.experiment.keys import key_of
+from bench.run.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.recording import recorded_entries
+from bench.run.experiment.runner import run_matrix
+from bench.run.trial.faults import Fault, FaultSchedule
+from bench.run.trial.loop import run
 
 ROOT = Path(__file__).parents[2]
 PACKS = [ROOT / "scenarios"]

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 
-from bench.sandbox import Limits, SandboxResult, launching, run_python
-from bench.sandbox.cell import SandboxCell
-from bench.sandbox.parent import run_in
+from bench.run.sandbox import Limits, SandboxResult, launching, run_python
+from bench.run.sandbox.cell import SandboxCell
+from bench.run.sandbox.parent import run_in
 
 PROGRAM = "import solution\ndef main(values): return [solution.f(x) for x in values]"
 CODE = "def f(x):\n    return sorted(str(x * i) for i in range(200))[:3]\n# "

@@ -19,28 +19,29 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from bench.record.messages import Message
 from inspect_ai import Task, eval  # noqa: A004
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from bench.digests import kept_digest
-from bench.experiment.config import Config
-from bench.experiment.grading import Graders
-from bench.experiment.matrix import Matrix, build_matrix
-from bench.experiment.model_entries import SimulatedEntry
-from bench.experiment.new_manifest import manifest_of
-from bench.experiment.plan_entries import PlanEntry
-from bench.experiment.responses import ResponseKeeper
-from bench.experiment.store import RunWriter
-from bench.experiment.trial import run_trial
-from bench.models.base import Message, Reply, Request, Sleep
-from bench.models.simulated import SimulatedModel
-from bench.runtime.loop import run
-from bench.runtime.slots import Slots
+from bench.common.digests import kept_digest
+from bench.common.tokens import counts
+from bench.record.plan_entries import PlanEntry
+from bench.record.store import RunWriter
+from bench.run.experiment.config import Config
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.model_entries import SimulatedEntry
+from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.responses import ResponseKeeper
+from bench.run.experiment.trial import run_trial
+from bench.run.models.base import Reply, Request, Sleep
+from bench.run.models.simulated import SimulatedModel
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
 from bench.scenario import Check, Context, Scenario
-from bench.tokens import counts
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
 SMALL, LARGE, CALLS, ROUNDS = 20, 120, 5, 5

@@ -51,8 +51,8 @@ def frames(path: Path) -> None:
 def with_tables(path: Path) -> None:
     """All tables but those of verdicts, which bring an analysis of their own."""
     import bench  # noqa: PLC0415
-    from bench.report.results import Results  # noqa: PLC0415
-    from bench.report.tables import TABLES, all_tables  # noqa: PLC0415
+    from bench.read.report.results import Results  # noqa: PLC0415
+    from bench.read.report.tables import TABLES, all_tables  # noqa: PLC0415
 
     all_tables(Results(bench.load_run(path)), [part for part in TABLES if part.section != "verdicts"])
 

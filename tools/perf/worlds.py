@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 from little_worlds import ENVIRONMENT, lived
 from trials import Fault
 
-from bench.runtime.workbench import Workbench
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.environment import Environment, Tool
+from bench.worlds.run.environment import Environment, Tool
 
 NEVER: Fault = {"point": "tool", "effect": "error", "tool": "*", "probability": 1e-9}
 """It is drawn at each call, and all but never due."""

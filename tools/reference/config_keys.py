@@ -14,8 +14,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from bench.experiment.config import Config
-from bench.experiment.model_entries import MODELS
+from bench.run.experiment.config import Config
+from bench.run.experiment.model_entries import MODELS
 
 Schema = Mapping[str, Any]
 WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "object": "table"}

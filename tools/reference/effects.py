@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.runtime.effects import EFFECTS, POINTS, points_of
+from bench.run.trial.effects import EFFECTS, POINTS, points_of
 
 
 def page() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.openai.words import PHRASES, ROWS, WordMeaning
+from bench.run.openai.words import PHRASES, ROWS, WordMeaning
 
 MEANING: dict[WordMeaning, str] = {
     "answer": "the model answered; without a text, its reply is **empty**",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.architectures.part import ArchitecturePart
-from bench.architectures.registry import ARCHITECTURES
+from bench.run.architectures.part import ArchitecturePart
+from bench.run.architectures.registry import ARCHITECTURES
 
 
 def page() -> str:

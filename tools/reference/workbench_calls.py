@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from bench.runtime.asking import Asking
-from bench.runtime.workbench import Workbench
+from bench.run.trial.asking import Asking
+from bench.run.trial.workbench import Workbench
 
 
 def page() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reference.workbench_calls import table
 
-from bench.worlds.runtime.actions import WorldActions
+from bench.worlds.run.runtime.actions import WorldActions
 
 
 def page() -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 from reliability.attacks import PRELUDE
 from reliability.policy import OPENS
 
-from bench.sandbox import Limits, SandboxResult, launching, run_python
-from bench.sandbox.bubblewrap import backend
+from bench.run.sandbox import Limits, SandboxResult, launching, run_python
+from bench.run.sandbox.bubblewrap import backend
 from bench.scenario import Json
 
 SECRET = "the secret of the user"

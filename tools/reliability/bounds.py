@@ -13,11 +13,11 @@ from pathlib import Path
 
 from reliability.attempts import Target
 
-from bench.sandbox import Limits, run_python
+from bench.run.sandbox import Limits, run_python
 
 TIGHT = Limits(wall_seconds=5.0, cpu_seconds=1, memory_bytes=128 * 2**20, output_bytes=2**16, open_files=16, idle_seconds=0.3)
 OUTLIVES = """
-from bench.sandbox import Limits, run_python
+from bench.run.sandbox import Limits, run_python
 run_python({}, "import time\\ndef main(value): time.sleep(600)", None, Limits(wall_seconds=600, idle_seconds=600))
 """
 PATIENCE = 60.0

@@ -22,8 +22,8 @@ from reliability.bounds import BOUNDS
 from reliability.normal_user import as_nobody
 from reliability.policy import FORGED, POLICY, SLEEPS
 
-from bench.sandbox import Limits, SandboxBroken, guards, run_python
-from bench.sandbox.guards import WITHOUT
+from bench.run.sandbox import Limits, SandboxBroken, guards, run_python
+from bench.run.sandbox.guards import WITHOUT
 
 LANDLOCK = ("other files", "truncation", "TCP", "signals")
 KERNEL = (*LANDLOCK, "system calls")

@@ -20,8 +20,8 @@ from urllib.request import Request, urlopen
 from reliability.bare import CLIENTS
 from reliability.kept import Taken
 
-from bench.experiment.reading import read_trials
-from bench.runtime.events import Called
+from bench.record.events import Called
+from bench.record.reading import read_trials
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 PACK, CALLS = "k8s_oomkill", 5

@@ -14,9 +14,9 @@ from reliability.promises import PROMISES, Promise
 from reliability.strangers import PEAK, SECONDS, held
 from scipy import stats
 
-from bench.render.cells import Cell, Number
-from bench.render.escaping import escape_markdown
-from bench.render.table import Table, markdown
+from bench.read.render.cells import Cell, Number
+from bench.read.render.escaping import escape_markdown
+from bench.read.render.table import Table, markdown
 
 PREFACE = Path(__file__).with_name("preface.md")
 LOAD = Promise("load", "however many calls are in flight, none fails by our doing", "the calls of our runs under load", ())

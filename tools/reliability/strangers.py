@@ -30,7 +30,7 @@ from typing import Any
 from reliability.kept import Attacked
 from reliability.listening import LOOPBACK, listening_at
 
-from bench.experiment.chain import sealed, unsealed
+from bench.record.chain import sealed, unsealed
 
 PEAK, SECONDS = 400.0, 60.0
 """What a command may take at most on a stranger's file: MiB, and seconds on a machine that is busy."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 from scale.runs import RUN
 
-from bench.render.cells import Number
-from bench.render.table import Table, markdown
+from bench.read.render.cells import Number
+from bench.read.render.table import Table, markdown
 
 PREFACE = """# Scale
 

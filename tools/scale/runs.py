@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from commands import environment, workplace
 
-from bench.experiment.files import RESPONSES, TRIALS
+from bench.record.files import RESPONSES, TRIALS
 
 ARMS = 4
 CALLS_A_TRIAL = 3.2

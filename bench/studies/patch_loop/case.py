@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bench.common.seeding import draw_for
 from bench.scenario import Scenario
-from bench.seeding import draw_for
 from bench.studies.patch_loop.suite import CallTest, FileTexts, Suite
 
 SWAPS = (" + ", " - "), (" - ", " + "), (" > ", " >= "), (" >= ", " > "), (" < ", " <= "), (" <= ", " < "), ("max(", "min(")

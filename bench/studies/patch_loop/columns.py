@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from bench.analysis.statistics import amount_of, mean_of, share_of
-from bench.render.cells import Estimate, Rate
-from bench.render.table import TableColumn
+from bench.read.analysis.statistics import amount_of, mean_of, share_of
+from bench.read.render.cells import Estimate, Rate
+from bench.read.render.table import TableColumn
 from bench.studies.patch_loop.loop import LoopResult
 from bench.studies.patch_loop.recorded import PatchedCase
 

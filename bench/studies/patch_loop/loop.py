@@ -10,11 +10,11 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from bench.seeding import draw_for
+from bench.common.seeding import draw_for
+from bench.common.tokens import count_tokens
 from bench.studies.patch_loop.arms import RetestArm
 from bench.studies.patch_loop.case import LineChange, RepairCase, patch_text
 from bench.studies.patch_loop.suite import CallResult
-from bench.tokens import count_tokens
 
 Disruption = Literal["none", "flaky", "lost_result", "stale_cache", "half_patch"]
 """What goes wrong once in a case.

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bench.answers.formats import AnswerFormat
-from bench.errors import ResultsError
-from bench.experiment.reading import read_texts, read_trials
-from bench.experiment.record import latest
-from bench.registry import attribute_at
-from bench.runtime.events import Called, of_kind
-from bench.runtime.reply import parts_of
-from bench.runtime.verification import Rejected, validate
+from bench.common.errors import ResultsError
+from bench.common.registry import attribute_at
+from bench.record.events import Called, of_kind
+from bench.record.formats import AnswerFormat
+from bench.record.reading import read_texts, read_trials
+from bench.record.record import latest
+from bench.run.trial.reply import parts_of
+from bench.run.trial.verification import Rejected, validate
 from bench.scenario import Scenario, scenario_key
 from bench.studies.patch_loop.arms import ARMS, RetestArm, nothing
 from bench.studies.patch_loop.suite import CallResult, CallTest, FileTexts, Suite

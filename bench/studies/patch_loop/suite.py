@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from bench.bounds import Lookup, Many
 from bench.codebase import units
 from bench.codebase.record import ABSENT, Fact
 from bench.codebase.units import digest
-from bench.sandbox import Limits, run_python
-from bench.sandbox.cases import same
+from bench.common.bounds import Lookup, Many
+from bench.run.sandbox import Limits, run_python
+from bench.run.sandbox.cases import same
 from bench.scenario import Json
 from bench.studies.patch_loop import program
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.architectures.part import ArchitecturePart
-from bench.runtime.workbench import Workbench
+from bench.run.architectures.part import ArchitecturePart
+from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 
 

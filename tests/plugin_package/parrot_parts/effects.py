@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from bench.errors import ServerFailed
-from bench.models.base import Reply
-from bench.runtime.effects import CallEffect, Disturbance, Send, Target, TextEffect
-from bench.worlds.environment import Acted
-from bench.worlds.runtime.effects import StruckToolCall, ToolEffect
+from bench.common.errors import ServerFailed
+from bench.run.models.base import Reply
+from bench.run.trial.effects import CallEffect, Disturbance, Send, Target, TextEffect
+from bench.worlds.run.environment import Acted
+from bench.worlds.run.runtime.effects import StruckToolCall, ToolEffect
 
 
 def squawked(_: Target, draw: Random) -> str | None:

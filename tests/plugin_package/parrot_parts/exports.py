@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.analysis.frames import Run
-from bench.report.export_part import ExportPart
+from bench.read.analysis.frames import Run
+from bench.read.report.export_part import ExportPart
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.analysis.metrics import Metric
-from bench.analysis.trial import TrialReading
+from bench.read.analysis.metrics import Metric
+from bench.read.analysis.trial import TrialReading
 
 
 def first_tokens(trial: TrialReading) -> int:

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.experiment.model_part import BaseModelEntry, ModelPart
-from bench.models.making import Making
-from bench.models.simulated import SimulatedModel, SimulatedSettings
+from bench.run.experiment.model_part import BaseModelEntry, ModelPart
+from bench.run.models.making import Making
+from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 
 
 class ParrotEntry(BaseModelEntry):

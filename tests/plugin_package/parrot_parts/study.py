@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.analysis.frames import Run
-from bench.render.drawing import Picture
-from bench.render.table import Table
-from bench.report.studies import StudyPart
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import Picture
+from bench.read.render.table import Table
+from bench.read.report.studies import StudyPart
 
 
 def tables(run: Run) -> Iterator[Table]:

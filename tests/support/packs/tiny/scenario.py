@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Answer, Context, Finding, Grade, Json, Output, Scenario, Subtask
 
 SURE = 0.6

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Answer, Code, Context, Grade, Json, Output, Scenario, Subtask
 
 FILES = {"add.py", "test_add.py"}

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.packs import PackFolder
+from bench.run.packs import PackFolder
 from bench.scenario import Grade, Json, Output, Scenario, Subtask
-from bench.worlds.environment import (
+from bench.worlds.run.environment import (
     Call,
     Db,
     Environment,

@@ -1,0 +1,126 @@
+"""`bench check`: is a pack sound? Its reference answer is right and its wrong answers are wrong, its verifier catches faults,
+nothing that a model sees gives the answer away, keyword rules do not solve it, and every architecture can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.authoring.soundness import Soundness, checks_of, notes_on
+from bench.cli.hooks import HookFailed
+from bench.common.errors import PackError, Unavailable
+from bench.run.packs import find_packs, instances_of, load_pack, variants_of
+
+LOADS = "it can be loaded"
+MOST_LINES, MOST_NAMES = 10, 3
+"""How many problems of a check are shown, and how many instances are named for one problem."""
+TOO_MANY = 0.3
+"""An excess, such as a baseline that is right, is a problem from this share of a pack's instances on."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check. `problems` has a line for each problem; it is empty if the check holds. A note cannot fail."""
+
+    what: str
+    problems: tuple[str, ...] = ()
+    is_note: bool = False
+
+    @property
+    def status(self) -> str:
+        return "FAILED" if self.problems else "note" if self.is_note else "ok"
+
+
+def check_pack(name: str, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
+    """Yield (scenario, result) for each variant of a pack, or for the named variant.
+
+    A pack with many instances has one result for all. Raises PackError if there is no such pack or variant.
+    """
+    pack, _, variant = name.partition(":")
+    folder = find_packs(packs).get(pack)
+    if folder is None:
+        load_pack(name, packs)  # raises, and names what exists
+        return
+    try:
+        variants = variants_of(folder)
+    except PackError as error:
+        yield name, CheckResult(LOADS, (str(error),))
+        return
+    if variant and variant not in variants:
+        load_pack(name, packs)
+    for each in [variant] if variant else variants:
+        yield from _check_variant(pack if each == variants[0] else f"{pack}:{each}", folder, packs)
+
+
+def _check_variant(name: str, folder: Path, packs: Sequence[Path]) -> Iterator[tuple[str, CheckResult]]:
+    try:
+        instances = instances_of(name, packs)
+    except Unavailable as error:
+        yield name, CheckResult(f"not available here: {error}", is_note=True)
+        return
+    except PackError as error:
+        yield name, CheckResult(LOADS, (str(error),))
+        return
+    loaded: dict[str, TaskHooks] = {}
+    refused: dict[str, Soundness] = {}
+    for instance in instances:
+        try:
+            loaded[instance] = TaskHooks(load_pack(name, packs, instance), folder)
+        except PackError as error:
+            refused[instance] = Soundness((str(error),))
+    label = name if instances == ("",) else f"{name} ({len(instances)} instances)"
+    if refused:
+        yield label, _summary(LOADS, refused, len(instances))
+    if loaded:
+        for what, check in checks_of(next(iter(loaded.values())).scenario).items():
+            results = {instance: _safely(check, hooks) for instance, hooks in loaded.items()}
+            yield label, _summary(what, _weighed(results), len(loaded))
+    for note in dict.fromkeys(note for hooks in loaded.values() for note in notes_on(hooks)):
+        yield label, CheckResult(note, is_note=True)
+
+
+def _safely(check: Callable[[TaskHooks], Soundness], hooks: TaskHooks) -> Soundness:
+    """Run a check, and report it as a problem if code of the pack fails where no check expects that."""
+    try:
+        soundness: Soundness = hooks.call("the pack", check, hooks)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    return soundness
+
+
+def _weighed(results: Mapping[str, Soundness]) -> Mapping[str, Soundness]:
+    """Return the results with each excess as a problem if too many instances have it, else as a detail of all."""
+    having, of = sum(bool(result.excess) for result in results.values()), len(results)
+    if having >= TOO_MANY * of:
+        return {
+            name: replace(result, problems=(*result.problems, result.excess)) if result.excess else result
+            for name, result in results.items()
+        }
+    return (
+        {name: replace(result, detail=f"right in {having} of {of}") for name, result in results.items()} if having else results
+    )
+
+
+def _summary(what: str, results: Mapping[str, Soundness], of: int) -> CheckResult:
+    """Return one result for all instances. A problem of several instances is one line that names them."""
+    having: dict[str, list[str]] = {}
+    for instance, result in results.items():
+        for problem in result.problems:
+            having.setdefault(problem, []).append(instance)
+    lines = [f"{_named(instances)}{problem}" for problem, instances in having.items()]
+    if len(lines) > MOST_LINES:
+        lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES} problems more"]
+    failed = sum(bool(result.problems) for result in results.values())
+    details = {result.detail for result in results.values() if result.detail and not result.problems}
+    if failed and of > 1:
+        return CheckResult(f"{what} ({failed} of {of} instances fail)", tuple(lines))
+    return CheckResult(f"{what} ({details.pop()})" if len(details) == 1 else what, tuple(lines))
+
+
+def _named(instances: Sequence[str]) -> str:
+    if instances == [""]:
+        return ""
+    more = len(instances) - MOST_NAMES
+    return f"{', '.join(instances[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}: "

@@ -1,0 +1,81 @@
+"""The commands `bench check` and `bench new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.authoring.check import check_pack
+from bench.cli.authoring.new import new_plugin, new_scenario
+from bench.cli.command_part import PACK_SOURCES
+from bench.cli.scaffold import check_command
+from bench.cli.setup import PacksOption
+from bench.cli.terminal import Terminal
+from bench.common.errors import PackError
+from bench.common.paths import PACKS
+from bench.run.packs import find_packs
+
+new_app = typer.Typer(help="Begin a scenario pack, or a package of parts.", no_args_is_help=True)
+out = Terminal()
+
+
+def check(
+    packs: Annotated[list[str] | None, typer.Argument(metavar="PACK", help="Names of packs; all packs, if none.")] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Check whether packs are sound; exit with 1 if any is not.
+
+    For example: bench check multi_file_debugging
+    """
+    failed = 0
+    for pack in packs or list(find_packs(scenarios)):
+        for scenario, result in check_pack(pack, scenarios):
+            failed += bool(result.problems)
+            out.print("\n    ".join((f"{scenario}: {result.status}: {result.what}", *result.problems)))
+    raise typer.Exit(1 if failed else 0)
+
+
+@new_app.command("scenario")
+def scenario_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The pack's name: lower-case letters, digits and underscores.")],
+    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
+    rows: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Make one task of each row of this file, .csv or .jsonl.")
+    ] = None,
+    expected: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column that holds the answer; may be given more than once. Default: columns that begin with 'expected'."
+        ),
+    ] = None,
+) -> None:
+    """Begin a scenario pack that passes `bench check` as it is.
+
+    For example: bench new scenario tickets --from tickets.csv
+    """
+    if rows is None:
+        if expected:
+            raise PackError("--expected says which columns of a table hold the answer; give the table with --from FILE")
+        folder = new_scenario(name, into)
+        out.print(f"{folder} is a small pack that works; make it yours, and see: {check_command(folder)}")
+        return
+    ours, *others = PACK_SOURCES
+    source = next((part for part in others if rows.suffix.lower() in part.suffixes), ours)
+    out.print("\n".join(source.load(source.path)(name, into, rows, expected or ())))
+
+
+@new_app.command("plugin")
+def plugin_(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The package's name: lower-case letters, digits and underscores.")
+    ],
+    into: Annotated[Path, typer.Option(help="The folder to make it in.")] = Path(),
+) -> None:
+    """Begin a package of your own parts: an architecture, a fault effect and a metric, with tests that run.
+
+    For example: bench new plugin my_parts
+    """
+    folder = new_plugin(name, into)
+    out.print(f"{folder} is a package that works; make it yours, and see: pip install -e '{folder}[test]' && pytest {folder}")

@@ -1,0 +1,298 @@
+"""Spans in the forms of files that programs write: OTLP's JSON and Tempo's, with their log records, Jaeger's, and those that
+OpenTelemetry's console exporter and Phoenix write."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+
+from bench.common.bounds import BoundedTable, Listed
+
+MOST_NESTED = 24
+"""Names in the path of an attribute."""
+LONG_ID = 24
+"""Characters of a trace's id in base64."""
+
+
+@dataclass(frozen=True)
+class SpanEvent:
+    """An event of a span, or a log record of it. `fields` are its attributes, and what its body holds."""
+
+    name: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TracedSpan:
+    """A span, with its attributes by name. `start` is a number that orders the spans of a file."""
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    start: int
+    attributes: Mapping[str, Any]
+    events: list[SpanEvent] = field(default_factory=list)
+
+
+def _some(value: Any) -> Any:
+    return [] if value is None else value
+
+
+def _any(*names: str, default: Any = "") -> Any:
+    return Field(default, validation_alias=AliasChoices(*names))
+
+
+Rows = Annotated[Listed[BoundedTable[str, Any]], BeforeValidator(_some)]
+Pairs = Annotated[Listed[BoundedTable[str, Any]] | BoundedTable[str, Any], BeforeValidator(_some)]
+Id = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+
+
+class OtlpEvent(BaseModel):
+    name: Id = ""
+    attributes: Pairs = []
+
+
+class OtlpSpan(BaseModel):
+    trace: str = _any("traceId", "trace_id")
+    id: Id = _any("spanId", "span_id")
+    parent: Id = _any("parentSpanId", "parent_span_id")
+    name: Id = ""
+    start: int = _any("startTimeUnixNano", "start_time_unix_nano", default=0)
+    attributes: Pairs = []
+    events: Annotated[Listed[OtlpEvent], BeforeValidator(_some)] = []
+
+
+class OtlpScope(BaseModel):
+    spans: Annotated[Listed[OtlpSpan], BeforeValidator(_some)] = []
+
+
+class OtlpResource(BaseModel):
+    scopes: Annotated[Listed[OtlpScope], BeforeValidator(_some)] = _any(
+        "scopeSpans", "scope_spans", "instrumentationLibrarySpans", default=[]
+    )
+
+
+class OtlpLog(BaseModel):
+    trace: Id = _any("traceId", "trace_id")
+    span: Id = _any("spanId", "span_id")
+    name: Id = _any("eventName", "event_name")
+    body: Any = None
+    attributes: Pairs = []
+
+
+class OtlpLogScope(BaseModel):
+    logs: Annotated[Listed[OtlpLog], BeforeValidator(_some)] = _any("logRecords", "log_records", default=[])
+
+
+class OtlpLogResource(BaseModel):
+    scopes: Annotated[Listed[OtlpLogScope], BeforeValidator(_some)] = _any("scopeLogs", "scope_logs", default=[])
+
+
+class OtlpRequest(BaseModel):
+    """The parts of OTLP's JSON that are read here."""
+
+    resources: Annotated[Listed[OtlpResource], BeforeValidator(_some)] = _any(
+        "resourceSpans", "resource_spans", "batches", default=[]
+    )
+    logs: Annotated[Listed[OtlpLogResource], BeforeValidator(_some)] = _any("resourceLogs", "resource_logs", default=[])
+
+
+class JaegerReference(BaseModel):
+    span: Id = _any("spanID")
+
+
+class JaegerLog(BaseModel):
+    fields: Rows = []
+
+
+class JaegerSpan(BaseModel):
+    trace: str = Field(validation_alias="traceID")
+    id: Id = _any("spanID")
+    name: Id = _any("operationName")
+    start: int = _any("startTime", default=0)
+    references: Annotated[Listed[JaegerReference], BeforeValidator(_some)] = []
+    tags: Rows = []
+    logs: Annotated[Listed[JaegerLog], BeforeValidator(_some)] = []
+
+
+class JaegerTrace(BaseModel):
+    spans: Listed[JaegerSpan]
+
+
+class JaegerTraces(BaseModel):
+    data: Listed[JaegerTrace]
+
+
+class WrittenContext(BaseModel):
+    trace: str = Field(validation_alias="trace_id")
+    span: Id = _any("span_id")
+
+
+class WrittenSpan(BaseModel):
+    """A span as the console exporter and Phoenix write it."""
+
+    name: Id = ""
+    kind: Id = _any("span_kind")
+    context: WrittenContext
+    parent: Id = _any("parent_id")
+    start: datetime | None = _any("start_time", default=None)
+    attributes: BoundedTable[str, Any] = {}
+    events: Annotated[Listed[OtlpEvent], BeforeValidator(_some)] = []
+
+
+OTLP = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
+
+
+def holds_spans(value: Any) -> bool:
+    """Whether a value is in a form that `spans_of` reads."""
+    return isinstance(value, dict) and (any(key in value for key in OTLP) or _is_jaeger(value) or _is_written(value))
+
+
+def _is_jaeger(value: Mapping[str, Any]) -> bool:
+    data = value.get("data")
+    return isinstance(data, list) and bool(data) and isinstance(data[0], dict) and "spans" in data[0]
+
+
+def _is_written(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("context"), dict) and "trace_id" in value["context"]
+
+
+def spans_of(values: Sequence[dict[str, Any]], left_out: Counter[str]) -> list[TracedSpan]:
+    """Return the spans of a file's values. A log record becomes an event of its span. A span that stands twice is read once."""
+    spans, logs = dict[tuple[str, str, int], TracedSpan](), defaultdict[tuple[str, str], list[SpanEvent]](list)
+    for value in values:
+        for span in _spans(value, logs):
+            key = (span.trace, span.id, 0 if span.id else len(spans))
+            if key in spans:
+                left_out["span that stands twice in the file"] += 1
+            spans[key] = span
+    for (trace, id_), events in logs.items():
+        if not id_ or (trace, id_, 0) not in spans:
+            left_out["log record of a span that the file does not hold"] += len(events)
+        else:
+            spans[trace, id_, 0].events.extend(events)
+    return sorted(spans.values(), key=lambda span: span.start)
+
+
+def _spans(value: dict[str, Any], logs: defaultdict[tuple[str, str], list[SpanEvent]]) -> Iterator[TracedSpan]:
+    if _is_jaeger(value):
+        for trace in JaegerTraces.model_validate(value).data:
+            yield from map(_of_jaeger, trace.spans)
+    elif _is_written(value):
+        yield _of_written(WrittenSpan.model_validate(value))
+    else:
+        request = OtlpRequest.model_validate(value)
+        for resource in request.resources:
+            for scope in resource.scopes:
+                yield from map(_of_otlp, scope.spans)
+        for logged in request.logs:
+            for entries in logged.scopes:
+                for log in entries.logs:
+                    logs[hex_id(log.trace), hex_id(log.span)].append(_of_log(log))
+
+
+def _of_otlp(span: OtlpSpan) -> TracedSpan:
+    events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
+    return TracedSpan(
+        hex_id(span.trace), hex_id(span.id), hex_id(span.parent), span.name, span.start, attributes_of(span.attributes), events
+    )
+
+
+def _of_log(log: OtlpLog) -> SpanEvent:
+    attributes = attributes_of(log.attributes)
+    body = plain(log.body)
+    fields = body if isinstance(body, dict) else {} if body is None else {"content": body}
+    return SpanEvent(log.name or str(attributes.get("event.name", "")), {**attributes, **fields})
+
+
+def _of_jaeger(span: JaegerSpan) -> TracedSpan:
+    events = [attributes_of(log.fields) for log in span.logs]
+    named = [SpanEvent(str(fields.get("event", "")), fields) for fields in events]
+    parent = span.references[0].span if span.references else ""
+    return TracedSpan(span.trace, span.id, parent, span.name, span.start * 1000, attributes_of(span.tags), named)
+
+
+def _of_written(span: WrittenSpan) -> TracedSpan:
+    attributes = flat(span.attributes)
+    if span.kind.isupper():
+        attributes.setdefault("openinference.span.kind", span.kind)
+    start = span.start.replace(tzinfo=span.start.tzinfo or UTC) if span.start else datetime(1970, 1, 1, tzinfo=UTC)
+    since = (start - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    events = [SpanEvent(event.name, attributes_of(event.attributes)) for event in span.events]
+    return TracedSpan(span.context.trace, span.context.span, span.parent, span.name, since * 1000, attributes, events)
+
+
+def attributes_of(pairs: list[dict[str, Any]] | dict[str, Any]) -> dict[str, Any]:
+    """Return attributes by name, of a list of keys and values or of a table."""
+    if isinstance(pairs, dict):
+        return flat(pairs)
+    return {str(pair.get("key")): plain(pair.get("value")) for pair in pairs}
+
+
+def plain(value: Any) -> Any:
+    """Return what a value of OTLP holds: a text, a number, a list or a table."""
+    if not isinstance(value, dict):
+        return value
+    kind, inner = next(iter(value.items()), ("", None))
+    kind = kind.replace("_v", "V")
+    if kind in ("arrayValue", "kvlistValue"):
+        values = inner.get("values") if isinstance(inner, dict) else None
+        if kind == "arrayValue":
+            return [plain(item) for item in values or []]
+        return {str(pair.get("key")): plain(pair.get("value")) for pair in values or [] if isinstance(pair, dict)}
+    if kind == "intValue" and isinstance(inner, str) and inner.removeprefix("-").isdecimal() and len(inner) < LONG_ID:
+        return int(inner)
+    return inner if kind.endswith("Value") else value
+
+
+def flat(table: Mapping[str, Any], depth: int = MOST_NESTED) -> dict[str, Any]:
+    """Return a table with the tables in it as keys with dots. Lists stay as they are."""
+    made = dict[str, Any]()
+    for key, value in table.items():
+        if isinstance(value, dict) and value and depth:
+            made |= {f"{key}.{name}": inner for name, inner in flat(value, depth - 1).items()}
+        else:
+            made[str(key)] = value
+    return made
+
+
+def nested(attributes: Mapping[str, Any], name: str) -> Any:
+    """Return what stands under a name: its value, or what the keys make that begin with it, `NAME.0.role` a list of tables."""
+    if (value := attributes.get(name)) not in (None, "", [], {}):
+        return value
+    root = dict[str, Any]()
+    for key in sorted(key for key in attributes if key.startswith(f"{name}.")):
+        *path, last = key[len(name) + 1 :].split(".", MOST_NESTED)
+        node = root
+        for step in path:
+            inner = node.get(step)
+            node = node.setdefault(step, {}) if isinstance(inner, dict | None) else node
+        node[last] = attributes[key]
+    return _listed(root) if root else None
+
+
+def _listed(node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    values = {key: _listed(value) for key, value in node.items()}
+    if values and all(key.isdecimal() for key in values):
+        return [values[key] for key in sorted(values, key=lambda key: (len(key), key))]
+    return values
+
+
+def hex_id(id_: str) -> str:
+    """Return an id as OTLP's JSON has it, in hex. Programs that use protobuf's own JSON write base64."""
+    if len(id_) in (12, LONG_ID) and id_.endswith("="):
+        try:
+            return base64.b64decode(id_, validate=True).hex()
+        except (ValueError, binascii.Error):
+            return id_
+    return id_

@@ -1,0 +1,65 @@
+"""`bench import`: a pack made from the steps of a run recorded elsewhere, and its configs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.cli.authoring.imported import ImportedStep, step_name, tool_names
+from bench.cli.scaffold import RENDERED, copy_template, environment_of, made_pack
+from bench.common.errors import PackError, one_line
+from bench.common.paths import CONFIGS
+
+TEMPLATE = Path(__file__).parent / "templates" / "trace"
+
+
+def pack_of_trace(name: str, into: Path, steps: Sequence[ImportedStep], failing: int, source: str) -> list[Path]:
+    """Make a pack in `into/name` from a run recorded elsewhere, and write its configs.
+
+    Args:
+        failing: The number of the step that fails, from 1.
+        source: The name of the file of the steps. It is written into the configs as one line.
+
+    Returns:
+        The configs: for replies, and, if the failing step changes something, for effects.
+
+    Raises:
+        PackError: As `new_scenario` does, or a config of this name exists.
+    """
+    named: list[dict[str, Any]] = [
+        {"name": step_name(number), **asdict(step), "calls": []} for number, step in enumerate(steps, 1)
+    ]
+    for number, call, tool in tool_names(steps):
+        named[number - 1]["calls"].append({**asdict(call), "tool": tool})
+    changing = [call for call in named[failing - 1]["calls"] if not call["reads"]]
+    variants = {"answers": CONFIGS / f"{name}.toml"} | ({"effects": CONFIGS / f"{name}_effects.toml"} if changing else {})
+    for path in variants.values():
+        if path.exists():
+            raise PackError(f"{path} exists already; choose another name, or remove it")
+
+    def write(folder: Path) -> None:
+        copy_template(TEMPLATE, folder)
+        effects = sum(not call["reads"] for step in named for call in step["calls"])
+        values = {
+            "name": name,
+            "source": one_line(source, 200),
+            "steps": named,
+            "effects": effects,
+            "step": failing,
+            "changing": changing,
+        }
+        (folder / "trace.json").write_text(f"{json.dumps({'steps': named}, indent=1)}\n", encoding="utf-8")
+        environment = environment_of(folder)
+        (folder / "README.md").write_text(environment.get_template(f"README.md{RENDERED}").render(values), encoding="utf-8")
+        for variant, path in variants.items():
+            path.parent.mkdir(exist_ok=True)
+            given = {**values, "variant": variant, "suffix": path.stem.removeprefix(name), "failing": step_name(failing)}
+            path.write_text(environment.get_template(f"config.toml{RENDERED}").render(given), encoding="utf-8")
+        for file in folder.glob(f"*{RENDERED}"):
+            file.unlink()
+
+    made_pack(name, into, write)
+    return list(variants.values())

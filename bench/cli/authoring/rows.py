@@ -1,0 +1,233 @@
+"""The rows of a pack made from a table: which fields are expected, the type of each, and the name of each row."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bench.cli.authoring.tables import LARGEST, CellValue, FileRow, read_table
+from bench.common.errors import PackError, nearest
+from bench.scenario import Output
+
+ColumnKind = Literal["word", "text", "integer", "number", "boolean"]
+EXPECTED = "expected"
+MOST_WORDS, LONGEST_WORD = 12, 60
+"""A text column is a closed vocabulary if it has at most so many distinct texts, each has one line of at most so many
+characters, and each is in two rows on average."""
+INTEGER = re.compile(r"-?(0|[1-9]\d*)", re.ASCII)
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)  # no leading zeros: 007 is a name
+NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the answer. `words` is its closed vocabulary; () if it has none."""
+
+    name: str
+    kind: ColumnKind
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    id: str
+    input: Mapping[str, CellValue]
+    expected: Mapping[str, CellValue]
+
+
+@dataclass(frozen=True)
+class SourceRows:
+    """All rows. `fields` are the fields of each row's answer. No two rows share an id, and each field has two or more
+    values."""
+
+    rows: tuple[SourceRow, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def most_common(self) -> int:
+        """How many rows have the most common answer, which needs no reading."""
+        return max(Counter(tuple(map(plain, row.expected.values())) for row in self.rows).values())
+
+
+def read_rows(path: Path, expected: Sequence[str] = ()) -> SourceRows:
+    """Return the rows of a CSV or JSONL file. `expected` names the columns of the answer; by default those whose name begins
+    with "expected". Raises PackError, in one line, for the first fault."""
+    records = read_table(path)
+    _refuse_other_columns(records)
+    columns = _expected(records[0], expected, path)
+    inputs = [name for name in records[0].fields if name not in columns and name != "id"]
+    if not inputs:
+        raise PackError(f"{path}: has only columns of the answer; a model needs something to read")
+    for record in records:
+        if all(_is_empty(record.fields[name]) for name in inputs):
+            raise PackError(f"{record.at}: every input field is empty; a model needs something to read")
+    names = _field_names(columns, path)
+    values = {names[column]: _values(records, column, is_text=path.suffix.lower() in (".csv", ".tsv")) for column in columns}
+    fields = tuple(_field(name, column, path) for name, column in values.items())
+    rows = (
+        SourceRow(
+            id_, {name: record.fields[name] for name in inputs}, {name: column[number] for name, column in values.items()}
+        )
+        for number, (id_, record) in enumerate(zip(_ids(records), records, strict=True))
+    )
+    return SourceRows(tuple(rows), fields)
+
+
+def _refuse_other_columns(records: Sequence[FileRow]) -> None:
+    first = records[0]
+    for record in records:
+        if lacking := [name for name in first.fields if name not in record.fields]:
+            raise PackError(f"{record.at}: has no '{lacking[0]}', which the first row has; give every row the same fields")
+        if further := [name for name in record.fields if name not in first.fields]:
+            raise PackError(f"{record.at}: has '{further[0]}', which the first row lacks; give every row the same fields")
+        if record.expected != first.expected and set(record.expected) != set(first.expected):
+            raise PackError(
+                f"{record.at}: has other fields under 'expected' than the first row; give every row the same fields"
+            )
+
+
+def _expected(first: FileRow, named: Sequence[str], path: Path) -> tuple[str, ...]:
+    """Return the columns of the answer."""
+    columns = [name for name in first.fields if name != "id"]
+    if named and first.expected:
+        raise PackError(f"{path}: its rows already say what is expected; leave --expected out")
+    for name in named:
+        if name not in columns:
+            raise PackError(f"{path}: has no column '{name}' that could be expected; {nearest(name, columns)}")
+    if named and (unnamed := [name for name in columns if _begins(name) and name not in named]):
+        raise PackError(f"{path}: '{unnamed[0]}' would be shown to a model; name it with --expected as well, or rename it")
+    expected = tuple(dict.fromkeys(named)) or first.expected or tuple(name for name in columns if _begins(name))
+    if not expected:
+        problem = f"no column begins with '{EXPECTED}'; say which hold the answer with --expected COLUMN"
+        raise PackError(f"{path}: {problem} (there are {', '.join(columns) or 'none'})")
+    return expected
+
+
+def _begins(name: str) -> bool:
+    return name.lower().startswith(EXPECTED)
+
+
+def _field_names(columns: Sequence[str], path: Path) -> dict[str, str]:
+    """Return column -> the field's name for a model: `Expected Team` is `team`."""
+    names: dict[str, str] = {}
+    for column in columns:
+        name = _field_name(column)
+        if not name:
+            raise PackError(f"{path}: the column '{column}' gives no name of a field; rename it with letters of a to z")
+        if other := next((known for known, given in names.items() if given == name), None):
+            raise PackError(f"{path}: the columns '{other}' and '{column}' are both the field '{name}'; rename one")
+        names[column] = name
+    return names
+
+
+def _field_name(column: str) -> str:
+    whole = _legal(column)
+    if whole == EXPECTED:
+        return "answer"
+    short = whole.removeprefix(f"{EXPECTED}_") if _begins(column) else whole
+    name = short if short[:1].isalpha() else whole if whole[:1].isalpha() else ""
+    return f"{name}_" if keyword.iskeyword(name) or hasattr(Output, name) else name
+
+
+def _legal(text: str) -> str:
+    """Reduce a text to lower-case letters, digits and single underscores between them."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def _is_empty(value: CellValue) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _values(records: Sequence[FileRow], column: str, *, is_text: bool) -> list[CellValue]:
+    """Return the values of an answer's column; values from CSV get the type that all of them can have."""
+    for record in records:
+        if _is_empty(record.fields[column]):
+            raise PackError(f"{record.at}: '{column}' is empty; write what is expected, or leave the row out")
+    values = [record.fields[column] for record in records]
+    if not is_text:
+        return values
+    texts = [str(value).strip() for value in values]
+    if all(NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text) for text in texts):
+        for record, text in zip(records, texts, strict=True):
+            if not math.isfinite(float(text)):
+                raise PackError(f"{record.at}: '{column}' is {text[:30]}, not a finite number; write one, or leave the row out")
+    return list(_converted(texts))
+
+
+def _converted(texts: Sequence[str]) -> Sequence[CellValue]:
+    if all(text.lower() in ("true", "false") for text in texts):
+        return [text.lower() == "true" for text in texts]
+    if all(INTEGER.fullmatch(text) for text in texts):
+        numbers = [int(text) for text in texts]
+        return numbers if max(map(abs, numbers)) <= LARGEST else texts  # longer ones are names, such as account numbers
+    return [float(text) for text in texts] if all(NUMBER.fullmatch(text) for text in texts) else texts
+
+
+KINDS: tuple[tuple[ColumnKind, Callable[[CellValue], bool]], ...] = (
+    ("boolean", lambda value: isinstance(value, bool)),
+    ("integer", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+    ("number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+    ("text", lambda value: isinstance(value, str)),
+)
+
+
+def _field(name: str, values: Sequence[CellValue], path: Path) -> Field:
+    kind = next((kind for kind, fits in KINDS if all(map(fits, values))), None)
+    if kind is None:
+        raise PackError(f"{path}: '{name}' has values of several types; make all of them texts, numbers, or true and false")
+    distinct = list(dict.fromkeys(values))
+    told_apart = {plain(value) for value in distinct}
+    if all(_alike(distinct[0], value) for value in distinct):
+        where = "the only row" if len(values) == 1 else f"all {len(values)} rows"
+        raise PackError(
+            f"{path}: '{name}' is the same in {where}, so there is nothing to tell apart; add others, or take it out"
+        )
+    words = tuple(str(value) for value in distinct)
+    few = len(words) <= MOST_WORDS and 2 * len(words) <= len(values)
+    if kind != "text" or not few or not all(len(word) <= LONGEST_WORD and word.isprintable() for word in words):
+        return Field(name, kind)
+    if len(told_apart) < len(words):
+        alike = next([word, other] for word in words for other in words if word != other and plain(word) == plain(other))
+        raise PackError(f"{path}: '{name}' has {alike[0]!r} and {alike[1]!r}, which differ in case or space; write them alike")
+    return Field(name, "word", tuple(sorted(words)))
+
+
+def _alike(value: CellValue, other: CellValue) -> bool:
+    """Return whether a pack of rows grades both answers alike: numbers are compared to nine digits."""
+    if isinstance(value, int | float) and isinstance(other, int | float) and float in (type(value), type(other)):
+        return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9)
+    return plain(value) == plain(other)
+
+
+def plain(value: CellValue) -> CellValue:
+    """Return a text without differences of case and space; other values unchanged."""
+    return " ".join(value.split()).casefold() if isinstance(value, str) else value
+
+
+def _ids(records: Sequence[FileRow]) -> list[str]:
+    """Return the name of each row's instance: its id, made legal, or its number."""
+    if "id" not in records[0].fields:
+        width = max(3, len(str(len(records))))
+        return [f"row_{number:0{width}}" for number in range(1, len(records) + 1)]
+    ids: dict[str, CellValue] = {}
+    for record in records:
+        given = record.fields["id"]
+        name = _legal(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+        if not name:
+            raise PackError(f"{record.at}: the id {given!r} gives no name; write letters of a to z or digits")
+        name = name if name[0].isalpha() else f"row_{name}"
+        if name in ids:
+            both = (
+                f"the id {given!r} appears"
+                if given == ids[name]
+                else f"the ids {ids[name]!r} and {given!r} are both '{name}', which appears"
+            )
+            raise PackError(f"{record.at}: {both} twice; rename one")
+        ids[name] = given
+    return list(ids)

@@ -1,0 +1,277 @@
+"""What makes a pack sound. Each check takes one scenario and returns all that is wrong with it, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.hooks import HookFailed
+from bench.common.registry import attribute_at
+from bench.common.seeding import draw_for
+from bench.record.events import Called
+from bench.record.record import TrialRecord
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.config import Config
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import build_matrix
+from bench.run.experiment.model_entries import SimulatedEntry
+from bench.run.experiment.trial import run_trial
+from bench.run.packs.code import code_of, home_of
+from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.packs.loading import entry_of
+from bench.run.trial.effects import EFFECTS, Target, TextEffect, dump
+from bench.run.trial.loop import run
+from bench.run.trial.reply import parts_of
+from bench.run.trial.slots import Slots
+from bench.run.trial.verification import Rejected, judge, validate
+from bench.scenario import Json, Output, Scenario, Subtask, WrongAnswer
+
+DRAWS = 20
+SHORTEST_LEAK = 16
+"""In characters. A shorter text of a reference answer, such as a service's name, may stand in a prompt."""
+
+
+@dataclass(frozen=True)
+class Soundness:
+    """What one check says of one scenario: problems, one line each, and a word on what was measured.
+
+    excess   a problem only if too many instances of the pack have it
+    """
+
+    problems: tuple[str, ...] = ()
+    detail: str = ""
+    excess: str = ""
+
+
+def reference_is_accepted(hooks: TaskHooks) -> Soundness:
+    return Soundness(tuple(_objections(hooks, _outputs(hooks.scenario, {}), objections_count=True)))
+
+
+def _outputs(scenario: Scenario, wrong: Mapping[str, Json]) -> dict[str, Output]:
+    """Return the reference with some outputs exchanged, as their types."""
+    values = {**scenario.reference, **wrong}
+    return {subtask.name: subtask.output.model_validate(values[subtask.name]) for subtask in scenario.task.subtasks}
+
+
+def _objections(hooks: TaskHooks, outputs: dict[str, Output], *, objections_count: bool) -> Iterator[str]:
+    """Ask every check and signal of every subtask. If objections do not count, yield only functions that fail."""
+    for subtask in hooks.scenario.task.subtasks:
+        output = outputs[subtask.name]
+        asked: tuple[tuple[str, Callable[..., Any], tuple[object, ...]], ...] = (
+            (subtask.name, hooks.objection, (subtask, outputs)),
+            (f"{subtask.name}: too weak", hooks.weakness, (subtask, output)),
+            ("", hooks.skipped, (subtask, outputs)),
+            (f"{subtask.name} finds it wrong", hooks.finding, (subtask, output)),
+        )
+        for label, ask, values in asked:
+            try:
+                objection = ask(*values)
+            except HookFailed as failure:
+                yield str(failure)
+            else:
+                if objections_count and label and objection is not None:
+                    yield f"{label}: {objection}"
+
+
+def reference_is_right(hooks: TaskHooks) -> Soundness:
+    try:
+        grade = hooks.grade(hooks.scenario.reference)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    return Soundness(() if grade.correct else (grade.note or "it is not",))
+
+
+def wrong_are_wrong(hooks: TaskHooks) -> Soundness:
+    scenario = hooks.scenario
+    if not scenario.wrong:
+        return Soundness(("there is none in reference/wrong; a grader is only known to be careful by what it refuses",))
+    problems: dict[str, list[str]] = {}
+    for wrong in scenario.wrong:
+        for problem in _problems_of(hooks, wrong):
+            problems.setdefault(problem, []).append(f"'{wrong.name}'")
+    lines = tuple(f"{', '.join(names)} {problem}" for problem, names in problems.items())
+    return Soundness(lines, f"{len(scenario.wrong)} of them")
+
+
+def _problems_of(hooks: TaskHooks, wrong: WrongAnswer) -> Iterator[str]:
+    for failure in _objections(hooks, _outputs(hooks.scenario, wrong.outputs), objections_count=False):
+        yield f"cannot be verified: {failure}"
+    try:
+        if hooks.grade({**hooks.scenario.reference, **wrong.outputs}).correct:
+            yield f"is graded correct, though {wrong.why}"
+    except HookFailed as failure:
+        yield f"cannot be graded: {failure}"
+
+
+def faults_are_caught(hooks: TaskHooks) -> Soundness:
+    return Soundness(tuple(problem for subtask in hooks.scenario.task.subtasks for problem in _uncaught(hooks, subtask)))
+
+
+def _uncaught(hooks: TaskHooks, subtask: Subtask) -> Iterator[str]:
+    try:
+        for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
+            for number in range(DRAWS):
+                if hooks.call(f"a check of '{subtask.name}'", _slips_through, hooks.scenario, subtask, effect, number):
+                    yield f"{effect.name} in the reply to '{subtask.name}' passed as a valid output"
+                    break
+    except HookFailed as failure:
+        yield str(failure)
+
+
+def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, number: int) -> bool:
+    value = scenario.reference[subtask.name]
+    draw = draw_for("check", scenario.name, subtask.name, effect.name, number)
+    text = effect.strike(Target(dump(value), value, subtask.output), draw)
+    if text is None:
+        return True
+    values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
+    return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
+
+
+def nothing_leaks(hooks: TaskHooks) -> Soundness:
+    return Soundness(tuple(dict.fromkeys(_leaks(hooks.scenario))))
+
+
+def _leaks(scenario: Scenario) -> Iterator[str]:
+    prompts = {f"the prompt of '{subtask.name}'": subtask.instructions for subtask in scenario.task.subtasks}
+    documents = {f"the document '{name}'": text for name, text in scenario.task.documents.items()}
+    for secret in scenario.secrets:
+        for where, text in {**prompts, **documents}.items():
+            if secret.lower() in text.lower():
+                yield f"{where} says '{secret}'"
+    for leaf in _texts_in(list(scenario.reference.values())):
+        for where, text in prompts.items():
+            if len(leaf) >= SHORTEST_LEAK and leaf.lower() in text.lower():
+                yield f"{where} says '{leaf}', which stands in the reference answer"
+
+
+def _texts_in(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)
+
+
+def baseline_fails(hooks: TaskHooks) -> Soundness:
+    try:
+        answer = hooks.baseline()
+        if not answer:
+            return Soundness(detail="they find no answer")
+        lacking = [name for name in hooks.scenario.task.answer_names if name not in answer]
+        if lacking:
+            return Soundness((f"the baseline's answer has no output for '{lacking[0]}'",))
+        for name in hooks.scenario.task.answer_names:
+            verdict = hooks.call("an output type", validate, hooks.scenario.task.subtask(name), answer[name])
+            if isinstance(verdict, Rejected):
+                return Soundness((f"the baseline's answer does not fit the schema of '{name}': {verdict.detail}",))
+        grade = hooks.grade(answer)
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    if grade.correct:
+        return Soundness(excess="the baseline is graded correct: the pack is too easy to tell anything")
+    return Soundness(detail=f"they score {grade.score:.2f}")
+
+
+def every_architecture_solves_it(hooks: TaskHooks) -> Soundness:
+    try:
+        records = hooks.call("an architecture", lambda: run(_with_reference(hooks.scenario)))
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+    failures: dict[str, list[str]] = {}
+    for record in records:
+        if problem := _failure(record):
+            failures.setdefault(problem, []).append(record.architecture)
+    return Soundness(tuple(f"{', '.join(architectures)}: {problem}" for problem, architectures in failures.items()))
+
+
+def _failure(record: TrialRecord) -> str | None:
+    if record.outcome != "solved":
+        return f"{record.outcome} {record.reason}".rstrip()
+    if any(isinstance(event, Called) and event.cause != "first" for event in record.events):
+        return "asked again: a check, `sufficient` or `finds` objects to the reference"
+    return None
+
+
+async def _with_reference(scenario: Scenario) -> list[TrialRecord]:
+    # Another package's architecture may ask twice by design, and soundness must not depend on what is installed.
+    ours = (part for part in ARCHITECTURES if not part.package and not part.learns)
+    config = Config(
+        name="check",
+        scenarios=(scenario.name,),
+        architectures=tuple(part.name for part in ours if part.acts_in == "task" and not part.makes_own_calls),
+        models=("reference",),
+        repetitions=1,
+        seed=0,
+        model={"reference": SimulatedEntry(kind="simulated", wrapping=False)},
+    )
+    # The matrix gets the scenario, so that it does not load another instance of the pack.
+    matrix = build_matrix(config, (), code_digest="", scenarios={scenario.name: scenario})
+    graders = Graders()
+    return [(await run_trial(spec, matrix, Slots(), graders)).record for spec in matrix.specs]
+
+
+CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
+    "the reference answer passes every schema and check": reference_is_accepted,
+    "the reference answer is graded correct": reference_is_right,
+    "every wrong answer is graded wrong": wrong_are_wrong,
+    "a reply that a fault broke is rejected in every subtask": faults_are_caught,
+    "no prompt gives the answer away": nothing_leaks,
+    "keyword rules alone do not solve it": baseline_fails,
+    "with a model that knows the reference, every architecture solves it, without a retry": every_architecture_solves_it,
+}
+"""What must hold -> its check."""
+
+
+def reference_course_is_right(hooks: TaskHooks) -> Soundness:
+    return _told(hooks, _checked(hooks).problems_of_reference)
+
+
+def wrong_courses_are_wrong(hooks: TaskHooks) -> Soundness:
+    return _told(hooks, _checked(hooks).problems_of_wrong)
+
+
+def _checked(hooks: TaskHooks) -> Any:
+    """Return the module that finds what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
+    return attribute_at(ENVIRONMENTS[hooks.scenario.environment.part].checked)
+
+
+def _told(hooks: TaskHooks, problems: Callable[[TaskHooks], Iterator[str]]) -> Soundness:
+    try:
+        return Soundness(tuple(problems(hooks)))
+    except HookFailed as failure:
+        return Soundness((str(failure),))
+
+
+OF_WORLDS: dict[str, Callable[[TaskHooks], Soundness]] = {
+    "the reference solves it in its world, without damage, and nothing that it does is refused or forbidden": (
+        reference_course_is_right
+    ),
+    "every wrong course is graded wrong": wrong_courses_are_wrong,
+    "a reply that a fault broke is rejected in every subtask": faults_are_caught,
+    "no prompt gives the answer away": nothing_leaks,
+}
+"""The checks of a pack with a world, in which the world is graded."""
+
+
+def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundness]]:
+    return OF_WORLDS if scenario.environment else CHECKS
+
+
+def notes_on(hooks: TaskHooks) -> Iterator[str]:
+    """Yield what an author should know, although nothing is wrong."""
+    task = hooks.scenario.task
+    if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
+        yield (
+            "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "
+            "set checkpoint=True on a subtask where it should verify"
+        )
+    grader = home_of(hooks.scenario.grade)
+    entry = entry_of(hooks.folder, hooks.scenario.variant)
+    if grader and grader in code_of(hooks.folder, hooks.scenario, entry.name).asked:
+        yield (
+            f"the grader stands in {grader.name}, which is part of what is asked: an edit of it makes recorded runs worthless; "
+            "keep it in grader.py, and import nothing else from there"
+        )

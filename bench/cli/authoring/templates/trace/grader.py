@@ -1,0 +1,20 @@
+"""Right is what was recorded: the same replies, and each effect once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bench.scenario import Grade, Output
+from bench.worlds.run.environment import FinalWorld
+
+
+def grade(ended: Mapping[str, Output] | FinalWorld, recorded: list[str]) -> Grade:
+    """`recorded` are the replies, in the order of the steps; in a world, the tools that change something."""
+    if isinstance(ended, FinalWorld):
+        right = [ended.db.value("SELECT count(*) FROM effects WHERE tool = ?", tool) == 1 for tool in recorded]
+        what = "effects stand once"
+    else:
+        replies = [getattr(output, "reply", None) for output in ended.values()]
+        right = [reply == other for reply, other in zip(replies, recorded, strict=True)]
+        what = "replies are those that were recorded"
+    return Grade(all(right), sum(right) / len(right), {}, f"{sum(right)} of {len(right)} {what}")

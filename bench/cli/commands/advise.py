@@ -1,0 +1,48 @@
+"""The command `bench advise`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.terminal import Terminal
+from bench.common.errors import ResultsError, nearest
+from bench.common.files import write_whole
+from bench.rerun.advise.workload import read_workload
+
+out = Terminal()
+
+
+def advise(
+    workload: Annotated[Path, typer.Argument(help="A workload, such as configs/workloads/returns.toml.")],
+    to: Annotated[Path | None, typer.Option(help="The artifact to write; WORKLOAD-advice.md, if not given.")] = None,
+) -> None:
+    """Advise on which pattern to build for a workload.
+
+    The workload describes the work and how often each failure happens in it. The advice rests on measurements: each
+    recommendation shows damage, price and break-even, or says that there is no measurement. It is written as an artifact.
+
+    For example: bench advise configs/workloads/returns.toml
+    """
+    # They import pandas, which slows down the start.
+    from bench.rerun.advise.advice import advise as advice_of  # noqa: PLC0415
+    from bench.rerun.advise.advice import held_out  # noqa: PLC0415
+    from bench.rerun.advise.artifact import artifact_of, lines_of  # noqa: PLC0415
+    from bench.rerun.advise.evidence import read_evidence  # noqa: PLC0415
+
+    asked = read_workload(workload)
+    evidence = read_evidence(asked.evidence.run, asked.evidence.scenario)
+    advice = advice_of(asked, evidence)
+    judged = None
+    if other := asked.held_out:
+        unseen = read_evidence(other.run, other.scenario)
+        if other.plan not in unseen.plans:
+            raise ResultsError(f"{other.run}: has no fault plan '{other.plan}'; {nearest(other.plan, unseen.plans)}")
+        judged = held_out(advice, unseen, other.plan)
+    for line in lines_of(asked, advice, evidence, judged):
+        out.print(line)
+    path = to or Path(f"{workload.stem}-advice.md")
+    write_whole(path, artifact_of(asked, advice, evidence, judged).encode())
+    out.print(f"written: {path}")

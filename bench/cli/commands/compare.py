@@ -1,0 +1,156 @@
+"""The command `bench compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.cli.command_part import COMPARISONS, Compared
+from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError, nearest
+from bench.common.paths import folder_of
+
+# Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
+if TYPE_CHECKING:
+    from bench.read.compare.compare import Criterion
+
+EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
+"""2 is a user's mistake."""
+
+out = Terminal()
+
+
+def compare(
+    run_a: Annotated[
+        str, typer.Argument(help="What to compare with: a run's name under results/, its folder, or a scorecard's JSON.")
+    ],
+    run_b: Annotated[
+        str | None, typer.Argument(help="The run, or the scorecard, that is judged; RUN_A itself, if not given.")
+    ] = None,
+    models: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare model A of RUN_A with model B of RUN_B.")
+    ] = None,
+    architectures: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare architecture A of RUN_A with B of RUN_B.")
+    ] = None,
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="How much worse still counts as no worse: a share of A's mean, or points for solved."
+        ),
+    ] = 0.05,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="solved, price, first_round, cost, tokens or seconds alone; may be given more than once; all, if not given."
+        ),
+    ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Refuse runs that do not hold the same.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables as Markdown, with all columns, for a comment or a page.")
+    ] = False,
+    by_scorecard: Annotated[
+        bool, typer.Option("--scorecard", help="Compare the runs' recovery scorecards; the default for two JSON files.")
+    ] = False,
+) -> None:
+    """Ask whether run B is worse than run A.
+
+    Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
+
+    Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round if
+    that is not measured); then dollars of the whole trial, or its tokens if the config has no prices, and its seconds.
+
+    worse: B got worse in one measure, and better in none before it. trade-off: B got worse in one measure and better in one
+    before it (it solves more and costs more), or it costs fewer dollars and solves no fewer. better: at least one measure got
+    better, none got worse, and every measure before that one is settled. no worse: no measure got worse. inconclusive: anything
+    else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
+
+    What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
+    Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
+    compare RUN --models A B` compares two.
+
+    Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure:
+    significantly worse in one of these is worse.
+
+    For example: bench compare before after --measure tokens
+    """
+    form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
+    if form:
+        if models or architectures or measure:
+            raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
+        if run_b is None:
+            raise ConfigError(f"compare {run_a} with what? Give a second {form.name} or run")
+        compared = form.compared(run_a, run_b, margin, whole)
+    else:
+        compared = _compared_runs(run_a, run_b, models, architectures, margin, _measures(measure), whole)
+    if as_json:
+        out.print(compared.json)
+    else:
+        _print(compared, as_markdown)
+    raise typer.Exit(EXIT_CODES[compared.verdict])
+
+
+def _compared_runs(
+    a: str,
+    b: str | None,
+    models: tuple[str, str] | None,
+    architectures: tuple[str, str] | None,
+    margin: float,
+    measures: tuple[Criterion, ...],
+    whole: bool,
+) -> Compared:
+    """Compare two runs, or two models or architectures of one run."""
+    from bench.read.analysis.frames import load_run  # noqa: PLC0415
+    from bench.read.analysis.pairing import only  # noqa: PLC0415
+    from bench.read.compare.compare import compare  # noqa: PLC0415
+    from bench.read.compare.compare_table import WIDE, arms_table, as_json, compare_table, dollars_line  # noqa: PLC0415
+
+    picked = [pair for pair in (models, architectures) if pair]
+    if not (b or picked):
+        raise ConfigError("compare what? Give a second run, or two of this run: --models A B, or --architectures A B")
+    first = load_run(folder_of(a))
+    second = load_run(folder_of(b)) if b else first
+    if models:
+        first, second = only(first, "model", models[0]), only(second, "model", models[1])
+    if architectures:
+        first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
+    comparison = compare(first, second, margin, measures, whole)
+    sides = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
+    return Compared(
+        comparison.verdict,
+        (arms_table(comparison), compare_table(comparison)),
+        as_json(comparison),
+        (*filter(None, [dollars_line(comparison)]), f"{sides[1]} against {sides[0]}: {comparison.summary}"),
+        WIDE,
+    )
+
+
+def _print(compared: Compared, as_markdown: bool) -> None:
+    """Print tables and the lines below them. Only Markdown has all columns."""
+    from bench.read.render.labels import listed  # noqa: PLC0415
+    from bench.read.render.table import markdown  # noqa: PLC0415
+
+    if as_markdown:
+        out.print("\n".join(map(markdown, compared.tables)))
+    else:
+        wrapped = Terminal(wrapped=True)
+        for table in compared.tables:
+            wrapped.show_report_table(table.without(compared.wide))
+            wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
+        if compared.wide:
+            wide = listed(compared.wide, len(compared.wide))
+            wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")
+    for line in compared.lines:
+        out.print(line)
+
+
+def _measures(names: list[str] | None) -> tuple[Criterion, ...]:
+    from bench.read.compare.compare import CRITERIA  # noqa: PLC0415
+
+    for name in names or ():
+        if name not in CRITERIA:
+            raise ConfigError(f"unknown measure '{name}': {nearest(name, CRITERIA)}")
+    return tuple(criterion for criterion in CRITERIA if not names or criterion in names)

@@ -1,0 +1,159 @@
+"""The commands `bench shrink` and `bench search`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bench.record.config import FAULT_FREE
+
+from bench.cli.remembered import option_of, packs_of
+from bench.cli.setup import PacksOption
+from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError
+from bench.common.files import write_whole
+from bench.common.paths import PACKS, folder_of
+from bench.rerun.config_of import config_text
+from bench.rerun.rerun import RerunArm, original_of
+from bench.rerun.search import SearchResult, at_random, under
+from bench.rerun.search import search as search_schedules
+from bench.rerun.shrink import PlacedStrike, Shrunk
+from bench.rerun.shrink import shrink as shrink_trial
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.trial import loop
+from bench.run.trial.faults import Fault, FaultPlan, Strike
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def shrink(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    trial: Annotated[str, typer.Option(help="The trial's id, its first characters, or worst: that with most damage.")],
+    damage: Annotated[
+        str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")
+    ] = "",
+    to: Annotated[Path | None, typer.Option(help="The config to write; RUN-shrunk.toml, if not given.")] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Find the fewest faults that still break a trial.
+
+    The trial is run again on the same draws with fewer of the faults that struck it, until every remaining fault is needed. No
+    model behind an endpoint is asked: a recorded model answers from the run. The remaining faults are written as a config.
+
+    For example: bench shrink RUN --trial worst
+    """
+    folder = folder_of(run)
+    packs = packs_of(scenarios, folder, err)
+    original = original_of(folder, trial, packs)
+    shrunk = loop.run_whole(shrink_trial(original, damage))
+    for line in lines_of(shrunk):
+        out.print(line)
+    if shrunk.fewest:
+        record = original.record
+        head = [
+            f"The fewest faults that break trial {record.id} of {original.folder.name}: "
+            f"{len(shrunk.fewest)} of the {len(shrunk.struck)} that struck it.",
+            f"It ended {shrunk.failure.words}; without any fault it ends {shrunk.control.words}.",
+            *([f"The trial is repetition {record.repetition}, the last of this config."] if record.repetition > 1 else []),
+        ]
+        text = config_text(original.arm.matrix.config, "shrunk", shrunk.plan.faults, head)
+        _write(to or Path(f"{original.folder.name}-shrunk.toml"), text, packs)
+
+
+def search(
+    config: Annotated[Path, typer.Argument(help="A config; its plan names the faults that may strike.")],
+    plan: Annotated[str, typer.Option(help="The fault plan.")],
+    architecture: Annotated[str, typer.Option(help="The architecture.")],
+    scenario: Annotated[str, typer.Option(help="The scenario, as PACK/INSTANCE where it has instances.")],
+    trials: Annotated[int, typer.Option(min=2, help="Run this many trials.")] = 200,
+    seed: Annotated[int, typer.Option(help="The seed of the search's draws.")] = 1,
+    beside: Annotated[
+        bool, typer.Option("--random", help="Run a random search of as many trials as well, to compare.")
+    ] = False,
+    to: Annotated[Path | None, typer.Option(help="The config to write; NAME-worst.toml, if not given.")] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Find the faults that do most damage to an agent.
+
+    Up to three strikes of the plan's faults make a schedule. The search decides when they strike, so the plan's triggers are
+    ignored. The config's first model answers; it must be simulated. The worst schedule is written as a config.
+
+    For example: bench search configs/reliability_surface.toml --plan mixed_30 --architecture bare_agent
+    --scenario contract_renewal/case_16
+    """
+    given = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}
+    settings = load_config(config, given)
+    settings = settings.model_copy(update={"models": settings.models[:1]})
+    if settings.model[settings.models[0]].kind != "simulated":
+        raise ConfigError(
+            f"model '{settings.models[0]}': a search asks for replies that nobody recorded; name a simulated model"
+        )
+    if plan == FAULT_FREE or not settings.faults_of(plan):
+        raise ConfigError(f"plan '{plan}': has no fault that could strike; name another")
+    packs = packs_of(scenarios, config, err)
+    matrix = build_matrix(settings, packs, our_codebase().digest)
+    if len(matrix.specs) != 1:
+        raise ConfigError(f"scenario '{scenario}': has {len(matrix.scenarios)} instances; name an instance, as PACK/INSTANCE")
+    arm = RerunArm(matrix.specs[0], matrix)
+    result = loop.run_whole(search_schedules(arm.run, arm.spec.plan, trials, seed))
+    out.print(f"{architecture} on {scenario}: {len(result.tried)} trials, SIMULATED")
+    for line in worst_lines(result, arm.spec.plan):
+        out.print(line)
+    if beside:
+        other = loop.run(search_schedules(arm.run, arm.spec.plan, trials, seed, at_random))
+        out.print(f"Random search came to {other.worst.harm.words}, in trial {other.trials_to_worst} of {len(other.tried)}.")
+    if result.worst.schedule:
+        head = [f"The worst schedule of {len(result.tried)} for {architecture} on {scenario}: {result.worst.harm.words}."]
+        faults = under(arm.spec.plan, result.worst.schedule).faults
+        _write(to or Path(f"{settings.name}-worst.toml"), config_text(settings, "worst", faults, head), packs)
+
+
+def lines_of(shrunk: Shrunk) -> list[str]:
+    """Return what shrinking showed, one fact a line."""
+    record = shrunk.original.record
+    place = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+    control = f"It ended {shrunk.failure.words}. Without any fault it ends {shrunk.control.words}."
+    lines = [
+        f"trial {record.id}: {record.architecture} on {place}, plan {record.plan}, repetition {record.repetition}",
+        control,
+    ]
+    if not shrunk.fewest:
+        return [*lines, "It fails as it does without any fault: no fault is needed."]
+    what = f"more damage than that ({', '.join(sorted(shrunk.kinds))})" if shrunk.kinds else "that end"
+    each = "it cannot be left out" if len(shrunk.fewest) == 1 else "none of them can be left out"
+    lines.append(f"{len(shrunk.fewest)} of the {len(shrunk.struck)} faults that struck it suffice for {what}; {each}:")
+    lines += _strikes(shrunk.fewest, shrunk.original.plan)
+    lines.append(f"{shrunk.reruns} reruns were needed to see that; no model was asked.")
+    if shrunk.unjudged:
+        lines.append(f"{shrunk.unjudged} reruns asked for a reply that the run lacks; each counts as one that does not fail.")
+    return lines
+
+
+def worst_lines(result: SearchResult, menu: FaultPlan) -> list[str]:
+    """Return which schedule is the worst, and when it was tried."""
+    worst = result.worst
+    if not worst.schedule:
+        return ["No schedule did any damage beyond the control, or kept the trial from being solved."]
+    count = len(worst.schedule)
+    needed = f"{count} strike{'' if count == 1 else 's'}"
+    place = f"the worst, {worst.harm.words}, is trial {result.trials_to_worst}; it needs {needed}:"
+    return [place, *_strikes(sorted(worst.schedule, key=lambda struck: struck[1].attempt), menu)]
+
+
+def _strikes(struck: Iterable[PlacedStrike], plan: FaultPlan) -> list[str]:
+    return [f"  {_told(plan.faults[number], strike)}" for number, strike in struck]
+
+
+def _told(fault: Fault, strike: Strike) -> str:
+    key = f", {strike.key}" if strike.key else ""
+    return f"{fault.point} {fault.effect}: {strike.target}, {'try' if strike.key else 'attempt'} {strike.attempt}{key}"
+
+
+def _write(path: Path, text: str, packs: Sequence[Path]) -> None:
+    write_whole(path, text.encode())
+    out.print(f"written: {path}; see it break: bench run {shlex.quote(str(path))}{option_of(packs)}")

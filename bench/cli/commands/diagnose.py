@@ -1,0 +1,79 @@
+"""The command `bench diagnose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.cli.remembered import packs_of
+from bench.cli.setup import PacksOption
+from bench.cli.terminal import Terminal
+from bench.common.errors import ResultsError
+from bench.common.files import write_whole
+from bench.common.paths import PACKS, folder_of
+from bench.record.reading import read_manifest, read_trials
+from bench.record.record import TrialRecord, latest
+from bench.rerun.diagnose import Diagnosis, is_failed
+from bench.rerun.diagnose import diagnose as diagnose_trial
+from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
+from bench.rerun.rerun import Original, originals_of, record_of, why_not_rerun
+from bench.run.trial import loop
+
+UNEXPLAINED = 3
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def diagnose(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
+    most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
+    whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Write everything to a file, as JSON.")] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Find which part of an agent is to blame for its failed trials.
+
+    Each trial is run again on the same draws, with sets of five parts mended: proposer, verifier, commit, signal, pattern. No
+    model behind an endpoint is asked: a recorded model answers from the run.
+
+    Exit codes: 0 every diagnosed trial is explained, 2 an error (one line says why), 3 some trial is not explained.
+
+    For example: bench diagnose RUN
+    """
+    folder = folder_of(run)
+    manifest, records = read_manifest(folder), latest(read_trials(folder))
+    if not records:
+        raise ResultsError(f"{folder}: no trial has ended yet; go on with its bench run")
+    failed = [record for record in records if is_failed(record)]
+    chosen = [record_of(folder, trial)] if trial else evenly(failed, most)
+    left_out = [Diagnosis(record, why) for record in chosen if (why := why_not_rerun(record, manifest))]
+    rerun = [record for record in chosen if not why_not_rerun(record, manifest)]
+    packs = packs_of(scenarios, folder, err)
+    diagnoses = left_out + loop.run_whole(_diagnosed(originals_of(folder, rerun, packs) if rerun else []))
+    text = as_json(folder.name, len(failed), diagnoses)
+    if to:
+        write_whole(to, f"{text}\n".encode())
+    lines = trial_lines(diagnoses[0]) if trial else lines_of(folder.name, len(failed), diagnoses)
+    for line in [text] if whole else lines:
+        out.print(line)
+    if to and not whole:
+        out.print(f"written: {to}")
+    raise typer.Exit(0 if all(each.is_explained for each in diagnoses) else UNEXPLAINED)
+
+
+async def _diagnosed(originals: list[Original]) -> list[Diagnosis]:
+    diagnoses = []
+    with err.status("") as status:
+        for number, original in enumerate(originals, 1):
+            status.update(f"trial {number} of {len(originals)}")
+            diagnoses.append(await diagnose_trial(original))
+    return diagnoses
+
+
+def evenly(records: list[TrialRecord], most: int) -> list[TrialRecord]:
+    """Return at most this many of the records, evenly picked."""
+    if len(records) <= most:
+        return records
+    return [records[number * len(records) // most] for number in range(most)]

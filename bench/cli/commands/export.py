@@ -1,0 +1,110 @@
+"""Commands that exchange runs with other programs and machines: `bench export`, `bench import`, `bench archive`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from bench.cli.authoring.imported import read_trace, summary_of
+from bench.cli.authoring.pack_of_trace import pack_of_trace
+from bench.cli.terminal import Terminal
+from bench.common.errors import ResultsError
+from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
+from bench.read.export.address import without_secrets
+from bench.record.archive import archive as write_archive
+from bench.record.verify import require_sound
+
+out = Terminal()
+
+
+def export(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, its folder, or its archive.")],
+    to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
+    form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="Send it to this endpoint of OpenTelemetry, and write no file.")
+    ] = None,
+) -> None:
+    """Write a run in a form that other programs read.
+
+    csv and parquet have a file for each frame of `bench.load_run`, otel has OpenTelemetry's GenAI spans, inspect a log for each
+    arm, atif a trajectory for each trial.
+
+    For example: bench export smoke-simulated --form atif
+    """
+    # Here, because these import pandas, for which no other command should wait.
+    from bench.read.analysis.arms import shortfalls  # noqa: PLC0415
+    from bench.read.analysis.frames import load_run  # noqa: PLC0415
+    from bench.read.report.export_part import EXPORTS, send  # noqa: PLC0415
+    from bench.read.report.export_part import export as write_export  # noqa: PLC0415
+
+    part, folder = EXPORTS.named(form), folder_of(run)
+    loaded = load_run(folder, check=True)
+    for line in shortfalls(loaded):
+        out.print(line)
+    if endpoint:
+        out.print(f"{send(loaded, part, endpoint)} spans of {len(loaded.trials)} trials sent to {without_secrets(endpoint)}")
+        return
+    to = to or named(REPORTS, name_of(folder)) / form
+    written = write_export(loaded, part, to)
+    shown = ", ".join(path.name for path in written[:20])
+    out.print(f"{len(written)} files in {to}: {shown}{', …' if len(written) > 20 else ''}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry in JSON.")],
+    name: Annotated[str, typer.Option(help="The pack's name.")],
+    step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Option("--read", metavar="TOOL", help="A tool that changes nothing; may be given more than once."),
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(metavar="ID", help="The trace or trajectory, where the file holds several.")
+    ] = None,
+    into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
+) -> None:
+    """Make a pack from a run that was recorded elsewhere.
+
+    It has a subtask for each step and an effect for each tool call. Its configs let one step fail. What the file holds and the
+    pack does not is counted.
+
+    For example: bench import trajectory.json --name yesterday --step 7
+    """
+    run = read_trace(file, reads or (), trace)
+    steps = run.steps
+    changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]
+    failing = step or (changing[-1] if changing else len(steps))
+    if failing > len(steps):
+        raise ResultsError(f"--step {failing}: {file} has {len(steps)} steps")
+    configs = pack_of_trace(name, into, steps, failing, file.name)
+    tools = sum(len(imported.calls) for imported in steps)
+    out.print(f"{into / name}: {len(steps)} steps, {tools} calls of tools; step {failing} fails in the configs")
+    for line in summary_of(run.left_out):
+        out.print(f"not read as it stands: {line}")
+    if failing not in changing:
+        where = ", ".join(map(str, changing)) or "none"
+        out.print(f"step {failing} calls no tool that changes something, so no crash doubles it; steps that do: {where}")
+    for config in configs:
+        out.print(f"next: bench run {config} --report")
+
+
+def archive(
+    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+) -> None:
+    """Write runs as one small file each.
+
+    Every command can read the archive instead of the folder. No command writes to an archive.
+
+    The folder is kept, and read as long as it exists. `python -m zipfile -e results/RUN.zip results/RUN` restores it.
+
+    For example: bench archive smoke-simulated
+    """
+    for run in runs:
+        folder = folder_of(run)
+        require_sound(folder)
+        path = write_archive(folder)
+        out.print(f"{path} has {decimal(path.stat().st_size)}; the folder {folder} is kept, and you may remove it")

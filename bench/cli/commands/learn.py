@@ -1,0 +1,50 @@
+"""The command `bench learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bench.record.config import FAULT_FREE
+
+from bench.cli.remembered import packs_of
+from bench.cli.setup import PacksOption
+from bench.cli.terminal import Terminal
+from bench.common.paths import PACKS, folder_of
+from bench.record.files import write_files
+from bench.record.verify import require_sound
+
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def learn(
+    run: Annotated[str, typer.Argument(help="The run to learn from: its name under results/, its folder, or its archive.")],
+    to: Annotated[Path, typer.Option(help="The file to write, which a config's variant names as its policy.")],
+    architecture: Annotated[
+        str, typer.Option(help="The architecture to learn from; it must ask for each subtask alone.")
+    ] = "runtime_structured",
+    plan: Annotated[str, typer.Option(help="The fault plan to learn under.")] = FAULT_FREE,
+    model: Annotated[str | None, typer.Option(help="The model to learn from; the run's first, if not given.")] = None,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Learn on this many instances of each pack, drawn by the run's seed.")
+    ] = None,
+    scenarios: PacksOption = PACKS,
+) -> None:
+    """Learn from a run's rejections which subtasks share a call.
+
+    The policy is written as a file. A config whose variant names it runs none of the instances on which it was learned.
+
+    For example: bench learn learning-simulated --to policy.json
+    """
+    folder = folder_of(run)
+    require_sound(folder)
+    from bench.studies.learning import learn as learned  # noqa: PLC0415  noqa: PLC0415  it imports pandas
+
+    policy = learned(folder, packs_of(scenarios, folder, err), architecture, plan, model, instances)
+    write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})
+    for name, pack in policy.packs.items():
+        calls = "; ".join(" + ".join(call) for call in pack.calls)
+        rejected, of = (sum(getattr(replies, what) for replies in pack.first_replies.values()) for what in ("rejected", "of"))
+        out.print(f"{name}: {calls} ({rejected} of {of} first replies were rejected, {len(pack.instances)} instances)")
+    out.print(f'wrote {to}; a config\'s variant: base = "learned_policy", policy = "{to}"')

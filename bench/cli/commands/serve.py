@@ -1,0 +1,158 @@
+"""The command `bench serve`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from bench.run.experiment.so_far import SoFar, calls_of
+
+from bench.cli.remembered import remember
+from bench.cli.setup import UnguardedOption, chosen_models, open_run, run_name, whose_replies
+from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError
+from bench.common.paths import PACKS, RESULTS, named
+from bench.common.signals import exit_code
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.matrix import Matrix
+from bench.run.experiment.runner import missing
+from bench.run.experiment.trial import TrialResult
+from bench.run.experiment.untrusted import permission
+from bench.run.trial.loop import run_whole
+
+if TYPE_CHECKING:
+    from bench.run.serve.session import Served
+
+TOKEN = "BENCH_SERVE_TOKEN"
+
+
+def command(
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
+    model: Annotated[str | None, typer.Option(help="Answer with this model of the config, or recorded:RUN.")] = None,
+    plan: Annotated[str | None, typer.Option(help="Inject this fault plan of the config.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="Serve this task; without one, calls are counted, nothing graded.")
+    ] = None,
+    architecture: Annotated[str, typer.Option(help="What to call the system in the results.")] = "external",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen at.")] = 8090,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Serve each task this many times.")] = None,
+    patience: Annotated[
+        float, typer.Option(min=0, help="Give up a trial after this many seconds without a request; 0 means never.")
+    ] = 3600.0,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of another experiment or code.")] = False,
+    asks_token: Annotated[
+        bool,
+        typer.Option(
+            "--token/--no-token", help="Ask each client for a token as its API key; with --no-token any program may ask."
+        ),
+    ] = True,
+    unguarded: UnguardedOption = False,
+    scenarios: Annotated[list[Path], typer.Option("--scenarios", help="A folder of packs.")] = PACKS,
+) -> None:
+    """Serve a model to your agent; count what failures cost it.
+
+    The agent may be written in any language.
+
+    --model recorded:RUN answers from a recorded run: a trial's repetition n gets what was recorded in repetition n, under that
+    run's seed. A request that was not recorded is refused with 404, and its trial ends in an error.
+
+    The token is new each time and printed, unless the environment variable BENCH_SERVE_TOKEN gives one.
+
+    For example: bench serve configs/smoke.toml --model simulated --plan none
+    """
+    # Here, because it imports aiohttp, for which no other command should wait.
+    from bench.run.serve.session import external_config, external_matrix, one_more, serve  # noqa: PLC0415
+
+    console, err = Terminal(), Terminal(stderr=True)
+    models, recorded = chosen_models([model] if model else [])
+    overrides = {"models": models, "plans": plan and [plan], "scenarios": scenario and [scenario], "repetitions": repetitions}
+    settings = external_config(config, architecture, overrides, recorded)
+    made = run_name(settings, architecture, (scenario or "free").replace(":", "-").replace("/", "-"))
+    folder = named(RESULTS, name or made)
+    matrix = external_matrix(settings if scenario else one_more(settings, folder), scenarios, our_codebase().digest)
+    token = _token() if asks_token else ""
+    permitted = permission(matrix, unguarded)
+    writer, so_far = open_run(console, folder, matrix, aside, permitted), SoFar(matrix)
+    remember(folder, scenarios)
+    try:
+        todo = len(missing(matrix.specs, writer.ended))
+        watch = _watch(console, so_far)
+
+        def introduce(root: str) -> None:
+            _introduce(console, _introduction(root, token, matrix, todo, folder))
+
+        served = run_whole(serve(matrix, writer, port, introduce, watch, patience, token, console.print, permitted))
+    finally:
+        writer.close()
+    _conclude(console, served, so_far, folder)
+    if served.deserted:
+        err.print(f"nobody asked for the next trial for {patience:g} s; the same command goes on")
+        raise typer.Exit(1)
+    if served.stopped and scenario:
+        raise typer.Exit(exit_code(served.stopped))
+    if errors := list(so_far.errors()):
+        err.print("\n".join(errors))
+        raise typer.Exit(1)
+
+
+def _watch(console: Terminal, so_far: SoFar) -> Callable[[TrialResult], None]:
+    """Return a function that adds up the records and prints how each trial ended."""
+
+    def saw(result: TrialResult) -> None:
+        so_far.add(result)
+        record = result.record
+        trial = f"{record.scenario} {record.plan} repetition {record.repetition}"
+        why = f" ({record.reason})" if record.reason else ""
+        console.print(f"{trial}: {record.outcome}, {calls_of(record)} calls, {record.tokens:,} tokens{why}")
+
+    return saw
+
+
+def _token() -> str:
+    """Return the token. Raises ConfigError if the environment's token cannot be sent in a header."""
+    token = os.environ.get(TOKEN, "") or secrets.token_urlsafe(24)
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise ConfigError(f"{TOKEN}: a token is letters, digits and signs, without a space; give it another")
+    return token
+
+
+def _introduce(console: Terminal, lines: Iterator[str]) -> None:
+    for line in lines:
+        console.print(line)
+
+
+def _introduction(root: str, token: str, matrix: Matrix, todo: int, folder: Path) -> Iterator[str]:
+    """Yield the lines that say where the server is, its key, its models, the faults, and the results' folder."""
+    yield f"base_url = {root}/v1    (any model name: the experiment's model and settings answer)"
+    if not token:
+        yield "api_key = any    (no token is asked for: every program on this machine may ask)"
+    else:
+        yield f"api_key = {f'the token in {TOKEN}' if os.environ.get(TOKEN) else token}    (Authorization: Bearer)"
+    for name, model in matrix.models.items():
+        yield f"model '{name}'" + ("" if model.timing == "live" else ", whose seconds take no real time")
+    yield from whose_replies(matrix)
+    for plan in {plan.name: plan for plan in matrix.plans.values()}.values():
+        faults = [f"{fault.effect} at {fault.point} of {fault.subtask}" for fault in plan.faults]
+        yield f"plan '{plan.name}' injects {'; '.join(faults) or 'nothing'}"
+    if any(scenario.graded for scenario in matrix.scenarios.values()):
+        yield f"{todo} of {len(matrix.specs)} trials to do: GET {root}/trial, then POST {root}/trial/answer or /trial/give-up"
+    else:
+        yield "no scenario: calls are counted and nothing is graded; Ctrl-C ends the trial"
+    yield f"recorded in {folder}; Ctrl-C stops"
+
+
+def _conclude(console: Terminal, served: Served, so_far: SoFar, folder: Path) -> None:
+    console.print(f"{'stopped' if served.stopped else 'done'}: {so_far.ends or 'no trial was begun'}")
+    console.print(f"{served.requests} requests taken, {so_far.calls} calls recorded, {so_far.account}")
+    if served.refusals:
+        console.print(f"{len(served.refusals)} requests refused, the last: {served.refusals[-1]}")
+    count, why = served.strangers
+    if count:
+        console.print(f"{count} requests turned away, the last: {why}")
+    if so_far.trials:
+        console.print(f"recorded in {folder}; next: bench report {folder.name}")

@@ -1,0 +1,131 @@
+"""The command `bench watch`: a page of a run in its present state, for browsers on this machine that have its token."""
+
+from __future__ import annotations
+
+import hmac
+import html
+import secrets
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Annotated, Any
+from urllib.parse import parse_qs, urlsplit
+
+import typer
+
+from bench.cli.terminal import Terminal
+from bench.common.errors import BenchError, ConfigError
+from bench.common.paths import folder_of
+
+out = Terminal()
+SECONDS = 5
+"""The page is reloaded after this time."""
+HOST = "127.0.0.1"
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Watching(ThreadingHTTPServer):
+    """Serves one page on loopback at `address`, to requests with its token. It accepts no data.
+
+    Each connection has a thread, because a browser opens more connections than it uses. One thread at a time makes the page.
+    """
+
+    def __init__(self, port: int, page: Callable[[], str]):
+        self._page, self.token = page, secrets.token_urlsafe(24)
+        self._making = threading.Lock()
+        super().__init__((HOST, port), _Answer)
+
+    def page(self) -> str:
+        """Make the page anew."""
+        with self._making:
+            return self._page()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing on a client that went away."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self.server_port}/?token={self.token}"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Watching
+    server_version, sys_version = "bench", ""
+    timeout = 10.0
+
+    def do_GET(self) -> None:
+        try:
+            asked = urlsplit(self.path)
+        except ValueError as error:
+            self._send(HTTPStatus.BAD_REQUEST, f"<p>The address cannot be read: {html.escape(str(error))}</p>")
+            return
+        given = parse_qs(asked.query).get("token", [""])[0]
+        if not hmac.compare_digest(given.encode(), self.server.token.encode()):
+            self._send(HTTPStatus.FORBIDDEN, "<p>This page asks for the token that bench watch printed.</p>")
+        elif asked.path != "/":
+            self._send(HTTPStatus.NOT_FOUND, "<p>There is no page of this name.</p>")
+        else:
+            try:
+                self._send(HTTPStatus.OK, self.server.page())
+            except BenchError as error:
+                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{html.escape(str(error))}</p>")
+
+    def _send(self, status: HTTPStatus, page: str) -> None:
+        content = page.encode()
+        self.send_response(status)
+        for name, value in {**HEADERS, "Content-Length": f"{len(content)}"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing: the address contains the token."""
+
+
+def watch(
+    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
+    beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End when the standard input ends.")] = False,
+) -> None:
+    """Show a page of a run while it goes on, until Ctrl-C.
+
+    By arm: outcomes, rejections by reason, tokens, cost; and the time left. The page reads the run's folder and changes
+    nothing, so it works with every engine, and after a restart.
+
+    For example: bench watch smoke-simulated
+    """
+    from bench.read.overview.live import LiveRun, page  # noqa: PLC0415  imports what draws tables
+
+    live = LiveRun(folder_of(run))
+
+    def shown() -> str:
+        live.read()
+        return page(live, datetime.now(UTC), SECONDS)
+
+    shown()
+    try:
+        server = Watching(port, shown)
+    except OSError as error:
+        raise ConfigError(f"--port {port}: cannot be opened ({error.strerror}); give another, or leave it out") from error
+    with server:
+        end = "it ends with the run" if beside else "Ctrl-C ends it, and the run goes on"
+        out.print(f"open {server.address}    (this machine alone; {end})")
+        if beside:
+            threading.Thread(target=_end_with_input, args=(server,), daemon=True).start()
+        server.serve_forever()
+
+
+def _end_with_input(server: Watching) -> None:
+    sys.stdin.buffer.read()
+    server.shutdown()

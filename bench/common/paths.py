@@ -1,0 +1,63 @@
+"""Where things are in a checkout, from the working directory, and which names folders there may have."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice
+from pathlib import Path
+
+from bench.common.errors import ConfigError, ResultsError, nearest
+
+RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
+PACKS = [Path("scenarios")]
+SHIPPED = Path(__file__).parent / "scenarios"
+"""The packs of an installed package. A checkout has none here."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
+"""The names that are part of a folder's name: of a config, a model, a variant, a plan."""
+LONGEST = 200
+"""The most characters of a folder's name: file systems allow 255 bytes, and suffixes are added."""
+MOST_NAMES = 2_000
+"""The most names of runs with which an unknown name is compared."""
+DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))}
+"""Names that are devices on Windows, whatever their ending. https://learn.microsoft.com/windows/win32/fileio/naming-a-file"""
+
+
+def folder_of(run: str) -> Path:
+    """Return the folder of a run that is named by its folder, its archive, or its name under results/. Raises ResultsError if
+    there is none and results/ has others; the message names the nearest."""
+    path = Path(run)
+    if path.suffix == ".zip" and path.is_file():
+        return path.with_suffix("")
+    meant = RESULTS / run if path.name == run else path
+    folder = next((folder for folder in (path, RESULTS / run) if folder.is_dir() or Path(f"{folder}.zip").is_file()), None)
+    if folder is None and (known := _runs_known()):
+        raise ResultsError(f"{meant}: holds no run; {nearest(path.name, known)}")
+    return folder or meant
+
+
+def _runs_known() -> list[str]:
+    """Return the names of folders and archives under results/, at most MOST_NAMES of them."""
+    try:
+        names = [path.name.removesuffix(".zip") for path in islice(RESULTS.iterdir(), MOST_NAMES)]
+    except OSError:
+        return []
+    return [name for name in names if re.match(NAME, name)]
+
+
+def name_of(folder: Path) -> str:
+    """Return a folder's name, however its path is written (`.` and `a/..` have no name)."""
+    return Path(os.path.normpath(Path.cwd() / folder)).name
+
+
+def named(parent: Path, name: str) -> Path:
+    """Return the folder of this name directly in `parent`, on every system. Raises ConfigError for a name that could lead
+    elsewhere."""
+    shown = name if len(name) <= 60 else f"{name[:59]}…"
+    problem = f"{shown!r} is no name for a folder in {parent}"
+    if (device := name.partition(".")[0]).lower() in DEVICES:
+        raise ConfigError(f"{problem}: '{device}' is a device on Windows; take another name")
+    if name.endswith(".") or len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", name):
+        raise ConfigError(f"{problem}; use at most {LONGEST} letters, digits and . _ + -, a letter or digit first, no dot last")
+    return parent / name

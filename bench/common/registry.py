@@ -1,0 +1,391 @@
+"""The parts of the suite by kind: ours, and those of other packages.
+
+A kind of part, for instance a fault effect, has one type of entry. An entry says the part's name, what it can do and what it
+needs, so that no code asks for a part by its name to know that. The core's entries are in modules that the kind names. Our
+wings' entries are in modules that each of WINGS names by kind. Another package's entries are read in the same way, from the
+entry points that it declares in the kind's group:
+
+    [project.entry-points."recovery_bench.effects"]
+    loud = "loud_parts.effects:PARTS"      # an entry, or several
+
+Nothing is imported before a part of its kind is asked for. What a package cannot provide is left out and reported in one line
+(`Registry.left_out`); all else works.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from bench.common.errors import ConfigError, nearest
+from bench.common.raised import place_of, text_of, words_of
+from bench.common.signals import presses_of_ctrl_c
+
+DISTRIBUTION = "recovery-bench"
+GROUPS = "recovery_bench."
+"""The beginning of each group of entry points."""
+WINGS = (
+    "bench.read.tables",
+    "bench.run.frameworks",
+    "bench.worlds",
+    "bench.studies",
+    "bench.cli.authoring",
+    "bench.codebase",
+    "bench.read.export",
+    "bench.run.openai",
+    "bench.read.overview",
+    "bench.read.compare",
+    "bench.run.engine",
+    "bench.run.serve",
+    "bench.run.dialects",
+)
+"""Our wings. A wing's `ENTRIES` are import paths of entries, by the plural of their kind."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The fields of every kind's entries.
+
+    name      the part's name in configs and tables
+    extra     the optional dependency that brings its packages: `pip install '.[EXTRA]'`
+    lineage   the published work that it reproduces
+    package   the distribution that it comes from, with its version, and `home`, the module of its entry; "" for ours. The
+              registry sets both
+    """
+
+    name: str
+    extra: str = field(default="", kw_only=True)
+    lineage: str = field(default="", kw_only=True)
+    package: str = field(default="", kw_only=True)
+    home: str = field(default="", kw_only=True)
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """The keys that find it. No two parts of a kind share a key."""
+        return (self.name,)
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """The modules with the code that a trial runs."""
+        return ()
+
+    def load(self, path: str) -> Any:
+        """Return what a path of this entry leads to.
+
+        Args:
+            path: An import path, as a field of the entry has it.
+
+        Returns:
+            The attribute.
+
+        Raises:
+            ConfigError: The part is another package's, and its module or the attribute cannot be imported.
+        """
+        if not self.package:
+            return attribute_at(path)
+        try:
+            with foreign_code(self.home):
+                return attribute_at(path)
+        except Unusable as error:
+            needs = f"; it needs: pip install '{self.package.split()[0]}[{self.extra}]'" if self.extra else ""
+            raise ConfigError(f"{self.package}: '{path}' of '{self.name}' cannot be imported: {error}{needs}") from error
+
+    def refuse_unknown(self, field_: str, values: Iterable[str], known: Sequence[str]) -> None:
+        """Refuse an entry with an unknown value in a field.
+
+        Args:
+            field_: The entry's field.
+            values: The field's values.
+            known: The values that it may have.
+
+        Raises:
+            ValueError: A value is not known; the message names the nearest.
+        """
+        for value in values:
+            if value not in known:
+                raise ValueError(f"'{self.name}' says {field_} = '{value}'; {nearest(str(value), known)}")
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Unusable(Exception):
+    """Code of another package that cannot be used. The text says why in one line."""
+
+
+class Registry(Generic[P]):
+    """All parts of one kind.
+
+    word     a part's noun
+    plural   the noun's plural; with GROUPS before it, the group of entry points
+    entry    the type of its entries
+    ours     import paths of the core's entries
+    """
+
+    def __init__(self, word: str, entry: type[P], *ours: str, plural: str = ""):
+        self.word, self.plural, self.entry, self._ours = word, plural or f"{word}s", entry, ours
+        self.group = f"{GROUPS}{self.plural}"
+
+    def __iter__(self) -> Iterator[P]:
+        """Iterate over each part once, ours first."""
+        return iter(self._all[1])
+
+    def __getitem__(self, key: Hashable) -> P:
+        """Return the part with this key. Raises KeyError."""
+        return self.by_key[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.by_key
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the parts, ours first."""
+        return list(dict.fromkeys(part.name for part in self))
+
+    def named(self, name: str, *more: str) -> P:
+        """Return the part of this name.
+
+        Args:
+            name: The name, as a config has it.
+            more: Further valid names, for the message.
+
+        Returns:
+            The part's entry.
+
+        Raises:
+            ConfigError: There is none; the message has the nearest name.
+        """
+        if name not in self:
+            raise ConfigError(self.unknown(name, more))
+        return self[name]
+
+    def unknown(self, name: str, more: Iterable[str] = ()) -> str:
+        """Return the message on a name that no part has.
+
+        Args:
+            name: The name.
+            more: Further valid names.
+
+        Returns:
+            One line, with the nearest name and the parts that were left out.
+        """
+        return "; ".join((f"unknown {self.word} '{name}'; {nearest(name, (*self.names, *more))}", *self.left_out))
+
+    @property
+    def by_key(self) -> Mapping[Hashable, P]:
+        """The parts by key."""
+        return self._all[0]
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """Why parts of other packages are missing, a line each."""
+        return self._all[2]
+
+    @cached_property
+    def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
+        parts: dict[Hashable, P] = {}
+        for path in (*self._ours, *(path for wing in WINGS for path in attribute_at(f"{wing}:ENTRIES").get(self.plural, ()))):
+            for part in self._entries(attribute_at(path)):
+                parts |= dict.fromkeys(part.keys, part)
+        points, unread = _entry_points()
+        left_out = list(unread)
+        for point, distribution in points:
+            if point.group == self.group:
+                self._add(point, distribution, parts, left_out)
+        return parts, tuple(dict.fromkeys(parts.values())), left_out
+
+    def leave_out(self, part: P, why: str) -> None:
+        """Leave out a part that turned out to be of no use.
+
+        Args:
+            part: The part, of another package.
+            why: Why, in one line.
+        """
+        self._all[2].append(f"{part.package}: its {self.word} '{part.name}' is left out: {why}")
+
+    def _add(
+        self, point: metadata.EntryPoint, distribution: metadata.Distribution, parts: dict[Hashable, P], left_out: list[str]
+    ) -> None:
+        """Add the parts of an entry point, or say why they are left out."""
+        package = f"{distribution.name} {distribution.version}"
+        if newer := _newer(distribution):
+            left_out.append(f"{package} is left out: it needs {newer}, and this is {metadata.version(DISTRIBUTION)}")
+            return
+        home = point.value.partition(":")[0]
+        try:
+            with foreign_code(Path(str(distribution.locate_file("")))):
+                entries = self._entries(attribute_at(point.value))
+        except Unusable as error:
+            left_out.append(f"{package} is left out: its {self.plural}, '{point.value}', cannot be imported: {error}")
+            return
+        for entry in entries:
+            try:
+                with foreign_code(home):
+                    part = replace(entry, package=package, home=home)
+                    _require_texts(part)
+                    keys = dict.fromkeys(part.keys, part)
+            except Unusable as error:
+                left_out.append(f"{package}: a {self.word} in '{point.value}' is left out: {error}")
+                continue
+            if taken := next((parts[key] for key in keys if key in parts), None):
+                problem = f"there is one of this name, by {taken.package or DISTRIBUTION}; it is to be given another"
+                left_out.append(f"{package}: its {self.word} '{part.name}' is left out: {problem}")
+                continue
+            parts |= keys
+
+    def _entries(self, value: Any) -> Sequence[P]:
+        """Return the value as entries. Raises TypeError if it is neither an entry nor a tuple or list of them."""
+        several = value if isinstance(value, tuple | list) else (value,)
+        entries = [entry for entry in several if isinstance(entry, self.entry)]
+        if len(entries) < len(several):
+            raise TypeError(f"it is no {self.entry.__module__}.{self.entry.__name__}, and no tuple of them")
+        return entries
+
+
+@contextmanager
+def foreign_code(home: str | Path) -> Iterator[None]:
+    """Run code of another package in the block: whatever it raises is Unusable, but for a Ctrl-C.
+
+    Args:
+        home: The package's folder, or a module of it that was imported.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        Unusable: The code raised something.
+    """
+    with presses_of_ctrl_c() as presses:
+        try:
+            yield
+        except BaseException as error:
+            if presses and isinstance(error, KeyboardInterrupt):
+                raise
+            folder = home if isinstance(home, Path) else Path(getattr(sys.modules.get(home), "__file__", None) or "/").parent
+            raise Unusable(why_not_imported(error, folder)) from error
+
+
+def _require_texts(part: Part) -> None:
+    """Raise TypeError if a text of an entry is of another type, as Python lets it be."""
+    for each in fields(part):
+        value = getattr(part, each.name)
+        if each.type == "str" and (not isinstance(value, str) or (each.name == "name" and not value)):
+            raise TypeError(f"its {each.name} is {type(value).__name__}, and no text" if value else "it has no name")
+
+
+@cache
+def _entry_points() -> tuple[Sequence[tuple[metadata.EntryPoint, metadata.Distribution]], Sequence[str]]:
+    """Return the entry points of our groups in one order everywhere, and a line on each distribution that is unreadable."""
+    declaring: dict[str, tuple[metadata.Distribution, Sequence[metadata.EntryPoint]]] = {}
+    unread: list[str] = []
+    for distribution in metadata.distributions():
+        try:
+            if GROUPS in (distribution.read_text("entry_points.txt") or ""):
+                points = [point for point in distribution.entry_points if point.group.startswith(GROUPS)]
+                declaring.setdefault(f"{distribution.name}", (distribution, points))  # of two, Python imports the first
+        except Exception as error:
+            if not isinstance(error, UnicodeDecodeError) or GROUPS.encode() in error.object:
+                place = getattr(distribution, "_path", "a package")
+                unread.append(f"{Path(str(place)).name} is left out: its entry_points.txt cannot be read: {words_of(error)}")
+    return [
+        (point, distribution)
+        for _, (distribution, points) in sorted(declaring.items(), key=lambda item: item[0])
+        for point in sorted(points, key=lambda point: (point.group, point.name))
+    ], unread
+
+
+def _newer(distribution: metadata.Distribution) -> str:
+    """Return the version of ours that a distribution requires, if it is not the installed one; else ""."""
+    from packaging.requirements import InvalidRequirement, Requirement  # noqa: PLC0415  slow, and few have such a distribution
+    from packaging.utils import canonicalize_name  # noqa: PLC0415  the same
+
+    for line in distribution.requires or ():
+        with suppress(InvalidRequirement):
+            asked = Requirement(line)
+            if canonicalize_name(asked.name) == DISTRIBUTION and (asked.marker is None or asked.marker.evaluate({"extra": ""})):
+                here = metadata.version(DISTRIBUTION)
+                return "" if asked.specifier.contains(here, prereleases=True) else f"{DISTRIBUTION}{asked.specifier}"
+    return ""
+
+
+def is_path(name: str) -> bool:
+    """Return whether a name is an import path, and not the name of a registered part.
+
+    Args:
+        name: A name in a config.
+
+    Returns:
+        True if it has the form `module:attribute`.
+    """
+    return ":" in name
+
+
+def attribute_at(path: str) -> Any:
+    """Return the object at an import path. Any exception of the import is passed on.
+
+    Args:
+        path: `package.module:attribute`, or a module's name.
+
+    Returns:
+        The attribute, or the module itself.
+    """
+    name, _, attribute = path.partition(":")
+    module = importlib.import_module(name)
+    return getattr(module, attribute) if attribute else module
+
+
+def module_of(function: Callable[..., Any]) -> str:
+    """Return the module of the function inside a partial, a decorator or a callable object.
+
+    Args:
+        function: Anything that can be called.
+
+    Returns:
+        The module's name.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    plain = inspect.unwrap(function)
+    return str(plain.__module__ if inspect.isroutine(plain) else type(plain).__module__)
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Make the modules in a folder importable inside this context, as `python -m` does.
+
+    Args:
+        folder: The folder.
+
+    Yields:
+        Nothing.
+    """
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the module may have removed it
+            sys.path.remove(str(folder))
+
+
+def why_not_imported(error: BaseException, folder: Path) -> str:
+    """Return why an import failed.
+
+    Args:
+        error: What the import raised.
+        folder: The folder of another person's code. If the error is in it, its file and line come first.
+
+    Returns:
+        One line.
+    """
+    if isinstance(error, ImportError | AttributeError):
+        return text_of(error)
+    return ": ".join(filter(None, (place_of(error, folder), words_of(error))))

@@ -1,0 +1,70 @@
+"""Safe reading of any TOML file."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from bench.common.errors import ConfigError
+from bench.common.files import text_of
+
+MOST_LEVELS = 64
+"""The most tables and lists inside each other. A dotted key has as many levels as parts."""
+LARGEST = 2**64 - 1
+FURTHEST = 1e9
+"""The largest number with a fraction, for instance of seconds or dollars. Even a million times as much can be calculated
+with."""
+MOST_BYTES = 256 * 2**10
+"""The most bytes of a file. The largest config of this package has 7 KB."""
+
+_part = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_too_deep = re.compile(rf"(?<![\w-])(?:{_part}\.[ \t]*+){{{MOST_LEVELS}}}")
+"""Tomllib's time and memory grow as the square of the number of parts of a dotted key."""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return a file's tables. Raises ConfigError if it cannot be read, is no TOML, is nested too deep, or has an extreme
+    number."""
+    try:
+        text = text_of(path, MOST_BYTES)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if deep := _too_deep.search(text):
+        raise ConfigError(f"{path}: {deep[0][:40]}…: is nested more than {MOST_LEVELS} levels deep")
+    try:
+        values = tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigError(f"{path}: is not TOML: it is nested too deeply") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from error
+    try:
+        _refuse_extremes(values)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return values
+
+
+def _refuse_extremes(values: dict[str, Any]) -> None:
+    """Raise ValueError for more than MOST_LEVELS levels, a number beyond LARGEST or FURTHEST, or a zero character, which no
+    path may hold. It goes level by level, because Python bounds recursion."""
+    level: list[tuple[str, Any]] = [("", values)]
+    for _ in range(MOST_LEVELS):
+        below = list[tuple[str, Any]]()
+        for place, table in level:
+            for name, value in table.items() if isinstance(table, dict) else enumerate(table):
+                where = f"{place}.{name}" if place else str(name)
+                if isinstance(value, int) and abs(value) > LARGEST:
+                    raise ValueError(f"{where}: must be at most {LARGEST}")
+                if isinstance(value, float) and not abs(value) <= FURTHEST:
+                    raise ValueError(f"{where}: must be a number of at most {FURTHEST:,.0f}, not {value}")
+                if isinstance(value, str) and "\0" in value:
+                    raise ValueError(f"{where}: holds a zero character; take it out")
+                if isinstance(value, dict | list):
+                    below.append((where, value))
+        level = below
+    if level:
+        raise ValueError(f"{level[0][0][:40]}…: is nested more than {MOST_LEVELS} levels deep")

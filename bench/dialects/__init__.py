@@ -1,4 +1,0 @@
-"""The wing of dialects: the APIs, beside chat completions, that the measuring endpoint serves."""
-
-ENTRIES = {"dialects": ("bench.dialects.entries:DIALECTS",)}
-"""The entries that the wing adds, by kind (`bench.registry.WINGS`)."""

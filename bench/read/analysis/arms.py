@@ -1,0 +1,213 @@
+"""A run's trials by arm: all instances and repetitions of one scenario, model, fault plan and architecture.
+
+Trials of two arms are paired by (instance, repetition): their random draws were the same. If a scenario has several instances,
+each instance counts once in every mean, difference and interval (`bench.read.analysis.statistics.clusters`); otherwise each
+repetition does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pandas as pd
+from bench.record.config import FAULT_FREE
+
+from bench.common.errors import ResultsError
+from bench.read.analysis import statistics
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import measure_of
+from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
+from bench.run.architectures.registry import ARCHITECTURES
+
+ANSWERED = ("solved", "wrong")
+"""Outcomes of trials with an answer."""
+UNUSABLE = ("error", "ungraded")
+"""Outcomes that say nothing about the architecture."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What all arms of a table or panel share."""
+
+    scenario: str
+    model: str
+    plan: str
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """The trials of one arm. `usable` holds the trials that were graded or gave up; means are taken over these alone."""
+
+    condition: Condition
+    architecture: str
+    trials: pd.DataFrame
+    usable: pd.DataFrame
+
+    @cached_property
+    def graded(self) -> pd.DataFrame:
+        """The trials that had something to solve, errors included."""
+        return self.trials[self.trials["outcome"] != "ungraded"]
+
+    def mean(self, column: str) -> Mean:
+        if column not in self._means:
+            self._means[column] = statistics.amount_of(self.units(column), measure_of(column))
+        return self._means[column]
+
+    def units(self, column: str) -> list[float]:
+        """Return the values that count once each: one for each trial, or each instance's mean if there are several."""
+        return list(statistics.by_unit(self.by_pair(column)).values())
+
+    def by_pair(self, column: str) -> Mapping[Pair, float]:
+        """Return pair -> value. A pair without a value is left out, a price without an effective fault for instance."""
+        if column not in self._paired:
+            self._paired[column] = {pair: value for _, pair, value in self.values(column)}
+        return self._paired[column]
+
+    def values(self, column: str) -> Iterator[tuple[str, Pair, float]]:
+        """Yield the values with each one's trial and pair."""
+        values = self.usable[column]
+        every = zip(self._places, values.tolist(), values.notna().tolist(), strict=True)
+        yield from ((*place, value) for place, value, known in every if known)
+
+    @cached_property
+    def _means(self) -> dict[str, Mean]:
+        return {}
+
+    @cached_property
+    def _paired(self) -> dict[str, Mapping[Pair, float]]:
+        """The columns read so far: tables, claims and figures ask for the same again."""
+        return {}
+
+    @cached_property
+    def _places(self) -> list[tuple[str, Pair]]:
+        """The trial and pair of each usable trial."""
+        return list(zip(self.usable["trial"].tolist(), pairs_of(self.usable), strict=True))
+
+    @cached_property
+    def answered(self) -> Arm:
+        """This arm without the trials that gave up."""
+        return replace(self, usable=self.usable[self.usable["outcome"].isin(ANSWERED)])
+
+    def count(self, outcome: str) -> int:
+        return int((self.trials["outcome"] == outcome).sum())
+
+    @property
+    def is_instrument(self) -> bool:
+        """Whether its architecture only asks: it has no task and does nothing in a world."""
+        return self.architecture in ARCHITECTURES and ARCHITECTURES[self.architecture].is_instrument
+
+    def solved(self) -> Share:
+        """Return the share solved of the usable trials. An instrument has none."""
+        return self._solved
+
+    @cached_property
+    def _solved(self) -> Share:
+        tried = self.usable[:0] if self.is_instrument else self.usable
+        return share_in(tried, tried["outcome"].eq("solved"))
+
+    def less(self, other: Arm, column: str) -> PairedMean:
+        """Return the paired difference: this arm's values less the other's."""
+        return statistics.paired_difference(self.by_pair(column), other.by_pair(column), measure_of(column))
+
+    def solved_less(self, other: Arm) -> RateDifference:
+        """Return the paired difference of the shares solved."""
+        return statistics.paired_rates(self.solved_by_pair(), other.solved_by_pair())
+
+    def solved_by_pair(self) -> Mapping[Pair, bool]:
+        """Return whether each pair was solved. Trials that ended in an error are left out."""
+        return self._solved_by_pair
+
+    @cached_property
+    def _solved_by_pair(self) -> Mapping[Pair, bool]:
+        return {pair: bool(solved) for pair, solved in self.by_pair("correct").items()}
+
+
+Arms = Mapping[Condition, Mapping[str, Arm]]
+"""Condition -> architecture -> arm, both in the config's order. An arm without trials is left out."""
+
+
+def arms_of(run: Run) -> Arms:
+    order = run.names("architecture")
+    by_condition: dict[Condition, dict[str, Arm]] = {}
+    grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)
+    for key, trials in grouped:
+        scenario, model, plan, architecture = (str(name) for name in key)
+        condition = Condition(scenario, model, plan)
+        unusable = trials["outcome"].isin(UNUSABLE)
+        arm = Arm(condition, architecture, trials, trials[~unusable] if unusable.any() else trials)
+        by_condition.setdefault(condition, {})[architecture] = arm
+    return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in by_condition.items()}
+
+
+def instances_of(rows: pd.DataFrame) -> list[str]:
+    """Return each row's instance; "" if the pack has only one."""
+    return rows["instance"].tolist() if "instance" in rows else [""] * len(rows)
+
+
+def pairs_of(trials: pd.DataFrame) -> list[Pair]:
+    """Return each row's (instance, repetition)."""
+    return list(zip(instances_of(trials), trials["repetition"].tolist(), strict=True))
+
+
+def instances_by_scenario(run: Run) -> Mapping[str, list[str]]:
+    """Return scenario -> its instances in this run, both in order. With several, intervals are about tasks like these; with
+    one, about repetitions of that task."""
+    instances = dict.fromkeys(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    return {name: sorted(instance for scenario, instance in instances if scenario == name) for name in run.names("scenario")}
+
+
+def share_in(rows: pd.DataFrame, held: Sequence[bool] | pd.Series[bool]) -> Share:
+    """Return the share of rows that held. Its interval clusters by instance."""
+    return statistics.share_by_instance(instances_of(rows), [bool(success) for success in held])
+
+
+def control_of(arms: Arms, arm: Arm) -> Arm | None:
+    """Return this architecture's arm without faults. None if this arm is that arm, or if the run has none."""
+    if arm.condition.plan == FAULT_FREE:
+        return None
+    fault_free = Condition(arm.condition.scenario, arm.condition.model, FAULT_FREE)
+    return arms.get(fault_free, {}).get(arm.architecture)
+
+
+def tokens_over(control: Arm | None, arm: Arm) -> Mean:
+    """Return the paired excess: this arm's tokens less its control's, over the pairs that both answered. Empty without a
+    control."""
+    return arm.answered.less(control.answered, "tokens").difference if control else statistics.mean_of(())
+
+
+def shortfalls(run: Run) -> list[str]:
+    """Return a line for trials that are not recorded yet, and a line for those that ended in an error, if there are any."""
+    lines = []
+    if missing := sum(map(missing_trials, run.recorded)):
+        lines.append(
+            f"This run is not complete: {missing} trials are not recorded. The same bench run command goes on with it."
+        )
+    reasons = run.trials.loc[run.trials["outcome"] == "error", "reason"]
+    if len(reasons):
+        lines.append(f"{len(reasons)} trials ended in an error and are left out of every mean; the first: {reasons.iloc[0]}")
+    return lines
+
+
+def require_receipts(run: Run) -> None:
+    """Raise ResultsError, naming the trials, if a fault's receipt does not add up: it was planned and neither delivered nor not
+    applicable, or delivered unplanned. The arms then did not run under the faults that they are compared under."""
+    bad = list(dict.fromkeys(run.faults.loc[~run.faults["adds_up"], "trial"].tolist()))
+    if bad:
+        named = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+        raise ResultsError(f"faults were planned but not delivered in {len(bad)} trials ({named}): the run reports no numbers")
+
+
+def missing_trials(run: Run) -> int:
+    """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, that
+    number counts. An instance with nothing recorded is not counted."""
+    repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
+    arms = 1
+    for column in ("architecture", "model", "plan"):
+        arms *= len(set(run.config.names(column)) | set(run.names(column)))
+    recorded = set(zip(run.trials["scenario"].tolist(), instances_of(run.trials), strict=True))
+    unseen = set(run.config.scenarios) - {
+        name for scenario, instance in recorded for name in (scenario, f"{scenario}/{instance}")
+    }
+    return (len(recorded) + len(unseen)) * arms * repetitions - len(run.trials)

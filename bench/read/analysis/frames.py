@@ -1,0 +1,280 @@
+"""A run's folder as pandas frames, with a row for each trial, call, fault, recovery, judged reply and wait.
+
+The file is read once, line by line, and only the rows are kept, as columns. Rows are in the order of the experiment's config,
+not in the order in which the trials ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from bench.record.config import StoredConfig
+
+from bench.common.errors import ResultsError
+from bench.common.paths import folder_of
+from bench.read.analysis.blocks import TrialBlocks, arrays, ranks
+from bench.read.analysis.controls import with_controls
+from bench.read.analysis.kept import KeptFrames, Loaded
+from bench.read.analysis.metrics import METRICS
+from bench.read.analysis.renamed import Frame
+from bench.read.analysis.rows import PLACE, TrialRows
+from bench.read.analysis.trial import TrialReading
+from bench.record.cost import Tariff
+from bench.record.ledger import LedgerEntry
+from bench.record.manifest import Manifest, ManifestPack
+from bench.record.model_parameters import ModelParameters
+from bench.record.reading import read_grades, read_manifest, read_records, read_trials, uncollected
+from bench.record.record import Regrade, SessionRecord, TrialRecord
+from bench.record.verify import sound_records, sources
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run, read. Column `plan` is the name of the fault plan; tokens are by our tokenizer; times are in seconds.
+
+    trials    `rejections`: how often verification turned something away; what is judged together counts once;
+              `first_round_*`: the mean of its first rounds; `price_*`: all rounds after its effective faults, divided by the
+              number of these faults;
+              `first_pass_*`: its first attempts, if every subtask had one. Each of these is missing if there is none;
+              `*_usage` are tokens by the provider's count;
+              `undetected_failure`: the answer is wrong, and all that it was made from was accepted;
+              `damage_*`: how often each kind of damage happened in its world; `recount_agrees`: the world's tables alone say
+              the same; `lives`: its agent's processes. These are missing without a world;
+              `compensated_pairs`: effects taken back one right after the other, and `compensated_out_of_order` of these pairs;
+              `stale_refused`: calls refused because the world had changed;
+              `tool_retries`: calls made because the previous call of the same effect had failed or was throttled;
+              `calls_forbidden` and `calls_over_quota` were refused by a contract; `steps_done` and `steps_failed` of a
+              procedure;
+              `completion_minutes`: world time to the end of its last step; `minutes_at_work` of these while some step was in
+              hand, and `waiting_for_people_minutes` for answers;
+              `correct` and `score` are missing for errors; they are False and 0 for a trial that gave up, which has no answer;
+              `note` is the grader's, in one line, or '';
+              `cost` is in dollars, and missing if a price is unknown
+    calls     `subtask` joins several with +, or is `all`; `failure` is '' if a reply came; `by` is the model that answered,
+              `reused`: it had answered the same request before, in another trial
+    faults    a row for each planned fault: the stages it went through, its `impact` (effective, masked, undetermined), and its
+              `finish` (`bench.read.analysis.faults.Receipt`)
+    recoveries   a row for each failure that revealed faults: how many `faults`, by impact; what its first round took, missing
+                 if nothing was asked again, and all rounds (`price_*`) until what was struck was accepted again
+                 (`accepted_again`)
+    replies   a row for each judged reply: whether it was `exposed` to a fault, and the `kind` of its rejection, or ''; `digest`
+              is of what was asked and replied: equal for one reply in several trials (`studies/claims/natural.py`)
+    waits     a row for each wait
+    more      further registered frames, by name: `run.NAME` is each of them. For worlds these are
+              `steps`: a row for each step of a procedure that began: its `attempts`, whether it is `done`, `why` it failed, or
+              "", and its `minutes` of world time
+              `tool_calls`: a row for each call of a world's tool, as the agent was told of it: `kind` is read, compensable or
+              final; `effect` its business key, of which this is the `try`; `key` the idempotency key, or ''; `outcome` done,
+              replayed, refused or failed, `code` and `reason` why; `decision` and `rule` the policy's verdict, or ''; `life`
+              the agent's process, from 1; `day` and `minute` the world's, `started` the trial's seconds; `entry` its number in
+              the world's journal, 0 if it did not reach the tool or got no answer; `changed`: the tables differed afterwards
+    errors_rerun   records of errors that a later record of the same trial replaced
+    parts     the runs that it was put together from (`bench.read.analysis.merge`); empty for a run as recorded
+    regrades  when answers were graded anew, by which grader, and how many grades changed
+    rerun     the ids of the trials that first ended in an error and were run again
+    folder    the folder that it was read from, where its events and texts can be read; None if it was put together
+    sources   the digests of the files that it was read from (`bench.record.verify.sources`)
+    notes     what a reader must know of how it was put together: what was left out or renamed
+    """
+
+    manifest: Manifest
+    sessions: tuple[SessionRecord, ...]
+    trials: pd.DataFrame
+    calls: pd.DataFrame
+    faults: pd.DataFrame
+    recoveries: pd.DataFrame
+    replies: pd.DataFrame
+    waits: pd.DataFrame
+    errors_rerun: int
+    more: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    parts: tuple[Run, ...] = ()
+    folder: Path | None = None
+    rerun: frozenset[str] = frozenset()
+    regrades: tuple[Regrade, ...] = ()
+    sources: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        more: Mapping[str, pd.DataFrame] = vars(self).get("more", {})
+        if name not in more:
+            raise AttributeError(f"a run has no '{name}'")
+        return more[name]
+
+    @property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """All frames, by name."""
+        fields_of_run = {frame.name: getattr(self, frame.name) for frame in fields(self)}
+        return {name: frame for name, frame in fields_of_run.items() if isinstance(frame, pd.DataFrame)} | dict(self.more)
+
+    @property
+    def recorded(self) -> tuple[Run, ...]:
+        """The recorded runs that it was put together from, or itself."""
+        return self.parts or (self,)
+
+    @property
+    def name(self) -> str:
+        """The name of the run's folder."""
+        return self.manifest.name
+
+    @property
+    def config(self) -> StoredConfig:
+        """The config that it was run with."""
+        return self.manifest.config
+
+    def parameters_of(self, model: str) -> ModelParameters:
+        """Return the parameters of a model.
+
+        Args:
+            model: Its name in the config.
+
+        Returns:
+            What the manifest says; empty parameters for a model that it does not have.
+        """
+        return self.manifest.models.get(model, ModelParameters())
+
+    def pack(self, scenario: str) -> ManifestPack:
+        """Return what the manifest says of a scenario.
+
+        Args:
+            scenario: The pack's name, with its variant.
+
+        Returns:
+            The manifest's entry; an empty one for a pack that it does not have.
+        """
+        return self.manifest.scenarios.get(scenario, ManifestPack())
+
+    def with_frames(self, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Run:
+        """Return the run with the same change made to each frame.
+
+        Args:
+            change: (frame) -> another frame.
+
+        Returns:
+            A new run; this one stays as it is.
+        """
+        return self.having({name: change(frame) for name, frame in self.frames.items()})
+
+    def having(self, frames: Mapping[str, pd.DataFrame]) -> Run:
+        """Return the run with these frames in place of its present ones.
+
+        Args:
+            frames: Frames by name; those not given stay.
+
+        Returns:
+            A new run; this one stays as it is.
+        """
+        more = {name: frames.get(name, frame) for name, frame in self.more.items()}
+        fields_of_run: dict[str, Any] = {name: frame for name, frame in frames.items() if name not in more}
+        return replace(self, **fields_of_run, more=more)
+
+    @cached_property
+    def timings(self) -> Mapping[str, frozenset[str]]:
+        """The kinds of seconds of each model's trials: `live`, `simulated`, `recorded`."""
+        pairs = self.trials[["model", "timing"]].drop_duplicates()
+        return {str(model): frozenset(group["timing"]) for model, group in pairs.groupby("model")}
+
+    def is_simulated(self, model: str) -> bool:
+        """Return whether a model's replies are made up by us. A replay of such replies is simulated too.
+
+        Args:
+            model: Its name in the config.
+
+        Returns:
+            True if they are.
+        """
+        timings = self.timings.get(model, frozenset())
+        replayed = "recorded" in timings and self.parameters_of(model).is_simulated
+        return "simulated" in timings or replayed
+
+    def names(self, column: str) -> list[str]:
+        """Return the names in a column that have trials, in the config's order.
+
+        Args:
+            column: `scenario`, `architecture`, `model` or `plan`.
+
+        Returns:
+            Each name once.
+        """
+        rank = ranks(self.config, column)
+        return sorted(set(self.trials[column].tolist()), key=lambda name: (rank.get(name, len(rank)), name))
+
+
+@uncollected()
+def load_run(path: str | Path, check: bool = False) -> Run:
+    """Read a run.
+
+    The frames of a large run are kept in the user's cache folder (`bench.read.analysis.kept`), so that they are made only once.
+
+    Args:
+        path: What commands take: the run's name under results/, its folder, or its archive.
+        check: Whether all its files are checked, as by `bench verify`.
+
+    Returns:
+        The run: frames with a row for each trial, call, fault and so on, in the config's order; tokens by our tokenizer, times
+        in seconds, costs in dollars.
+
+    Raises:
+        ResultsError: The folder holds no run, is damaged, or has no recorded trial yet.
+    """
+    folder = folder_of(str(path))
+    manifest, kept = read_manifest(folder), KeptFrames(folder)
+    loaded = kept.read()
+    if loaded is None or (check and not loaded.checked):
+        loaded = _loaded(folder, manifest, check)
+        kept.keep(loaded)
+    frames: dict[str, Any] = dict(loaded.frames)
+    ours = {name: frames.pop(name) for name in ("trials", "calls", "faults", "recoveries", "replies", "waits")}
+    return Run(
+        manifest=manifest,
+        sessions=loaded.sessions,
+        **ours,
+        more=frames,
+        errors_rerun=loaded.trials - len(ours["trials"]),
+        folder=folder,
+        rerun=loaded.rerun,
+        regrades=read_grades(folder).history,
+        sources=sources(folder),
+        notes=(manifest.origin,) if manifest.origin else (),
+    )
+
+
+def _loaded(folder: Path, manifest: Manifest, check: bool) -> Loaded:
+    tariff = Tariff(manifest.models)
+    tasks = {name: pack.subtasks for name, pack in manifest.scenarios.items()}
+    blocks, sessions, rerun, trials = TrialBlocks(), list[SessionRecord](), set[str](), 0
+
+    def add(record: TrialRecord, control: tuple[LedgerEntry, ...] = ()) -> None:
+        blocks.add(TrialRows.of(TrialReading(record, tariff, tasks.get(record.scenario, ()), control)))
+
+    for record in sound_records(folder) if check else read_records(folder):
+        if isinstance(record, SessionRecord):
+            sessions.append(record)
+        else:
+            trials += 1
+            if record.id in blocks:
+                rerun.add(record.id)
+            add(record)
+    if not blocks:
+        raise ResultsError(f"{folder}: no trial is recorded yet; let `bench run` finish at least one")
+    if blocks.undetermined:
+        for record, control in with_controls(partial(read_trials, folder), blocks.controls()):
+            add(record, control)
+    return Loaded(blocks.frames(manifest.config), tuple(sessions), trials, frozenset(rerun), check)
+
+
+def frame_of_trials(values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Return a run's frame `trials`, made from values.
+
+    Args:
+        values: Column -> the value of each trial; None if it has none.
+
+    Returns:
+        A row for each trial.
+    """
+    columns = (*PLACE, *METRICS)
+    return Frame(arrays(columns, (values[column.name] for column in columns)))

@@ -1,0 +1,261 @@
+"""A large run's frames, kept in the user's cache folder, so that only the first reading makes them from the records.
+
+They are made anew if a byte of the run, of the kept file, our code, Python or a package that computes has changed. The file
+begins with a digest of all that follows, and a line of JSON. Then come the columns, as numpy writes arrays: integers in as few
+bytes as they need, a text as its number among all texts of its column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.extensions import ExtensionArray
+from pydantic import TypeAdapter
+
+from bench.common.bounds import Many
+from bench.common.digests import digest_of_file
+from bench.common.files import new_file, opened
+from bench.common.registry import Registry
+from bench.common.values import kept
+from bench.read.analysis.blocks import dtype_of
+from bench.read.analysis.metrics import METRICS, Metric
+from bench.read.analysis.renamed import Frame
+from bench.read.analysis.rows import FRAMES, PLACE, Column
+from bench.record.archive import MEMBERS, archive_path
+from bench.record.record import SessionRecord
+
+PACKAGE = Path(__file__).parents[1]
+COMPUTING = ("numpy", "pandas", "pydantic", "scipy")
+CACHE = "recovery-bench"
+WORTH_KEEPING = 2**22
+"""Bytes of the files of the smallest run that is kept; it is read in a quarter of a second."""
+MOST = 2**30
+"""Bytes of all runs that are kept. Those kept first are removed first."""
+SESSIONS: TypeAdapter[tuple[SessionRecord, ...]] = TypeAdapter(Many[SessionRecord])
+DIGEST = 64
+"""Bytes of the digest at a file's beginning, in hex digits."""
+INTEGERS = (np.int8, np.int16, np.int32)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What is read of a run's records.
+
+    frames     the frames by name, `trials` first
+    sessions   the records of its sessions, in order
+    trials     the number of its records of trials
+    rerun      the ids of the trials that have more than one record
+    checked    whether all its files were checked, as by `bench verify`
+    """
+
+    frames: Mapping[str, pd.DataFrame]
+    sessions: tuple[SessionRecord, ...]
+    trials: int
+    rerun: frozenset[str]
+    checked: bool
+
+
+class KeptFrames:
+    """What is kept of a run. Nothing is kept of a small run."""
+
+    def __init__(self, run: Path):
+        self._run, self._path = run, cache_folder("frames") / named_by_path(run)
+        self._state = self._present_state()
+
+    def read(self) -> Loaded | None:
+        """Return what is kept; None if nothing is kept of the run's present state."""
+        with suppress(Exception), kept_file(self._path) as file:  # made anew, whatever is wrong with it
+            head = json.loads(file.readline())
+            if self._key and head["key"] == self._key:
+                sessions, rerun = SESSIONS.validate_python(head["sessions"]), frozenset(head["rerun"])
+                return Loaded(_read(file), sessions, head["trials"], rerun, head["checked"])
+        return None
+
+    def keep(self, loaded: Loaded) -> None:
+        """Keep what was read, unless the run has changed meanwhile or the folder cannot be written."""
+        if not self._key or self._state != self._present_state():
+            return
+        head = {"key": self._key, "trials": loaded.trials, "rerun": sorted(loaded.rerun), "checked": loaded.checked}
+        head["sessions"] = SESSIONS.dump_python(loaded.sessions, mode="json")
+        with suppress(OSError):
+            with new_kept_file(self._path) as file:
+                file.write(json.dumps(head).encode() + b"\n")
+                for array in _arrays(loaded.frames):
+                    np.save(file, array, allow_pickle=False)
+            _remove_first(self._path.parent)
+
+    @kept
+    def _key(self) -> str | None:
+        """The digest of the run and of what computes its frames. It is not needed before a first file is written."""
+        worth_keeping = sum(size for size, _ in self._state) >= WORTH_KEEPING
+        return key_of(self._run, (METRICS, FRAMES)) if worth_keeping else None
+
+    def _present_state(self) -> list[tuple[int, int]]:
+        """Return the size of each file, and when it was last written, in nanoseconds."""
+        with suppress(OSError):
+            return [(state.st_size, state.st_mtime_ns) for state in (path.stat() for path in _files(self._run))]
+        return []
+
+
+@contextmanager
+def kept_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open what `new_kept_file` wrote, its digest compared. Raises OSError, and ValueError if a byte of it has changed."""
+    with opened(path) as file:
+        if file.read(DIGEST) != digest_of_file(file).encode():
+            raise ValueError("its digest is another")
+        file.seek(DIGEST)
+        yield file
+
+
+@contextmanager
+def new_kept_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for its owner alone, in the place of any of its name. What the block writes stands behind its digest. Raises
+    OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with new_file(path, 0o600) as file:
+        file.write(bytes(DIGEST))
+        yield file
+        file.seek(DIGEST)
+        digest = digest_of_file(file).encode()
+        file.seek(0)
+        file.write(digest)
+
+
+def cache_folder(kind: str) -> Path:
+    """Return the user's cache folder for a kind of what is kept of runs.
+
+    https://specifications.freedesktop.org/basedir-spec/latest/
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE / kind
+
+
+def named_by_path(run: Path) -> str:
+    """Return the name of the file that keeps a run: a later state of the run replaces it."""
+    return _digest(("", os.fsencode(run.absolute())))
+
+
+def key_of(run: Path, registries: Iterable[Registry[Any]]) -> str | None:
+    """Return the digest of all that determines what is computed from a run.
+
+    Args:
+        run: Its folder, or where its archive would be unpacked.
+        registries: The parts that compute.
+
+    Returns:
+        The digest; None if a part comes from another package, which can change unnoticed, or a file cannot be read.
+    """
+    if any(part.package for registry in registries for part in registry):
+        return None
+    with suppress(OSError):
+        return _digest(_code(PACKAGE), *((path.name, _digest_of_file(path)) for path in _files(run)))
+    return None
+
+
+def _files(run: Path) -> list[Path]:
+    return [path for path in (archive_path(run), *(run / name for name in MEMBERS)) if path.is_file()]
+
+
+@cache
+def _code(package: Path) -> tuple[str, bytes]:
+    versions = [sys.version, *(f"{name} {metadata.version(name)}" for name in COMPUTING)]
+    files = sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml"))
+    return " ".join(versions), _digest(*((str(path.relative_to(package)), path.read_bytes()) for path in files)).encode()
+
+
+def _digest_of_file(path: Path) -> bytes:
+    with opened(path) as file:
+        return digest_of_file(file).encode()
+
+
+def _digest(*parts: tuple[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in parts:
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _remove_first(folder: Path) -> None:
+    """Remove the files written first, until those that stay have at most MOST bytes."""
+    size = 0
+    for path in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True):
+        size += path.stat().st_size
+        if size > MOST:
+            path.unlink(missing_ok=True)
+
+
+# The columns of a file
+
+
+def _columns() -> Mapping[str, Sequence[Column[Any] | Metric]]:
+    """Return each frame's columns. Those of a trial's place, which begin every row, are written for `trials` alone."""
+    return {"trials": (*PLACE, *METRICS), **{part.name: part.rows.columns for part in FRAMES}}
+
+
+def _arrays(frames: Mapping[str, pd.DataFrame]) -> Iterator[NDArray[Any]]:
+    """Yield what `_read` reads: the columns of each frame, and before those of a further frame the place of each row's trial
+    among the trials."""
+    trials = pd.Index(frames["trials"]["trial"])
+    for name, columns in _columns().items():
+        if name != "trials":
+            yield _narrow(trials.get_indexer(pd.Index(frames[name]["trial"])))
+        for column in columns:
+            yield from _arrays_of(frames[name][column.name], column.dtype)
+
+
+def _read(file: IO[bytes]) -> dict[str, pd.DataFrame]:
+    frames: dict[str, pd.DataFrame] = {}
+    place: dict[str, ExtensionArray] = {}
+    for name, columns in _columns().items():
+        trials = np.load(file) if place else ()
+        values = {column: of_trials.take(trials) for column, of_trials in place.items()}
+        values |= {column.name: _column(file, column.dtype) for column in columns}
+        place = place or {column.name: values[column.name] for column in PLACE}
+        frames[name] = Frame(values)
+    return frames
+
+
+def _arrays_of(column: pd.Series[Any], dtype: str) -> Iterator[NDArray[Any]]:
+    match dtype:
+        case "str":
+            numbers, texts = pd.factorize(column.array)
+            yield _narrow(numbers)
+            yield np.frombuffer(json.dumps(list(texts)).encode(), np.uint8)
+        case "Int64" | "boolean":
+            yield _narrow(column.to_numpy(dtype_of(dtype).numpy_dtype, na_value=0))
+            yield column.isna().to_numpy()
+        case _:
+            yield _narrow(column.to_numpy())
+
+
+def _column(file: IO[bytes], dtype: str) -> ExtensionArray:
+    values, of = np.load(file), dtype_of(dtype)
+    match dtype:
+        case "str":
+            column: ExtensionArray = pd.array(json.loads(np.load(file).tobytes()), dtype=of).take(values, allow_fill=True)
+        case "Int64" | "boolean":
+            column = of.construct_array_type()(values.astype(of.numpy_dtype), np.load(file))
+        case _:
+            column = pd.array(values, dtype=of)
+    return column
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in the smallest type that holds them all; anything else as it is."""
+    if values.dtype.kind != "i" or not len(values):
+        return values
+    low, high = values.min(), values.max()
+    fit = (kind for kind in INTEGERS if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return values.astype(next(fit, np.int64))

@@ -1,0 +1,52 @@
+"""The cost of a solved task: all that was spent, divided by the number of solved trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.read.analysis.arms import instances_of
+from bench.read.analysis.statistics import ratio_of_means
+
+
+@dataclass(frozen=True)
+class PerSolved:
+    """`spent` over `trials` trials, of which `solved` were solved.
+
+    spent       None if it is unknown; then all numbers below are None too
+    value       spent divided by solved; None if nothing was solved
+    low, high   95% interval of the ratio, over trials, or over instances if there are several; None below two of these
+    units       the number of trials or instances behind the interval
+    """
+
+    spent: float | None
+    solved: int
+    trials: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    units: int = 0
+
+
+def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:
+    """Return what was spent by each solved trial. Errors count as spent, because they were paid too."""
+    trials = trials[trials["outcome"] != "ungraded"]
+    solved = trials["outcome"].eq("solved")
+    if trials[column].isna().any():
+        return PerSolved(None, int(solved.sum()), len(trials))
+    ratio = ratio_of_means(_by_unit(trials, trials[column]), _by_unit(trials, solved))
+    return PerSolved(math.fsum(trials[column]), int(solved.sum()), len(trials), ratio.ratio, ratio.low, ratio.high, ratio.pairs)
+
+
+def _by_unit(trials: pd.DataFrame, values: pd.Series[float] | pd.Series[bool]) -> dict[Hashable, float]:
+    """Return each trial's value, or the sum of each instance if there are several."""
+    instances = instances_of(trials)
+    if len(set(instances)) < 2:
+        return dict(enumerate(map(float, values)))
+    sums: dict[Hashable, float] = dict.fromkeys(instances, 0.0)
+    for instance, value in zip(instances, values, strict=True):
+        sums[instance] += float(value)
+    return sums

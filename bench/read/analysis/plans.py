@@ -1,0 +1,64 @@
+"""The fault plans of a run that a study can use."""
+
+from __future__ import annotations
+
+from bench.record.config import FAULT_FREE
+
+from bench.common.errors import ResultsError
+from bench.read.analysis.frames import Run
+from bench.record.plan_entries import EVERY, FaultEntry
+from bench.run.trial.effects import EFFECTS, TextEffect
+
+
+def single_faults(run: Run) -> dict[str, FaultEntry]:
+    """Return plan -> its fault, for plans with a single fault, in the config's order."""
+    return {plan: faults[0] for plan in run.names("plan") if len(faults := run.config.faults_of(plan)) == 1}
+
+
+def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
+    """Return plan -> the subtasks from the struck one to its checkpoint."""
+    pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
+    for plan, fault in single_faults(run).items():
+        struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
+        if fault.point != "output" or not _breaks_form(fault.effect):
+            continue
+        stages = run.pack(scenario).stages
+        again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
+        if again := again or _seen_again(run, scenario, plan, str(struck)):
+            by_subtask[plan] = again
+    return by_subtask
+
+
+def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, ...]:
+    """Return the same from the trials of static, for an early run whose manifest has no stages: the calls caused by the
+    rejection that caused the struck subtask's first retry, from that subtask on."""
+    calls = run.calls
+    rows = calls[calls["scenario"].eq(scenario) & calls["plan"].eq(plan) & calls["architecture"].eq("static")]
+    retries = rows[rows["subtask"].eq(struck) & rows["attempt"].eq(2)]
+    rounds = []
+    for trial, cause in zip(retries["trial"].tolist(), retries["caused_by"].tolist(), strict=True):
+        names = rows.loc[rows["trial"].eq(trial) & rows["caused_by"].eq(cause).fillna(False), "subtask"].tolist()
+        rounds.append(tuple(names[names.index(struck) :]) if struck in names else ())
+    return max(rounds, key=len, default=())
+
+
+def _breaks_form(effect: str) -> bool:
+    """Return whether an output that this effect struck is rejected at its first verification."""
+    return any(isinstance(entry, TextEffect) and entry.breaks_form for entry in EFFECTS if entry.name == effect)
+
+
+def failure_rates(run: Run) -> dict[str, float]:
+    """Return plan -> the chance that a reply's part for a subtask is struck, ascending; 0 for the plan without faults.
+
+    Raises ResultsError if there are fewer than two such plans.
+    """
+    rates = {
+        plan: fault.probability
+        for plan, fault in single_faults(run).items()
+        if fault.probability and fault.point == "output" and fault.subtask == EVERY
+    }
+    if FAULT_FREE in run.names("plan"):
+        rates[FAULT_FREE] = 0.0
+    if len(rates) < 2:
+        raise ResultsError("needs two plans or more with one output fault each, of a probability, at every subtask")
+    return dict(sorted(rates.items(), key=lambda item: item[1]))

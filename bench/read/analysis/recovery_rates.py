@@ -1,0 +1,109 @@
+"""How recovery ends: a trial under faults beside its control, pair by pair, solved or not.
+
+What a recovery costs, however it ends, is in `bench.read.analysis.recovery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench.read.analysis import statistics
+from bench.read.analysis.arms import Arm, Arms, control_of, pairs_of
+from bench.read.analysis.decided_ahead import decided_ahead
+from bench.read.analysis.faults import CONTENT_POINTS
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Pair, RateDifference, Share, TwoByTwo
+
+
+@dataclass(frozen=True, eq=False)
+class RecoveryRate:
+    """One arm under faults, beside its control, over pairs in which neither trial ended in an error.
+
+    common      the pairs that the controls of all architectures solve, without those in which a trial ended in an error
+    """
+
+    run: Run
+    arm: Arm
+    control: Arm
+    common: Set[Pair]
+
+    @cached_property
+    def outcomes(self) -> TwoByTwo:
+        """The pairs by what was solved: by both, by the control alone, under faults alone, by neither."""
+        return statistics.two_by_two(self.control.solved_by_pair(), self.arm.solved_by_pair())
+
+    @cached_property
+    def change(self) -> RateDifference:
+        """Solved under faults less solved by the control."""
+        return self.arm.solved_less(self.control)
+
+    @cached_property
+    def recovered(self) -> Share:
+        """Solved under faults, of the common pairs."""
+        return _share({pair: held for pair, held in self.arm.solved_by_pair().items() if pair in self.common})
+
+    @cached_property
+    def struck(self) -> int:
+        """The number of the common pairs in which a fault was delivered to this arm."""
+        return len(self.common & set(pairs_of(self.arm.usable[self.arm.usable["faults_delivered"] > 0])))
+
+    @cached_property
+    def corrupted(self) -> Share:
+        """Silent corruption: of the pairs that the control solves and in which a fault in the content was effective, those with
+        a wrong answer and with such a fault undetected."""
+        return self._among_solved(_corrupted(self.run, self.arm))
+
+    @cached_property
+    def repaired(self) -> Share:
+        """Silently wrong after repair: of the pairs that the control solves and in which an effective fault was noticed, those
+        with a wrong answer that passed every check."""
+        return self._among_solved(_wrong_after_repair(self.run, self.arm))
+
+    @property
+    def decided(self) -> str:
+        """Why no trial under the plan could have had another result; "" if one could."""
+        return decided_ahead(self.run, self.arm.condition.model, self.arm.condition.plan)
+
+    def _among_solved(self, held: Mapping[Pair, bool]) -> Share:
+        """Return the share of the pairs that the control solves. It is empty if no trial could have had another result."""
+        before = {} if self.decided else self.control.solved_by_pair()
+        return _share({pair: share for pair, share in held.items() if before.get(pair)})
+
+
+def recovery_rates(run: Run, arms: Arms) -> Iterator[RecoveryRate]:
+    """Yield a rate for each arm under faults that has a control, in the order of the arms. Nothing is yielded for a condition
+    if no control solved anything."""
+    for named in arms.values():
+        controls = {name: control for name, arm in named.items() if (control := control_of(arms, arm))}
+        if any(control.count("solved") for control in controls.values()):
+            common = _solved_by_all(controls, named)
+            yield from (RecoveryRate(run, named[name], control, common) for name, control in controls.items())
+
+
+def _solved_by_all(controls: Mapping[str, Arm], arms: Mapping[str, Arm]) -> frozenset[Pair]:
+    """Return the pairs that every control solves and in which no trial under faults ended in an error."""
+    solved = [{pair for pair, held in control.solved_by_pair().items() if held} for control in controls.values()]
+    usable = [arms[name].solved_by_pair().keys() for name in controls]
+    return frozenset(set.intersection(*solved).intersection(*usable))
+
+
+def _corrupted(run: Run, arm: Arm) -> dict[Pair, bool]:
+    """Return for each pair with an effective fault in the content: is the answer wrong, and was such a fault never noticed?"""
+    faults = run.faults[run.faults["impact"].eq("effective") & run.faults["point"].isin(CONTENT_POINTS)]
+    unnoticed = faults["finish"].eq("undetected").groupby(faults["trial"]).any()
+    struck = arm.usable[arm.usable["trial"].isin(unnoticed.index)]
+    wrong = struck["outcome"].eq("wrong") & struck["trial"].isin(unnoticed.index[unnoticed])
+    return dict(zip(pairs_of(struck), wrong.tolist(), strict=True))
+
+
+def _wrong_after_repair(run: Run, arm: Arm) -> dict[Pair, bool]:
+    """Return for each pair in which an effective fault was noticed: is the answer wrong although every check passed?"""
+    noticed = run.faults[run.faults["impact"].eq("effective") & run.faults["detected"]]
+    struck = arm.usable[arm.usable["trial"].isin(set(noticed["trial"]))]
+    return dict(zip(pairs_of(struck), struck["undetected_failure"].tolist(), strict=True))
+
+
+def _share(held: Mapping[Pair, bool]) -> Share:
+    return statistics.share_by_instance([instance for instance, _ in held], list(held.values()))

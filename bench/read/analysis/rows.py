@@ -1,0 +1,182 @@
+"""The columns of a run's frames, and a trial's rows. `bench.read.analysis.metrics` has what is measured of the trial itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from bench.common.registry import Part, Registry
+from bench.read.analysis.faults import IMPACTS, Receipt
+from bench.read.analysis.metrics import METRICS
+from bench.read.analysis.recovery import Recovery
+from bench.read.analysis.replies import JudgedReply, judged_replies
+from bench.read.analysis.trial import MEASURED, CallMeasure, TrialReading
+from bench.record.events import Waited, of_kind
+from bench.record.ledger import LedgerEntry
+from bench.record.record import TrialRecord
+
+RowValues = tuple[Any, ...]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Item]):
+    """A column of a frame. `value` is the dotted name of an item's field, or a function of the item and its trial."""
+
+    name: str
+    dtype: str
+    value: str | Callable[[Item, TrialReading], Any]
+
+
+class FrameRows(Generic[Item]):
+    """The rows of one frame, one for each item of a trial. All fields of an item are read at once, in a fifth of the time, so a
+    row begins with them. `names` are the columns in that order."""
+
+    def __init__(self, items: Callable[[TrialReading], Sequence[Item]], columns: Sequence[Column[Item]]):
+        fields = [(column.name, column.value) for column in columns if isinstance(column.value, str)]
+        others = [(column.name, column.value) for column in columns if not isinstance(column.value, str)]
+        self._items, self.columns = items, columns
+        self.names = [name for name, _ in (*fields, *others)]
+        self._fields, self._others = attrgetter(*(value for _, value in fields)), [value for _, value in others]
+        self._is_one = len(fields) == 1
+
+    def of(self, trial: TrialReading) -> list[RowValues]:
+        read, others, is_one = self._fields, self._others, self._is_one
+        return [
+            ((read(item),) if is_one else read(item)) + tuple([other(item, trial) for other in others])
+            for item in self._items(trial)
+        ]
+
+
+PLACE: tuple[Column[TrialRecord], ...] = (
+    Column("trial", "str", "id"),
+    Column("scenario", "str", "scenario"),
+    Column("instance", "str", "instance"),
+    Column("architecture", "str", "architecture"),
+    Column("model", "str", "model"),
+    Column("plan", "str", "plan"),
+    Column("repetition", "int64", "repetition"),
+)
+CALLS: tuple[Column[LedgerEntry], ...] = (
+    Column("call", "int64", "call.call"),
+    Column("subtask", "str", lambda row, trial: _subtask_label(row.call.subtasks, trial.subtasks)),
+    Column("attempt", "int64", "call.attempt"),
+    Column("sample", "int64", "call.sample"),
+    Column("try", "int64", "call.try_"),
+    Column("cause", "str", "call.cause"),
+    Column("caused_by", "Int64", "call.caused_by"),
+    Column("is_retry", "bool", "is_retry"),
+    Column("inferred", "bool", "call.inferred"),
+    Column("account", "str", "account"),
+    Column("tokens_in", "int64", "call.tokens_in"),
+    Column("tokens_out", "int64", "call.tokens_out"),
+    Column("usage_in", "Int64", "call.usage_in"),
+    Column("usage_out", "Int64", "call.usage_out"),
+    Column("usage_cached", "Int64", "call.usage_cached"),
+    Column("seconds", "float64", "call.seconds"),
+    Column("delay", "float64", "call.delay"),
+    Column("client_seconds", "float64", "call.client"),
+    Column("started", "float64", "call.started"),
+    Column("verdict", "str", "verdict"),
+    Column("failure", "str", lambda row, _: row.call.failure or ""),
+    Column("by", "str", lambda row, trial: row.call.by or trial.record.model),
+    Column("reused", "bool", "call.reused"),
+)
+FAULTS: tuple[Column[Receipt], ...] = (
+    Column("number", "int64", "number"),
+    Column("point", "str", "first.point"),
+    Column("effect", "str", "first.effect"),
+    Column("subtask", "str", "first.subtask"),
+    Column("attempt", "int64", "first.attempt"),
+    Column("call", "Int64", "call"),
+    Column("planned", "bool", "planned"),
+    Column("delivered", "bool", "delivered"),
+    Column("not_applicable", "bool", "not_applicable"),
+    Column("impact", "str", "impact"),
+    Column("detected", "bool", "detected"),
+    Column("finish", "str", "finish"),
+    Column("adds_up", "bool", "adds_up"),
+)
+
+
+def _having(impact: str) -> Callable[[Recovery, TrialReading], int]:
+    return lambda row, _: row.having(impact)
+
+
+def _of_first(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float | None]:
+    return lambda row, _: measured(row.first) if row.first else None
+
+
+def _of_all(measured: CallMeasure) -> Callable[[Recovery, TrialReading], float]:
+    return lambda row, _: measured(row.calls)
+
+
+RECOVERIES: tuple[Column[Recovery], ...] = (
+    Column("subtask", "str", lambda row, _: "+".join(row.subtasks)),
+    Column("faults", "int64", lambda row, _: len(row.faults)),
+    *(Column(impact, "int64", _having(impact)) for impact in IMPACTS),
+    *(Column(f"first_{name}", "float64", _of_first(measured)) for name, measured in MEASURED.items()),
+    *(Column(f"price_{name}", "float64", _of_all(measured)) for name, measured in MEASURED.items()),
+    Column("accepted_again", "bool", "accepted_again"),
+)
+REPLIES: tuple[Column[JudgedReply], ...] = (
+    Column("call", "int64", "call"),
+    Column("subtask", "str", lambda row, trial: _subtask_label(row.subtasks, trial.subtasks)),
+    Column("attempt", "int64", "attempt"),
+    Column("exposed", "bool", "exposed"),
+    Column("kind", "str", "kind"),
+    Column("digest", "str", "digest"),
+)
+WAITS: tuple[Column[Waited], ...] = (
+    Column("why", "str", "why"),
+    Column("started", "float64", "started"),
+    Column("seconds", "float64", "seconds"),
+)
+
+
+@dataclass(frozen=True)
+class FramePart(Part):
+    """A frame of items of which a trial has several, by its name in `bench.read.analysis.frames.Run`. `rows` makes a trial's
+    rows."""
+
+    rows: FrameRows[Any]
+
+
+OURS = (
+    FramePart("calls", FrameRows(attrgetter("entries"), CALLS)),
+    FramePart("faults", FrameRows(attrgetter("receipts"), FAULTS)),
+    FramePart("recoveries", FrameRows(attrgetter("recoveries"), RECOVERIES)),
+    FramePart("replies", FrameRows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES)),
+    FramePart("waits", FrameRows(lambda trial: of_kind(trial.record.events, Waited), WAITS)),
+)
+FRAMES = Registry("frame", FramePart, f"{__name__}:OURS")
+place_of = attrgetter(*(str(column.value) for column in PLACE))
+"""Reads the values of PLACE, which begin each row of a trial."""
+
+
+@dataclass(frozen=True)
+class TrialRows:
+    """All rows of one trial. `place` has the values of PLACE, which begin each row. `undetermined`: the impact of a fault is
+    not known."""
+
+    place: RowValues
+    trial: RowValues
+    frames: Mapping[str, Sequence[RowValues]]
+    undetermined: bool
+
+    @classmethod
+    def of(cls, trial: TrialReading) -> TrialRows:
+        """Return all that is kept of a trial."""
+        return cls(
+            place=place_of(trial.record),
+            trial=tuple([metric.value(trial) for metric in METRICS]),
+            frames={part.name: part.rows.of(trial) for part in FRAMES},
+            undetermined=any(receipt.impact == "undetermined" for receipt in trial.receipts),
+        )
+
+
+def _subtask_label(called: Sequence[str], known: frozenset[str]) -> str:
+    """Return the subtasks joined by +, or `all` for a call that does all subtasks that the trial's calls do."""
+    return "all" if len(called) > 1 and set(called) == known else "+".join(called)

@@ -1,0 +1,92 @@
+"""Statistics as pure functions on numbers. Each result carries its uncertainty, or None if there is none.
+
+Nothing here returns NaN. What does not exist (the mean of nothing, the spread of one value) is None. Random draws come from the
+caller's generator, or from one with a declared seed that starts anew in each call, so that a report made again has the same
+bytes. `reports/calibration` says how well the intervals and tests hold at our sizes.
+"""
+
+from bench.read.analysis.measure import Measure
+from bench.read.analysis.statistics.bootstrap import percentiles, resampled
+from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
+from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
+from bench.read.analysis.statistics.limits import Limit, has_width, limits_of
+from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
+from bench.read.analysis.statistics.methods import METHODS
+from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
+from bench.read.analysis.statistics.parts import PartEstimate, parts_of
+from bench.read.analysis.statistics.pass_hat import PassHat, pass_hat
+from bench.read.analysis.statistics.power import RequiredPairs, required_pairs
+from bench.read.analysis.statistics.rates import (
+    Denominators,
+    RateDifference,
+    Share,
+    exact_share,
+    exact_share_by_instance,
+    paired_rates,
+    ranking_depends,
+    share_by_instance,
+    share_of,
+    unpaired_rates,
+)
+from bench.read.analysis.statistics.significance import (
+    Groups,
+    PairedTest,
+    generator,
+    groups_differ,
+    holm,
+    paired_test,
+    rates_differ,
+)
+from bench.read.analysis.statistics.sums import ratio_of_sums
+
+__all__ = [
+    "CONFIDENCE",
+    "METHODS",
+    "Denominators",
+    "Groups",
+    "Limit",
+    "Mean",
+    "Measure",
+    "Pair",
+    "PairedMean",
+    "PairedTest",
+    "PartEstimate",
+    "PassHat",
+    "RateDifference",
+    "Ratio",
+    "RequiredInstances",
+    "RequiredPairs",
+    "Share",
+    "TwoByTwo",
+    "amount_of",
+    "by_unit",
+    "exact_share",
+    "exact_share_by_instance",
+    "generator",
+    "groups_differ",
+    "has_width",
+    "holm",
+    "in_common",
+    "independent_number",
+    "limits_of",
+    "mcnemar_test",
+    "mean_of",
+    "median",
+    "paired_difference",
+    "paired_rates",
+    "paired_test",
+    "parts_of",
+    "pass_hat",
+    "percentiles",
+    "ranking_depends",
+    "rates_differ",
+    "ratio_of_means",
+    "ratio_of_sums",
+    "required_instances",
+    "required_pairs",
+    "resampled",
+    "share_by_instance",
+    "share_of",
+    "two_by_two",
+    "unpaired_rates",
+]

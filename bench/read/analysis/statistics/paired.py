@@ -1,0 +1,75 @@
+"""Two arms pair by pair: their difference, and the ratio of their means. With several instances each counts once
+(`by_unit`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bench.read.analysis.measure import Measure
+from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common
+from bench.read.analysis.statistics.intervals import Mean, amount_of, mean_of, t_quantile
+from bench.read.analysis.statistics.methods import ends
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class PairedMean:
+    """The mean of the differences over the pairs, and how many values had no partner."""
+
+    difference: Mean
+    pairs: int
+    unpaired: int
+
+
+def paired_difference(values: Mapping[Pair, float], others: Mapping[Pair, float], measure: Measure = "spent") -> PairedMean:
+    """Return `values` less `others`, pair by pair, with the interval of the mean difference."""
+    both, _ = in_common(values, others)
+    difference = mean_of(differences_of(values, others), measure)
+    return PairedMean(difference, len(both), len(values) + len(others) - 2 * len(both))
+
+
+def differences_of(values: Mapping[Pair, float], others: Mapping[Pair, float]) -> list[float]:
+    """Return the difference of each pair, or each instance's mean difference if there are several."""
+    ours, theirs = in_common(values, others)
+    return list(by_unit({pair: ours[pair] - theirs[pair] for pair in ours}).values())
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The mean of some values divided by the mean of others. Neither can be negative.
+
+    pairs       units with both values: pairs of trials, trials, or instances
+    ratio       None without a pair, or if the others' mean is 0
+    low, high   None below two pairs, and if the ratio is 0, which has no logarithm; both the ratio if it is the same in all
+                pairs
+    """
+
+    pairs: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def ratio_of_means(values: Mapping[Key, float], others: Mapping[Key, float]) -> Ratio:
+    """Return the ratio of the paired means with the 95% interval of its logarithm, by Student's t and the delta method. The
+    logarithm's standard error is the standard error of the mean of `values` - ratio `others`, divided by the mean of `values`.
+    The keys are units: with several instances, their names.
+
+    Source: Cochran, Sampling Techniques, 3rd edition (1977), section 6.4, for the standard error of a ratio.
+    Raises ValueError for a value that is not finite, or is negative.
+    """
+    keys = [key for key in values if key in others]
+    pairs = len(keys)
+    above, below = amount_of(values[key] for key in keys), amount_of(others[key] for key in keys)
+    if above.mean is None or not below.mean:
+        return Ratio(pairs, None, None, None)
+    ratio = above.mean / below.mean
+    rest = mean_of(values[key] - ratio * others[key] for key in keys)
+    if rest.sd is None or not ratio:
+        return Ratio(pairs, ratio, None, None)
+    error = t_quantile(pairs - 1) * rest.sd / math.sqrt(pairs)
+    return Ratio(pairs, ratio, *ends(ratio, error / below.mean, "amount"))

@@ -1,0 +1,65 @@
+"""How many pairs are needed to see a difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import special
+
+from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, t_quantile
+
+POWER = 0.8
+CAUTION = 0.8
+LARGE = 1000
+"""From here on the corrected normal approximation errs by less than one pair in a thousand."""
+
+
+@dataclass(frozen=True)
+class RequiredPairs:
+    """The pairs that a test needs. `plain` takes the pilot's spread as true. `cautious` takes a spread that the true one
+    exceeds only one time in five."""
+
+    plain: int
+    cautious: int
+
+
+def required_pairs(difference: float, pilot: Mean, power: float = POWER) -> RequiredPairs | None:
+    """Return the pairs at which a paired t test at 5% finds a true mean `difference` with this power.
+
+    `pilot` is the mean of paired differences. Only its spread is used. About every second pilot has less spread than the truth,
+    so the plain number is too small about every second time: plan with the cautious one. None if the difference is 0 or the
+    pilot has no spread.
+
+    Sources: the power of the t test by the noncentral t distribution, Cohen, Statistical Power Analysis (1988), chapter 2; the
+    upper limit of the spread, Browne, On the use of a pilot sample, Statistics in Medicine 14 (1995).
+    Raises ValueError unless 0.05 < power < 1.
+    """
+    if not 1 - CONFIDENCE < power < 1:
+        raise ValueError(f"a power of {power} cannot be planned for")
+    if not difference or not pilot.sd:
+        return None
+    degrees = pilot.n - 1
+    upper = pilot.sd * math.sqrt(degrees / float(2 * special.gammaincinv(degrees / 2, 1 - CAUTION)))
+    return RequiredPairs(_pairs(abs(difference) / pilot.sd, power), _pairs(abs(difference) / upper, power))
+
+
+def _pairs(effect: float, power: float) -> int:
+    """Return the pairs for an `effect`: the difference divided by its standard deviation."""
+    level = (1 + CONFIDENCE) / 2
+    z = float(special.ndtri(level))
+    pairs = ((z + float(special.ndtri(power))) / effect) ** 2
+    if pairs > LARGE:
+        return math.ceil(pairs + z**2 / 2)
+    n = max(2, math.floor(pairs))
+    while power_of(effect, n) < power:
+        n += 1
+    return n
+
+
+def power_of(effect: float, pairs: int) -> float:
+    """Return the power of a two-sided paired t test at 5% for a true `effect`: the difference divided by its standard
+    deviation."""
+    critical = t_quantile(pairs - 1)
+    shift = effect * math.sqrt(pairs)
+    return float(special.nctdtr(pairs - 1, -shift, -critical) + special.nctdtr(pairs - 1, shift, -critical))

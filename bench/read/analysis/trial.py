@@ -1,0 +1,188 @@
+"""One recorded trial, and all that is computed from its events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from bench.common.registry import attribute_at
+from bench.common.values import dataclass, kept
+from bench.read.analysis.faults import Receipt, receipts
+from bench.read.analysis.impact import impacts_by_control
+from bench.read.analysis.recovery import Recovery, TrialFailures, seconds_of, tokens_of
+from bench.record import ledger
+from bench.record.cost import Tariff
+from bench.record.events import Answered, Called, Committed, Event, Judged, of_kind
+from bench.record.ledger import Account, LedgerEntry
+from bench.record.lineage import Lineage
+from bench.record.record import TrialRecord
+from bench.run.packs.environments import ENVIRONMENTS
+
+Made = TypeVar("Made")
+CallMeasure = Callable[[Sequence[Called]], float]
+"""A measure of some calls."""
+
+
+def _usage_of(calls: Iterable[Called]) -> float:
+    """Return the provider's token count. NaN if it sent none for some call."""
+    counts = [(call.usage_in, call.usage_out) for call in calls]
+    return math.fsum([math.nan if tokens is None else tokens for usage in counts for tokens in usage])
+
+
+MEASURED: Mapping[str, CallMeasure] = {"tokens": tokens_of, "seconds": seconds_of, "calls": len, "usage": _usage_of}
+
+
+@dataclass(frozen=True)
+class TrialReading:
+    """A recorded trial, as a metric reads it.
+
+    record     as it was recorded: `tokens`, `outcome`, `events`, seconds by kind
+    entries    the ledger: each call once (`bench.record.ledger.LedgerEntry`), in the order of the calls; `entry.call` has the
+               call's numbers (`bench.record.events.Called`)
+    receipts   what became of each fault (`bench.read.analysis.faults.Receipt`), in the order of the plan
+    recoveries   one for each failure that revealed a fault (`bench.read.analysis.recovery.Recovery`)
+    accounts   account -> its tokens
+    tariff     prices its calls
+    task       the subtasks of its scenario
+    control    the calls of the same trial without faults, if they are needed to tell its faults' impact
+    """
+
+    record: TrialRecord
+    tariff: Tariff
+    task: tuple[str, ...] = ()
+    control: tuple[LedgerEntry, ...] = ()
+
+    @kept
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        return ledger.book(self.record.events)
+
+    @kept
+    def receipts(self) -> tuple[Receipt, ...]:
+        faults = receipts(self.record)
+        impacts = impacts_by_control(faults, self.entries, self.control) if self.control else {}
+        return receipts(self.record, impacts) if impacts else faults
+
+    @kept
+    def course(self) -> TrialFailures:
+        return TrialFailures(self.record.events)
+
+    @kept
+    def recoveries(self) -> tuple[Recovery, ...]:
+        return self.course.recoveries(self.receipts)
+
+    @kept
+    def first_rounds(self) -> tuple[tuple[Called, ...], ...]:
+        """The first round after each failure that revealed a fault. A failure without a round is left out."""
+        return tuple(recovery.first for recovery in self.recoveries if recovery.first)
+
+    @kept
+    def effective(self) -> tuple[Recovery, ...]:
+        """The recoveries from at least one effective fault."""
+        return tuple(recovery for recovery in self.recoveries if recovery.having("effective"))
+
+    def first_round(self, measured: CallMeasure) -> float | None:
+        """Return the mean over its first rounds; None if it has none."""
+        if not self.first_rounds:
+            return None
+        return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
+
+    def price(self, measured: CallMeasure) -> float | None:
+        """Return all rounds after its effective faults, each call once, divided by the number of these faults. None if there
+        are none."""
+        if not self.effective:
+            return None
+        calls = {call.call: call for recovery in self.effective for call in recovery.calls}
+        return measured(tuple(calls.values())) / sum(recovery.having("effective") for recovery in self.effective)
+
+    @kept
+    def first_attempts(self) -> tuple[Called, ...] | None:
+        """The calls that no failure caused. None if a subtask was never asked for, because the trial gave up before."""
+        by_code = {commit.subtask for commit in of_kind(self.record.events, Committed) if not commit.calls}
+        if not self.subtasks | by_code >= set(self.task):
+            return None
+        return tuple([entry.call for entry in self.entries if entry.call.caused_by is None])
+
+    def first_pass(self, measured: CallMeasure) -> float | None:
+        """Return the measure of its first attempts; None if a subtask had none."""
+        return None if self.first_attempts is None else measured(self.first_attempts)
+
+    @kept
+    def accounts(self) -> dict[Account, int]:
+        return ledger.totals(self.entries)
+
+    @kept
+    def imbalance(self) -> str | None:
+        """Why the ledger does not add up; None if it does. Requests or kills that are not booked count as well. The trial is
+        then an error."""
+        problems = (_at(part.booked)(self.record.events) for part in ENVIRONMENTS)
+        return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
+
+    def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
+        """Return what `make` returns for the trial's events. It is called once, for all columns that need the result."""
+        if make not in self._made:
+            self._made[make] = make(self.record.events)
+        made: Made = self._made[make]
+        return made
+
+    @kept
+    def _made(self) -> dict[Callable[[Sequence[Event]], Any], Any]:
+        return {}
+
+    @property
+    def outcome(self) -> str:
+        return "error" if self.imbalance else self.record.outcome
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether the trial says something about the architecture. A trial that gave up does, with a score of 0."""
+        return self.outcome not in ("error", "ungraded")
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether it is solved; None if it says nothing about the architecture."""
+        return self.outcome == "solved" if self.is_graded else None
+
+    @property
+    def retry_tokens(self) -> int:
+        return sum([entry.tokens for entry in self.entries if entry.is_retry])
+
+    @property
+    def score(self) -> float | None:
+        if not self.is_graded:
+            return None
+        return self.record.grade.score if self.record.grade else 0.0
+
+    @kept
+    def passed_every_check(self) -> bool:
+        """Whether the last verdicts accepted all outputs that the answer is made from. Outputs written by code are not
+        judged."""
+        events = self.record.events
+        judged = [verdict for verdict in of_kind(events, Judged) if verdict.view != "undamaged"]
+        accepted = {(verdict.subtask, verdict.calls): verdict.accepted for verdict in judged}
+        answer = [output for answered in of_kind(events, Answered) for output in answered.versions]
+        behind = Lineage(events).ancestry(answer)
+        made = [commit for commit in of_kind(events, Committed) if commit.calls and (commit.subtask, commit.version) in behind]
+        return bool(made) and all(accepted.get((commit.subtask, commit.calls)) for commit in made)
+
+    @property
+    def latency(self) -> float:
+        """Seconds from beginning to end. A simulated or recorded trial has its own clock, which stops while our code runs: that
+        time depends on this machine, and is shown separately."""
+        on_the_clock = self.record.api_seconds + self.record.waiting_seconds
+        return on_the_clock + self.record.framework_seconds if self.record.timing == "live" else on_the_clock
+
+    @kept
+    def subtasks(self) -> frozenset[str]:
+        return frozenset(name for entry in self.entries for name in entry.call.subtasks)
+
+    def faults(self, stage: str) -> int:
+        """Return how many planned faults reached this stage."""
+        return sum([getattr(receipt, stage) for receipt in self.receipts])
+
+
+@cache  # a run of 10,000 trials asks 10,000 times
+def _at(path: str) -> Callable[[Sequence[Event]], str | None]:
+    check: Callable[[Sequence[Event]], str | None] = attribute_at(path)
+    return check

@@ -1,0 +1,111 @@
+"""What reports show of the published claims: the module that the wing registers (`bench.read.report.results.Claims`), and the tables
+of verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from bench.read.analysis.arms import Arms
+from bench.read.analysis.frames import Run
+from bench.read.claims import sensitivity
+from bench.read.claims.claim import is_structural
+from bench.read.claims.published import Published, load_others, load_published
+from bench.read.claims.table import (
+    claims_tables,
+    none_judged,
+    other_claims,
+    other_lines,
+    other_populations,
+    verdict_finding,
+    verdict_lines,
+)
+from bench.read.claims.trace import claim_named, source_of, traced_lines
+from bench.read.claims.verdicts import JudgedSource, can_judge, judge_all, judge_each
+from bench.read.render.table import Table
+from bench.read.report.results import Results
+from bench.read.report.summary import SummaryFinding
+from bench.read.report.table_part import TablePart
+
+
+def figures(_: Results) -> Published:
+    """Return the paper's figures and claims."""
+    return load_published()
+
+
+def of_paper(of: Results) -> JudgedSource:
+    """Return the verdicts on the paper's claims. Empty if the run has none of their scenarios."""
+    published = of.once(figures)
+    return JudgedSource(published, judge_all(of.run, published, of.arms) if can_judge(of.run, published) else ())
+
+
+def of_others(of: Results) -> tuple[JudgedSource, ...]:
+    """Return the verdicts on the claims of each other source that the run can judge."""
+    return judge_each(of.run, load_others(), of.arms)
+
+
+def findings(of: Results) -> Iterator[SummaryFinding]:
+    """Return a sentence for each source with judged claims."""
+    for judged in (of.once(of_paper), *of.once(of_others)):
+        if finding := verdict_finding(of.run, judged.judgements, judged.published):
+            yield finding
+
+
+def facts(of: Results) -> Iterator[tuple[str, str]]:
+    """Yield a line if no claim of the paper can be judged, instead of a table of them all."""
+    paper = of.once(of_paper)
+    if not paper.judgements:
+        yield "Claims", none_judged(paper.published)
+
+
+def lines(of: Results) -> Iterator[str]:
+    """Return the tallies of the verdicts, and each verdict on directions and ratios."""
+    paper = of.once(of_paper)
+    yield from verdict_lines(of.run, paper.judgements, paper.published)
+    for judged in of.once(of_others):
+        yield from other_lines(of.run, judged)
+
+
+def in_short(run: Run, arms: Arms) -> str:
+    """Return the verdicts on the paper's directions and ratios in a sentence."""
+    paper = load_published()
+    judged = judge_all(run, paper, arms, is_structural) if can_judge(run, paper) else ()
+    finding = verdict_finding(run, judged, paper)
+    return finding.text if finding else ""
+
+
+def names() -> Collection[str]:
+    """Return the ids of all claims, of the paper and of the other sources."""
+    sources = (load_published(), *load_others())
+    return [claim.id for source in sources for size in (source, *source.sized) for claim in size.claims]
+
+
+def trace(run: Run, claim: str) -> Iterator[str]:
+    """Return the verdict on a claim, and the values that it is judged by."""
+    source = source_of((load_published(), *load_others()), claim)
+    return traced_lines(run, source, claim_named(source, claim))
+
+
+# The tables
+
+
+def _claims(of: Results) -> list[Table]:
+    paper = of.once(of_paper)
+    return claims_tables(of.run, paper.judgements, paper.published)
+
+
+def _sensitivity(of: Results) -> Iterator[Table]:
+    paper = of.once(of_paper)
+    return sensitivity.tables(of.run, paper.published, paper.judgements)
+
+
+def _others(of: Results) -> Iterator[Table]:
+    for judged in of.once(of_others):
+        yield other_claims(of.run, judged)
+        yield other_populations(of.run, judged)
+
+
+TABLES = (
+    TablePart("claims", _claims, "verdicts", says_limits=False),
+    TablePart("sensitivity", _sensitivity, "verdicts", says_limits=False),
+    TablePart("other_claims", _others, "verdicts", says_limits=False),
+)

@@ -1,0 +1,85 @@
+"""The table of failures that nobody planned."""
+
+from __future__ import annotations
+
+from bench.read.analysis.frames import Run
+from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.replies import KINDS, MALFORMED
+from bench.read.claims.natural import Rejections, natural_failures
+from bench.read.render.cells import Number, Rate
+from bench.read.render.labels import model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
+from bench.record.events import ViolationKind
+
+EVERY_CALL = "every call"
+MISSING: tuple[ViolationKind, ...] = ("missing_field",)
+WORDS: dict[tuple[ViolationKind, ...], str] = {
+    KINDS: "any",
+    MALFORMED: "does not fit its schema",
+    ("cut_off",): "cut off",
+    MISSING: "form: a missing field",
+    ("form",): "form: other",
+    ("vocabulary",): "closed vocabulary",
+    ("content",): "content",
+    ("insufficient",): "insufficient",
+}
+
+
+def natural_table(run: Run, published: PublishedFigures) -> Table:
+    """Return how often replies that no fault had touched were rejected, by subtask and kind."""
+    rejections = list(natural_failures(run))
+    columns = (
+        TableColumn[Rejections]("Scenario", lambda each: each.scenario),
+        TableColumn[Rejections]("Model", lambda each: model_label(run, each.model)),
+        TableColumn[Rejections]("Subtask", lambda each: each.subtask or EVERY_CALL),
+        TableColumn[Rejections](
+            "Trials that came so far", lambda each: "{} of {}".format(*each.reached) if each.reached else "–"
+        ),
+        TableColumn[Rejections]("Kind", lambda each: WORDS[each.kinds]),
+        TableColumn[Rejections]("Rejected", lambda each: Rate(each.share)),
+        TableColumn[Rejections]("Counts as", lambda each: Number(each.counts_as, 1)),
+        TableColumn[Rejections]("Paper", lambda each: _paper(each, published)),
+    )
+    notes = (
+        "a reply counts once, even if it held several subtasks or if several architectures and plans used it; replies with a "
+        "fault, and replies made from them, are left out",
+        "a rejected reply has one kind, the first that applies: " + ", ".join(WORDS[kind,] for kind in KINDS),
+        "closed vocabulary: the form is right, but a field holds a word that is not in its list; content: a check or a later "
+        "validation refused the reply; insufficient: the reply is right but not enough; a record keeps the first three "
+        "violations of a schema",
+        "counts as: the effective number of independent replies, which is their number divided by the design effect; a "
+        "cluster is one instance, or one repetition if there is only one instance; if none or all were rejected, each cluster "
+        "counts once; the interval is Wilson's for that number, widened by Student's t if there are few clusters",
+        *_survivors(rejections),
+        *_sources(run, published),
+    )
+    return table_of("natural_failures", "Failures that nobody planned, by distinct reply", columns, rejections, notes)
+
+
+def _paper(each: Rejections, published: PublishedFigures) -> str:
+    """Return the paper's count, for missing fields only: its failures have no other kind."""
+    figures = published.natural(each.scenario) if (each.subtask, each.kinds) == (None, MISSING) else None
+    return f"{figures.failures}/{figures.executions}" if figures else "–"
+
+
+def _survivors(rejections: list[Rejections]) -> list[str]:
+    late = dict.fromkeys(each.subtask or "" for each in rejections if each.reached and each.reached[0] < each.reached[1])
+    if not late:
+        return []
+    note = "not every trial reached these calls, so their rates are rates of survivors"
+    return [f"{note}: {', '.join(late)}"]
+
+
+def _sources(run: Run, published: PublishedFigures) -> list[str]:
+    """Return where the paper's counts stand, for the packs of this run."""
+    counted = (published.natural(scenario) for scenario in run.names("scenario"))
+    notes = (
+        f"{published_rate.place}{': ' + published_rate.note if published_rate.note else ''}"
+        for published_rate in counted
+        if published_rate
+    )
+    return [f"paper: schema failures of subtask executions, {published.paper.source}, {text}" for text in dict.fromkeys(notes)]
+
+
+TABLES = (TablePart("natural_failures", lambda of: natural_table(of.run, of.published), "faults"),)

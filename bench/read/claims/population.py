@@ -1,0 +1,150 @@
+"""The population of a claim: the trials that it is about, the unit that counts once, and the arms that it compares.
+
+Two arms that differ in several things are not evidence for one of them. A claim about two arms says in what they differ, and
+whether the run has an arm between them that differs from each in less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bench.read.analysis.arms import instances_by_scenario
+from bench.read.analysis.frames import Run
+from bench.read.claims.claim import (
+    ANYWHERE,
+    CellClaim,
+    Claim,
+    DegradationClaim,
+    DirectionClaim,
+    PartClaim,
+    RateClaim,
+    RatioClaim,
+)
+from bench.run.architectures.part import UNTOLD, Structure
+from bench.run.architectures.registry import ARCHITECTURES
+
+ASKED = "how the task is asked"
+"""The only aspect that a pass without any rejection shows."""
+ASPECTS = {
+    "asks": ASKED,
+    "verifies": "when an output is verified",
+    "repeats": "what is asked again",
+    "tells": "what the next prompt is told",
+}
+"""Field of an architecture's `Structure` -> its name."""
+COUNTED = {
+    "natural_failures": "distinct replies to first attempts that no fault touched",
+    "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
+    "valid_but_wrong": "distinct replies to first attempts that were found wrong, by form or by a check",
+    "wrong_answers": "trials that ended with an answer",
+    "compensated_out_of_order": "trials that took two effects back in a row",
+    "stale_transitions": "trials that proposed what had become stale",
+}
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a claim is judged on.
+
+    among     the trials, replies or answers
+    unit      what counts once
+    arms      each arm, as architecture and plan
+    differ    in what the two architectures differ, if the claim compares two known ones
+    between   the run's architectures that differ from each in less
+    """
+
+    among: str
+    unit: str
+    arms: tuple[str, ...]
+    differ: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+
+
+def population_of(run: Run, claim: Claim) -> Population:
+    arms = tuple(dict.fromkeys(_arms(claim)))
+    first, second = _compared(claim)
+    differ = tuple(aspect for aspect, value, other in _aspects(run, first, second) if value != other)
+    if isinstance(claim, DirectionClaim | RatioClaim) and claim.measure.startswith("first_pass"):
+        differ = tuple(aspect for aspect in differ if aspect == ASKED)
+    between = tuple(name for name in run.names("architecture") if _lies_between(run, name, first, second)) if differ else ()
+    return Population(_among(claim), _unit(run, claim), arms, differ, between)
+
+
+def _among(claim: Claim) -> str:
+    match claim:
+        case DirectionClaim() | RatioClaim():
+            return f"pairs of trials under plan {claim.plan} that both have {claim.measure}"
+        case PartClaim():
+            return f"trials under plan {claim.plan} whose seconds were lived through"
+        case CellClaim():
+            return f"trials under plan {claim.plan} with {claim.measure}"
+        case RateClaim() if claim.counted == "silent_corruption":
+            return f"graded trials in which {claim.effect} was delivered, under plans that leave an answer"
+        case RateClaim():
+            return COUNTED[claim.counted]
+        case DegradationClaim():
+            return "trials under every plan of it in which a fault was delivered, each beside its control"
+
+
+def _unit(run: Run, claim: Claim) -> str:
+    several = len(instances_by_scenario(run).get(claim.scenario, ())) > 1 or claim.scenario == ANYWHERE
+    cluster = "instance" if several else "repetition"
+    if isinstance(claim, RateClaim) and claim.counted in ("natural_failures", "natural_failures_at", "valid_but_wrong"):
+        return f"reply, clustered by {cluster}"
+    return f"trial, clustered by {cluster}" if isinstance(claim, RateClaim) else cluster
+
+
+def _arms(claim: Claim) -> Iterator[str]:
+    match claim:
+        case DirectionClaim():
+            yield from (f"{name} under {claim.plan}" for name in (claim.higher, claim.lower))
+        case RatioClaim():
+            yield from (f"{name} under {claim.plan}" for name in (claim.of, claim.to))
+        case DegradationClaim():
+            yield from (f"{arm.architecture} under {arm.plan}" for side in claim.sides for arm in side.arms)
+        case RateClaim() if claim.counted == "silent_corruption" or claim.scenario == ANYWHERE:
+            yield f"{claim.architecture} under any plan"
+        case _:
+            yield f"{claim.architecture} under {claim.plan}"
+
+
+def _compared(claim: Claim) -> tuple[str, str]:
+    """Return the two architectures that a claim compares; the same one twice if it compares none."""
+    match claim:
+        case DirectionClaim():
+            return claim.higher, claim.lower
+        case RatioClaim():
+            return claim.of, claim.to
+        case DegradationClaim():
+            return claim.sides[0].architecture, claim.sides[-1].architecture
+    return claim.architecture, claim.architecture
+
+
+def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:
+    first_structure, second_structure = _structure(run, first), _structure(run, second)
+    if first_structure and second_structure:
+        for aspect, words in ASPECTS.items():
+            yield words, getattr(first_structure, aspect), getattr(second_structure, aspect)
+
+
+def _structure(run: Run, architecture: str) -> Structure | None:
+    """Return the structure of its base, with what a variant tells the next prompt. None if it has no entry."""
+    base = run.config.base(architecture)
+    structure = ARCHITECTURES[base].structure if base in ARCHITECTURES else None
+    variant = run.config.architecture.get(architecture)
+    repair = (variant and variant.repair) or run.config.repair
+    return replace(structure, tells=UNTOLD) if structure and repair == "none" else structure
+
+
+def _lies_between(run: Run, name: str, first: str, second: str) -> bool:
+    """Return whether it is neither of the two, and differs from each in fewer aspects than they do from each other."""
+    if name in (first, second) or not _structure(run, name):
+        return False
+    whole, *parts = (_apart(run, *pair) for pair in ((first, second), (name, first), (name, second)))
+    return all(0 < part < whole for part in parts)
+
+
+def _apart(run: Run, first: str, second: str) -> int:
+    """Return in how many aspects two architectures differ."""
+    return sum(value != other for _, value, other in _aspects(run, first, second))

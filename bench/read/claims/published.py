@@ -1,0 +1,276 @@
+"""Published figures and claims, each with its place: the paper's, read from `published.toml`, and other sources' findings, a
+file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.record.config import FAULT_FREE
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.common.errors import ConfigError
+from bench.common.toml import read_toml
+from bench.common.wording import first_violation
+from bench.read.claims.claim import (
+    CellClaim,
+    Claim,
+    DirectionClaim,
+    MeasureName,
+    RateClaim,
+    RatioClaim,
+    WrittenClaim,
+    is_structural,
+)
+
+SIZE = "paper_sized"
+"""The variant of the paper's packs whose monolithic call has the paper's size."""
+FILE = Path(__file__).with_name("published.toml")
+OTHERS = tuple(Path(__file__).with_name(f"{name}.toml") for name in ("agentchaos", "boundary", "reliabilitybench"))
+"""Sources beside the paper. A report skips a source whose scenarios the run does not have."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeanAndSd(_Strict):
+    """A published mean. `sd` is None if none was published."""
+
+    mean: float
+    sd: float | None = Field(None, ge=0.0)
+
+
+class Cells(BaseModel):
+    """One row of a published table: its name there, and a value by architecture."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, MeanAndSd] = Field(init=False)
+
+    row: str
+
+    @property
+    def values(self) -> dict[str, MeanAndSd]:
+        return self.__pydantic_extra__
+
+
+class PublishedTable(_Strict):
+    """`plan`: our fault plan for its failure; `also`: other such plans, each in a separate table."""
+
+    number: int
+    scenario: str
+    plan: str
+    also: tuple[str, ...] = ()
+    failure: str
+    note: str = ""
+    cells: dict[str, Cells]
+
+
+class NaturalFailures(_Strict):
+    """How many of a scenario's subtask executions failed their schema without a fault."""
+
+    scenario: str
+    place: str
+    failures: int = Field(ge=0)
+    executions: int = Field(ge=1)
+    note: str = ""
+
+
+class Paper(_Strict):
+    """`name` is the source's name in a sentence; "" for the paper. `model`, `temperature` and `runs` are needed if levels are
+    claimed. `prompts`: scenario -> the digest of what is asked in a pack with the paper's own prompts and documents. Model,
+    temperature and digest decide whether a level of a run can be compared with the paper's."""
+
+    title: str
+    source: str
+    name: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    runs: int | None = Field(None, ge=1)
+    prompts: dict[str, str] = {}
+
+    @property
+    def asked(self) -> str:
+        """The model, and its temperature."""
+        return f"{self.model} at temperature {self.temperature:g}"
+
+
+class ComparedRow(_Strict):
+    """What a row of the published tables is compared with: our `measure` under a fault `plan`. Its cells are levels; `why` says
+    of what."""
+
+    measure: MeasureName
+    plan: str = FAULT_FREE
+    why: str = Field(min_length=1)
+
+
+class JudgingRule(_Strict):
+    """`tolerance`: how far a level can differ from the published one, relative to it; for a rate, absolute."""
+
+    tolerance: float = Field(0.1, gt=0.0, lt=1.0)
+
+
+class Published(_Strict):
+    """One source.
+
+    size       the variant of the packs that its claims are about; "" for the packs as they are
+    columns    our architecture -> the paper's column
+    monoliths  our further architectures, by the paper's sources, shown beside these
+    """
+
+    paper: Paper
+    size: str = ""
+    columns: dict[str, str] = {}
+    monoliths: tuple[str, ...] = ()
+    table: tuple[PublishedTable, ...] = ()
+    natural_failures: tuple[NaturalFailures, ...] = ()
+    judging: JudgingRule = JudgingRule()
+    rows: dict[str, ComparedRow] = {}
+    claim: tuple[WrittenClaim, ...] = ()
+
+    @model_validator(mode="after")
+    def _every_column_is_named(self) -> Published:
+        for table in self.table:
+            for measure, cells in table.cells.items():
+                for architecture in cells.values:
+                    if architecture not in self.columns:
+                        raise ValueError(f"table {table.number}, {measure}: '{architecture}' stands not in [columns]")
+        return self
+
+    @model_validator(mode="after")
+    def _every_row_says_what_it_is_compared_with(self) -> Published:
+        for table in self.table:
+            for row in table.cells:
+                if row not in self.rows:
+                    raise ValueError(f"table {table.number}: what of ours is '{row}' compared with? [rows.{row}] is missing")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_have_a_model(self) -> Published:
+        for key in ("model", "temperature", "runs"):
+            if getattr(self.paper, key) is None and not all(map(is_structural, self.claims)):
+                raise ValueError(f"paper.{key}: is missing, and a level is claimed")
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_a_name_of_its_own(self) -> Published:
+        seen = set[str]()
+        for claim in self.claims:
+            if claim.id in seen:
+                raise ValueError(f"two claims are called '{claim.id}'")
+            seen.add(claim.id)
+        return self
+
+    @model_validator(mode="after")
+    def _every_claim_has_its_figures(self) -> Published:
+        for claim in self.claim:
+            for row, architecture in _figures_of(claim):
+                try:
+                    self.cell(claim.scenario, row, architecture)
+                except KeyError:
+                    lacking = f"no '{row}' of {architecture} on {claim.scenario}"
+                    raise ValueError(f"{claim.id}: the tables have {lacking}") from None
+            if isinstance(claim, RatioClaim) and not self._has_a_side(claim):
+                raise ValueError(f"{claim.id}: a ratio needs two published means that differ, neither of them 0")
+            if isinstance(claim, RateClaim) and claim.published is None and self.natural(claim.scenario) is None:
+                raise ValueError(f"{claim.id}: neither `published` nor [[natural_failures]] of {claim.scenario} is there")
+        return self
+
+    def _has_a_side(self, claim: RatioClaim) -> bool:
+        of, to = (self.cell(claim.scenario, claim.row, name).mean for name in (claim.of, claim.to))
+        return bool(of and to) and of != to
+
+    @property
+    def sized(self) -> tuple[Published, ...]:
+        """The claims about tables at the paper's sizes. Empty for a source without tables."""
+        if not self.table or self.size:
+            return ()
+        claims = tuple(
+            claim.model_copy(update={"id": f"{claim.id}:{SIZE}", "scenario": f"{claim.scenario}:{SIZE}"})
+            for claim in self.claim
+        )
+        at_size = {
+            name: tuple(item.model_copy(update={"scenario": f"{item.scenario}:{SIZE}"}) for item in getattr(self, name))
+            for name in ("table", "natural_failures")
+        }
+        return (self.model_copy(update={"size": SIZE, "claim": claims, **at_size}),)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The paper's sentences, then every cell of its tables."""
+        return (*self.claim, *(cell for table in self.table for cell in self._cells(table)))
+
+    def _cells(self, table: PublishedTable) -> Iterator[CellClaim]:
+        for row, cells in table.cells.items():
+            ours = self.rows[row]
+            for architecture in cells.values:
+                column = self.columns[architecture]
+                yield CellClaim(
+                    id=f"table{table.number}.{row}.{architecture}{self.size and f':{self.size}'}",
+                    sentence=f"Table {table.number}, {cells.row}, {column}",
+                    source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
+                    why=ours.why,
+                    scenario=table.scenario,
+                    plan=ours.plan,
+                    row=row,
+                    measure=ours.measure,
+                    architecture=architecture,
+                )
+
+    def cell(self, scenario: str, row: str, architecture: str) -> MeanAndSd:
+        """Return the value in a published table, whatever fault plan of ours it is compared with. Raise KeyError if there is
+        none."""
+        for table in self.table:
+            if table.scenario == scenario and row in table.cells:
+                return table.cells[row].values[architecture]
+        raise KeyError(row)
+
+    def value(self, scenario: str, plan: str, measure: str, architecture: str) -> PublishedValue | None:
+        """Return the published value of `measure`, a column of a run's trials, or None."""
+        for table in self.table:
+            cells = table.cells.get(measure)
+            if (table.scenario, table.plan) == (scenario, plan) and cells and architecture in cells.values:
+                of_architecture = cells.values[architecture]
+                place = f"Table {table.number}, row '{cells.row}', column '{self.columns[architecture]}'"
+                return PublishedValue(of_architecture.mean, of_architecture.sd, f"{self.paper.source}, {place}")
+        return None
+
+    def table_of(self, scenario: str, plan: str) -> PublishedTable | None:
+        """Return the published table for this scenario and fault plan, or None."""
+        return next((table for table in self.table if (table.scenario, table.plan) == (scenario, plan)), None)
+
+    def natural(self, scenario: str) -> NaturalFailures | None:
+        return next((natural for natural in self.natural_failures if natural.scenario == scenario), None)
+
+
+def _figures_of(claim: WrittenClaim) -> tuple[tuple[str, str], ...]:
+    """Return the (row, architecture) cells that a claim's figure is made of."""
+    match claim:
+        case DirectionClaim():
+            return (claim.row, claim.higher), (claim.row, claim.lower)
+        case RatioClaim():
+            return (claim.row, claim.of), (claim.row, claim.to)
+    return ()
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    """`source`: paper, table, row and column."""
+
+    mean: float
+    sd: float | None
+    source: str
+
+
+def load_published(path: Path = FILE) -> Published:
+    """Read a source. Raise ConfigError if the file is missing, no TOML, or not of this form."""
+    try:
+        return Published.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_violation(error).line}") from error
+
+
+def load_others() -> tuple[Published, ...]:
+    """Return the sources beside the paper. Raise ConfigError as `load_published` does."""
+    return tuple(map(load_published, OTHERS))

@@ -1,0 +1,79 @@
+"""The published value, and the range in which a level of ours counts as the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bench.read.analysis.statistics import share_of
+from bench.read.analysis.statistics.intervals import t_quantile
+from bench.read.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
+from bench.read.claims.published import MeanAndSd, Published
+
+
+@dataclass(frozen=True)
+class PublishedRange:
+    """The published value. `low` and `high` bound the levels that count as the same; for directions and ratios both are the
+    value."""
+
+    value: float
+    low: float
+    high: float
+
+
+def range_of(published: Published, claim: Claim) -> PublishedRange:
+    """Return the published range: for a direction the difference, of which the verdict takes only the sign; for a degradation
+    0, which it is claimed to exceed.
+
+    A level can differ by the tolerance, or by the half width of the published mean's own 95% interval if that is wider: ten
+    runs of theirs leave as much open as ten of ours.
+    """
+    match claim:
+        case DirectionClaim():
+            return _exactly(_mean(published, claim, claim.higher) - _mean(published, claim, claim.lower))
+        case RatioClaim():
+            return _exactly(_mean(published, claim, claim.of) / _mean(published, claim, claim.to))
+        case CellClaim():
+            return _cell(published, claim, published.cell(claim.scenario, claim.row, claim.architecture))
+        case PartClaim():
+            margin = published.judging.tolerance * claim.published
+            return PublishedRange(claim.published, claim.published - margin, claim.published + margin)
+        case RateClaim():
+            return _rate(published, claim)
+        case DegradationClaim():
+            return _exactly(0.0)
+
+
+def _mean(published: Published, claim: DirectionClaim | RatioClaim, architecture: str) -> float:
+    return published.cell(claim.scenario, claim.row, architecture).mean
+
+
+def _exactly(value: float) -> PublishedRange:
+    return PublishedRange(value, value, value)
+
+
+def _cell(published: Published, claim: CellClaim, value: MeanAndSd) -> PublishedRange:
+    if claim.measure == "correct":
+        return _share(value.mean, published.judging.tolerance)
+    margin = max(published.judging.tolerance * abs(value.mean), _half_width(value, published.paper.runs))
+    return PublishedRange(value.mean, value.mean - margin, value.mean + margin)
+
+
+def _half_width(value: MeanAndSd, runs: int | None) -> float:
+    """Return the half width of the published mean's interval, or 0 if no sd was published."""
+    if not value.sd or not runs or runs < 2:
+        return 0.0
+    return t_quantile(runs - 1) * value.sd / math.sqrt(runs)
+
+
+def _rate(published: Published, claim: RateClaim) -> PublishedRange:
+    """Return the bounds: Wilson's for counts, the tolerance for a share that is claimed to be all or none."""
+    if claim.published is not None:
+        return _share(claim.published, published.judging.tolerance)
+    [natural] = (natural for natural in published.natural_failures if natural.scenario == claim.scenario)
+    share = share_of(natural.failures, natural.executions)
+    return PublishedRange(share.rate or 0.0, share.low or 0.0, 1.0 if share.high is None else share.high)
+
+
+def _share(value: float, tolerance: float) -> PublishedRange:
+    return PublishedRange(value, max(0.0, value - tolerance), min(1.0, value + tolerance))

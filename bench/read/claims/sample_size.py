@@ -1,0 +1,63 @@
+"""How many values would decide a claim if the truth were as measured, at 5% with a power of 80%.
+
+Spreads are taken cautiously (`statistics.required_pairs`), because a pilot's spread is too small about half the time. None if
+the number is unknown: only one value, values without spread, or a value that lies on a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from scipy import special
+
+from bench.read.analysis.statistics import CONFIDENCE, Mean, Share, required_pairs
+from bench.read.analysis.statistics.power import POWER
+from bench.read.claims.ranges import PublishedRange
+
+
+def pairs_for_the_family(difference: Mean, family: int, level: float) -> int | None:
+    """Return the pairs at which a test in a family of this size can find this difference: enough for its size, and enough for a
+    sign-flip p that survives Holm's first step, 2 / 2^n <= level / family."""
+    enough = required_pairs(difference.mean, difference) if difference.mean else None
+    return max(math.ceil(math.log2(2 * family / level)), enough.cautious) if enough else None
+
+
+def values_for_the_mean(mean: Mean, wanted: PublishedRange) -> int | None:
+    """Return the values needed to tell the mean apart from the wanted bounds."""
+    return _most(_cautious(None if mean.mean is None else mean.mean - bound, mean) for bound in (wanted.low, wanted.high))
+
+
+def trials_for_the_rate(share: Share, wanted: PublishedRange) -> int | None:
+    """Return the trials needed to tell Wilson's interval apart from the bounds. 0 and 1 bound every rate and are ignored.
+
+    Source: Fleiss, Statistical Methods for Rates and Proportions, 2nd edition (1981), section 2.
+    """
+    bounds = [bound for bound in (wanted.low, wanted.high) if 0 < bound < 1]
+    return _most(None if share.rate is None else _for_rate(share.rate, bound) for bound in bounds)
+
+
+def trials_without_one(tolerance: float) -> int:
+    """Return the independent trials, without a counterexample, after which Wilson's interval ends within the tolerance of
+    none."""
+    z2 = float(special.ndtri((1 + CONFIDENCE) / 2)) ** 2
+    return math.ceil(z2 * (1 - tolerance) / tolerance)
+
+
+def _for_rate(rate: float, bound: float) -> int | None:
+    if rate == bound:
+        return None
+    level, power = float(special.ndtri((1 + CONFIDENCE) / 2)), float(special.ndtri(POWER))
+    spread = level * math.sqrt(bound * (1 - bound)) + power * math.sqrt(rate * (1 - rate))
+    return max(2, math.ceil((spread / (rate - bound)) ** 2))
+
+
+def _cautious(distance: float | None, pilot: Mean) -> int | None:
+    pairs = required_pairs(distance, pilot) if distance else None
+    return pairs.cautious if pairs else None
+
+
+def _most(numbers: Iterable[int | None]) -> int | None:
+    """Return the greatest, since both bounds must be told apart. None if one cannot be."""
+    known = list(numbers)
+    return max((number for number in known if number is not None), default=None) if None not in known else None

@@ -1,0 +1,90 @@
+"""From a claim to the trials and calls behind its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from bench.common.errors import ResultsError, nearest
+from bench.read.analysis.frames import Run
+from bench.read.claims.claim import Claim
+from bench.read.claims.evidence import EvidenceItem, Missing, ModelResults, evidence, results_by_model
+from bench.read.claims.published import Published
+from bench.read.claims.table import verdict_line
+from bench.read.claims.verdicts import judge_all
+from bench.read.render.labels import model_label
+
+CALLS = ("call", "subtask", "attempt", "try", "cause", "account", "tokens_in", "tokens_out", "verdict")
+
+
+@dataclass(frozen=True)
+class TracedValue:
+    """One value of a claim's number, its trial (a row of the run's trials), and its calls (the columns CALLS)."""
+
+    item: EvidenceItem
+    trial: Mapping[str, Any]
+    calls: tuple[Mapping[str, Any], ...]
+
+
+def claim_named(published: Published, name: str) -> Claim:
+    """Return the claim of this name. Raise ResultsError, with the nearest name, if there is none."""
+    known = {claim.id: claim for size in (published, *published.sized) for claim in size.claims}
+    if name not in known:
+        raise ResultsError(f"no claim is called '{name}': {nearest(name, known)}")
+    return known[name]
+
+
+def source_of(sources: Sequence[Published], name: str) -> Published:
+    """Return the source that makes this claim. Raise ResultsError, with the nearest name, if none does."""
+    by_claim = {claim.id: source for source in sources for size in (source, *source.sized) for claim in size.claims}
+    if name not in by_claim:
+        raise ResultsError(f"no claim is called '{name}': {nearest(name, by_claim)}")
+    return by_claim[name]
+
+
+def trace(run: Run, claim: Claim) -> Iterator[tuple[str, tuple[TracedValue, ...] | Missing]]:
+    """Yield each model of the run with its values in order, or with why there are none."""
+    for source in results_by_model(run):
+        items = evidence(source, claim)
+        yield source.model, items if isinstance(items, Missing) else tuple(_traced(source, items))
+
+
+def _traced(source: ModelResults, items: tuple[EvidenceItem, ...]) -> Iterator[TracedValue]:
+    wanted = {item.trial for item in items}
+    trials = {row["trial"]: row for row in _rows(source.run.trials, wanted, list(source.run.trials.columns))}
+    calls: dict[str, list[Mapping[str, Any]]] = {}
+    for row in _rows(source.run.calls, wanted, ["trial", *CALLS]):
+        calls.setdefault(row["trial"], []).append(row)
+    for item in items:
+        rows = (row for row in calls.get(item.trial, ()) if item.call in (None, row["call"]))
+        yield TracedValue(item, trials[item.trial], tuple(rows))
+
+
+def _rows(frame: pd.DataFrame, trials: set[str], columns: list[str]) -> list[dict[Any, Any]]:
+    return frame.loc[frame["trial"].isin(trials), columns].to_dict("records")
+
+
+def traced_lines(run: Run, published: Published, claim: Claim) -> Iterator[str]:
+    """Yield for each model of the run the verdict, and each value with its trial and its calls."""
+    judged = {judgement.model: judgement for judgement in judge_all(run, published) if judgement.claim.id == claim.id}
+    for model, values in trace(run, claim):
+        yield f"{model_label(run, model)}\n{verdict_line(judged[model])}\n  {judged[model].reason}; {claim.source}"
+        yield f"  what is compared: {claim.compares}, since {claim.why}"
+        for value in () if isinstance(values, Missing) else values:
+            yield "\n".join(_lines(value))
+
+
+def _lines(value: TracedValue) -> list[str]:
+    trial, item = value.trial, value.item
+    instance = f" {item.instance}" if item.instance else ""
+    arm = f"{trial['scenario']}{instance} {trial['architecture']} {trial['plan']}"
+    calls = (
+        f"    call {call['call']}  {call['subtask']}  attempt {call['attempt']} try {call['try']}  {call['cause']}  "
+        f"{call['account']}  {call['tokens_in']} in, {call['tokens_out']} out  {call['verdict']}"
+        for call in value.calls
+    )
+    trial_line = f"  {item.trial}  {arm} repetition {item.repetition}: {trial['outcome']}  {item.side} = {item.value:g}"
+    return [trial_line, *calls]

@@ -1,0 +1,27 @@
+"""The form `csv`: a file for each frame of `bench.load_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from bench.read.analysis.frames import Run
+from bench.read.render.escaping import escape_csv
+from bench.read.render.labels import model_label
+
+
+def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and the rows of each frame that has rows. Simulated and recorded models are labelled."""
+    labels = {model: model_label(run, model) for model in run.names("model")}
+    for name, frame in run.frames.items():
+        if len(frame):
+            yield name, frame.assign(model=frame["model"].map(labels))
+
+
+def files(run: Run) -> Iterator[tuple[str, bytes]]:
+    """Yield each frame as a CSV file. A text that a spreadsheet would run as a formula is marked as text."""
+    for name, frame in frames_of(run):
+        texts = [column for column in frame if pd.api.types.is_string_dtype(frame[column])]
+        safe = frame.assign(**{str(column): frame[column].map(escape_csv, na_action="ignore") for column in texts})
+        yield f"{name}.csv", safe.to_csv(index=False, lineterminator="\n").encode()

@@ -1,0 +1,225 @@
+"""The index of a folder's runs: what each asked and its results, each config over time, and a ranking for each pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import pandas as pd
+from bench.record.config import FAULT_FREE
+
+from bench.common.errors import ResultsError
+from bench.read.analysis.arms import arms_of, missing_trials, require_receipts
+from bench.read.analysis.frames import Run, load_run
+from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
+from bench.read.overview.kept import KeptRuns
+from bench.read.overview.leaderboard import ArmOfRun, boards_of
+from bench.read.render.cells import BoundedNumber, Estimate, Linked, Rate
+from bench.read.render.labels import each_arm
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.claims_part import CLAIMS
+from bench.read.report.html import grouped, rendered, source
+from bench.read.report.results import claims_of
+from bench.record.archive import SUFFIX
+
+PAGES = ("report.html", "report.md")
+HERE = Path(__file__).parent
+SCRIPTS = ("page_data.js", "page_tables.js")
+"""Scripts of a report's page; the script beside this file comes after them."""
+
+
+@dataclass(frozen=True, eq=False)
+class ListedRun:
+    """A run in the index. `run` has only the frame of trials. `verdicts` is a sentence on the paper's claims, or "". `report`
+    is its report's path in the folder of reports, or ""."""
+
+    run: Run
+    arms: tuple[ArmOfRun, ...]
+    verdicts: str
+    report: str
+
+    @property
+    def trials(self) -> str:
+        """How many trials are recorded, and of how many if some are missing."""
+        recorded, missing = len(self.run.trials), missing_trials(self.run)
+        return f"{recorded:,} of {recorded + missing:,}" if missing else f"{recorded:,}"
+
+    @property
+    def tokens(self) -> int:
+        return int(self.run.trials[TOKENS.name].sum())
+
+    @property
+    def dollars(self) -> str:
+        cost = self.run.trials[COST.name]
+        return "unknown" if cost.isna().any() else f"{cost.sum():.5f}"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The runs of a folder, the newest first. `unread` has a line for each folder that cannot be read. `others` are reports
+    without a run in the folder."""
+
+    runs: tuple[ListedRun, ...]
+    unread: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def index_of(results: Path, reports: Path, cache: Path | None = None) -> Index:
+    """Read all runs of a folder. A run that cannot be read becomes a line, and the others are read.
+
+    Args:
+        results: The folder with a folder, or an archive, for each run.
+        reports: The folder with a folder for each report.
+        cache: The folder in which runs' results are kept; None to keep nothing.
+    """
+    kept = KeptRuns(cache)
+    runs, unread = list[ListedRun](), list[str]()
+    folders = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob("[!.]*") if _may_be_run(path)}
+    pages = {page.parent.name: f"{page.parent.name}/{name}" for name in reversed(PAGES) for page in reports.glob(f"*/{name}")}
+    for folder in sorted(folders):
+        try:
+            run, verdicts = kept.of(folder, partial(_read, folder))
+            arms = tuple(ArmOfRun(run, arm) for arm in each_arm(arms_of(run)))
+            runs.append(ListedRun(run, arms, verdicts, pages.get(folder.name, "")))
+        except ResultsError as error:
+            unread.append(" ".join(str(error).split()))
+    runs.sort(key=lambda listed: (listed.arms[0].started, listed.arms[0].name), reverse=True)
+    others = sorted(set(pages.values()) - {listed.report for listed in runs})
+    return Index(tuple(runs), tuple(unread), tuple(others))
+
+
+def _may_be_run(path: Path) -> bool:
+    return path.is_dir() or path.suffix == SUFFIX
+
+
+def _read(folder: Path) -> tuple[Run, str]:
+    """Return a run with only its trials, and its verdicts on the claims."""
+    run = load_run(folder)
+    require_receipts(run)
+    arms = arms_of(run)
+    verdicts = " ".join(filter(None, (claims_of(part).in_short(run, arms) for part in CLAIMS)))
+    # No row needs more, and many runs must fit into memory.
+    return run.having({name: pd.DataFrame() for name in run.frames if name != "trials"}), verdicts
+
+
+def index_page(index: Index) -> str:
+    """Return the index as one page that needs no other file."""
+    return rendered(
+        "runs.html.j2",
+        source("page.css"),
+        "".join((*map(source, SCRIPTS), source("runs.js", HERE))),
+        folder=HERE,
+        count=len(index.runs),
+        runs=_runs_table(index.runs),
+        unread=index.unread,
+        others=index.others,
+        histories=list(_histories(index.runs)),
+        boards=boards_of([listed.arms for listed in reversed(index.runs)]),
+        simulated=any(arm.run.is_simulated(arm.model) for listed in index.runs for arm in listed.arms),
+    )
+
+
+# The runs
+
+
+def _runs_table(runs: Iterable[ListedRun]) -> Table:
+    rows = [(listed, arms) for listed in runs for arms in _by_pack_and_model(listed)]
+    columns = (
+        TableColumn[ListedArms]("Run", lambda row: Linked(row[1][0].name, row[0].report)),
+        TableColumn[ListedArms]("Started (UTC)", lambda row: row[1][0].started),
+        TableColumn[ListedArms]("Pack", lambda row: row[1][0].arm.condition.scenario),
+        TableColumn[ListedArms]("Model", lambda row: row[1][0].label),
+        TableColumn[ListedArms]("Solved", lambda row: solved_said(row[1])),
+        TableColumn[ListedArms]("Price of a failure", lambda row: _price_said(row[1])),
+        TableColumn[ListedArms]("Trials", lambda row: row[0].trials),
+        TableColumn[ListedArms]("Tokens", lambda row: row[0].tokens),
+        TableColumn[ListedArms]("Dollars", lambda row: row[0].dollars),
+        TableColumn[ListedArms]("The paper's claims", lambda row: row[0].verdicts or "–"),
+    )
+    notes = (
+        "solved and price are of the architectures that did worst and best; solved is without faults, where that was run",
+        "price: all tokens spent after an effective fault until what it struck stands again, with its 95% interval; it "
+        f"is not measured in fewer than {LEAST_PRICED} trials",
+        "trials, tokens and dollars are of the whole run; dollars are known where the config has prices",
+    )
+    return table_of("runs", "Runs by pack and model", columns, rows, notes)
+
+
+ListedArms = tuple[ListedRun, list[ArmOfRun]]
+
+
+def _by_pack_and_model(listed: ListedRun) -> Iterator[list[ArmOfRun]]:
+    def place(arm: ArmOfRun) -> tuple[str, str]:
+        return arm.arm.condition.scenario, arm.model
+
+    return (list(arms) for _, arms in groupby(sorted(listed.arms, key=place), key=place))
+
+
+def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
+    """Say what the worst and the best arm solved: without faults, or else under the first fault plan."""
+    plan = next((arm.plan for arm in arms if arm.plan == FAULT_FREE), arms[0].plan)
+    shares = [(arm.arm.solved(), arm.arm.architecture) for arm in arms if arm.plan == plan]
+    ends = [(share.rate, f"{share.k}/{share.n}", name) for share, name in shares if share.rate is not None]
+    none = "only asked" if all(arm.arm.is_instrument for arm in arms) else "not graded"
+    return _between(ends, none, named) + ("" if plan == FAULT_FREE else f" under {plan}")
+
+
+def _price_said(arms: Sequence[ArmOfRun]) -> str:
+    means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
+    priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
+    ends = [(mean.mean or 0.0, grouped(BoundedNumber(mean.mean, mean.low, mean.high)), name) for mean, name in priced]
+    return _between(ends, "not measured")
+
+
+def _between(ends: Sequence[tuple[float, str, str]], none: str, named: bool = True) -> str:
+    """Say the least and the greatest value with their names, or one value if all are the same."""
+    if not ends:
+        return none
+    (low, least, first), (high, most, last) = (choose(ends, key=lambda end: end[0]) for choose in (min, max))
+    if low == high:
+        return f"{least} {first if len(ends) == 1 else 'each'}" if named else least
+    return f"{least} {first} to {most} {last}" if named else f"{least} to {most}"
+
+
+# Over time
+
+
+def _histories(runs: Sequence[ListedRun]) -> Iterator[Table]:
+    """Yield a table for each config with several runs: its arms without faults, each from the oldest run on."""
+    for config in sorted({listed.run.config.name for listed in runs}):
+        arms = [
+            arm
+            for listed in reversed(runs)
+            if listed.run.config.name == config
+            for arm in listed.arms
+            if arm.plan == FAULT_FREE
+        ]
+        arms.sort(key=lambda arm: (arm.arm.condition.scenario, arm.arm.architecture))
+        times = len({arm.name for arm in arms})
+        if times > 1:
+            title = f"The config {config}, run {times} times, without faults"
+            yield table_of("history", title, HISTORY, ((before, arm) for before, arm in pairwise([None, *arms]) if arm))
+
+
+def _changed(row: HistoryStep) -> str:
+    before, arm = row
+    if not before or before.run is arm.run or before.arm.architecture != arm.arm.architecture:
+        return "–"
+    return ", ".join(name for name, value in arm.made_by.items() if value != before.made_by[name]) or "nothing"
+
+
+HistoryStep = tuple[ArmOfRun | None, ArmOfRun]
+"""An arm, and the arm in the row above it."""
+HISTORY = (
+    TableColumn[HistoryStep]("Pack", lambda row: row[1].arm.condition.scenario),
+    TableColumn[HistoryStep]("Architecture", lambda row: row[1].arm.architecture),
+    TableColumn[HistoryStep]("Started (UTC)", lambda row: row[1].started),
+    TableColumn[HistoryStep]("Run", lambda row: row[1].name),
+    TableColumn[HistoryStep]("Model", lambda row: row[1].label),
+    TableColumn[HistoryStep]("Solved", lambda row: Rate(row[1].arm.solved())),
+    TableColumn[HistoryStep]("Tokens a trial", lambda row: Estimate(row[1].arm.mean(TOKENS.name))),
+    TableColumn[HistoryStep]("Changed since the row above", _changed),
+)

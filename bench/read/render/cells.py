@@ -1,0 +1,256 @@
+"""The cells of a table. A cell keeps its numbers apart from its text: CSV gets a column for each number; Markdown, LaTeX and
+the page show one text."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from bench.read.analysis.per_solved import PerSolved
+from bench.read.analysis.statistics import Mean, RateDifference, Share
+
+NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
+TOO_FEW, TOO_WIDE = "(too few to say)", 20
+"""`TOO_FEW` replaces the interval of an amount if the interval ends above TOO_WIDE times the amount."""
+
+
+class NumberCell(ABC):
+    """A cell that is made of numbers."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the cell as people read it.
+
+        Returns:
+            One line.
+        """
+
+    @abstractmethod
+    def numbers(self) -> dict[str, object]:
+        """Return the cell's numbers, for programs.
+
+        Returns:
+            The suffix of the column's title ("" for the value itself) -> a number; None if there is none.
+        """
+
+
+Cell = str | int | NumberCell
+"""A text, a whole number, or one of the types below."""
+
+
+@dataclass(frozen=True)
+class Number(NumberCell):
+    """A number with `digits` digits after the point."""
+
+    value: float | None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        return _shown(self.value, self.digits, self.percent)
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.value}
+
+
+@dataclass(frozen=True)
+class Estimate(NumberCell):
+    """A mean of this run. `with_n` adds N, if N differs from the column's."""
+
+    mean: Mean
+    digits: int = 0
+    with_n: bool = False
+
+    def text(self) -> str:
+        mean = self.mean
+        if mean.mean is None:
+            return NOTHING
+        value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
+        interval = _interval(mean.mean, mean.low, mean.high, self.digits) or NOTHING
+        shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
+        return f"{shown}, N={mean.n}" if self.with_n else shown
+
+    def numbers(self) -> dict[str, object]:
+        mean = self.mean
+        return {"": mean.mean, " sd": mean.sd, " low": mean.low, " high": mean.high, " n": mean.n}
+
+
+@dataclass(frozen=True)
+class BoundedNumber(NumberCell):
+    """A number with its 95% interval, in a row that says elsewhere what was measured."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        if self.value is None:
+            return NOTHING
+        interval = _interval(self.value, self.low, self.high, self.digits, self.percent) or f"(interval {NOTHING})"
+        return f"{_shown(self.value, self.digits, self.percent)} {interval}"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.value, " low": self.low, " high": self.high}
+
+
+@dataclass(frozen=True)
+class AdjustedP(NumberCell):
+    """A p-value after a correction.
+
+    floor  the least p-value before correction that this number of pairs can give, if `p` is at it: then `p` shows how many
+           pairs there were, not how far apart the arms are
+    errs   how often the test at 5% found a difference where there was none, in the worst of the simulated worlds with this many
+           pairs; None if no more often than it should
+    """
+
+    p: float | None
+    floor: float | None = None
+    errs: float | None = None
+
+    def text(self) -> str:
+        if self.p is None:
+            return "–"
+        text = f"{_shown(self.p, 3)}{'' if self.floor is None else ' (floor)'}"
+        return text if self.errs is None else f"{text}, errs in {_shown(self.errs, 1, percent=True)}"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.p, " floor": self.floor, " errs": self.errs}
+
+
+@dataclass(frozen=True)
+class Rate(NumberCell):
+    """k of n with its interval. Percentages have one digit after the point, to tell 2/100 from 3/1000."""
+
+    share: Share
+
+    def text(self) -> str:
+        share = self.share
+        if share.rate is None:
+            return f"{NOTHING} (0/0)"
+        low, high = _shown(share.low, 1, percent=True), _shown(share.high, 1, percent=True)
+        return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} [{low}, {high}]"
+
+    def numbers(self) -> dict[str, object]:
+        share = self.share
+        return {"": share.rate, " low": share.low, " high": share.high, " k": share.k, " n": share.n}
+
+
+@dataclass(frozen=True)
+class SolvedOf(NumberCell):
+    """One instance in one arm: k of n trials were solved, and all n took `tokens` together."""
+
+    k: int
+    n: int
+    tokens: int
+
+    def text(self) -> str:
+        return f"{self.k}/{self.n}, {self.tokens} tokens"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.k / self.n, " k": self.k, " n": self.n, " tokens": self.tokens}
+
+
+@dataclass(frozen=True)
+class RateGap(NumberCell):
+    """A paired difference of two rates, with the number of pairs gained and lost."""
+
+    gap: RateDifference
+
+    def text(self) -> str:
+        gap = self.gap
+        if gap.difference is None:
+            return NOTHING
+        shown, low, high = (_shown(rate, 1, percent=True) for rate in (gap.difference, gap.low, gap.high))
+        return f"{shown} [{low}, {high}], {gap.gained} gained, {gap.lost} lost"
+
+    def numbers(self) -> dict[str, object]:
+        gap = self.gap
+        return {"": gap.difference, " low": gap.low, " high": gap.high, " gained": gap.gained, " lost": gap.lost}
+
+
+@dataclass(frozen=True)
+class Spent(NumberCell):
+    """The amount spent per solved trial, with both numbers. A number that is unknown is shown as a word, never as 0."""
+
+    per_solved: PerSolved
+    digits: int = 0
+
+    def text(self) -> str:
+        per_solved = self.per_solved
+        if not per_solved.trials:
+            return NOTHING
+        if per_solved.spent is None:
+            return UNKNOWN
+        spent = _shown(per_solved.spent, self.digits)
+        if per_solved.value is None:
+            return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
+        interval = _interval(per_solved.value, per_solved.low, per_solved.high, self.digits) or f"(interval {NOTHING})"
+        return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
+
+    def numbers(self) -> dict[str, object]:
+        per_solved = self.per_solved
+        value = UNKNOWN if per_solved.spent is None else NONE_SOLVED if per_solved.value is None else per_solved.value
+        return {"": value, " low": per_solved.low, " high": per_solved.high, " spent": per_solved.spent}
+
+
+@dataclass(frozen=True)
+class PublishedNumber(NumberCell):
+    """A number from a publication: a mean, and an sd if one was given."""
+
+    mean: float | None
+    sd: float | None = None
+    digits: int = 0
+    percent: bool = False
+
+    def text(self) -> str:
+        if self.mean is None:
+            return "–"
+        value = _shown(self.mean, self.digits, self.percent)
+        return value if self.sd is None else f"{value} ± {_shown(self.sd, self.digits, self.percent)}"
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.mean, " sd": self.sd}
+
+
+@dataclass(frozen=True)
+class Linked(NumberCell):
+    """A text that links to the file `to` on a page; no link if `to` is ""."""
+
+    shown: str
+    to: str
+
+    def text(self) -> str:
+        return self.shown
+
+    def numbers(self) -> dict[str, object]:
+        return {"": self.shown}
+
+
+def text_of(cell: Cell) -> str:
+    """Return a cell as people read it.
+
+    Args:
+        cell: The cell.
+
+    Returns:
+        One line.
+    """
+    return str(cell) if isinstance(cell, str | int) else cell.text()
+
+
+def _interval(value: float, low: float | None, high: float | None, digits: int, percent: bool = False) -> str:
+    if low is None or high is None:
+        return ""
+    if not percent and low >= 0 and high > TOO_WIDE * value > 0:
+        return TOO_FEW
+    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]"
+
+
+def _shown(value: float | None, digits: int, percent: bool = False) -> str:
+    if value is None:
+        return NOTHING
+    shown = f"{100 * value:.{digits}f}%" if percent else f"{value:.{digits}f}"
+    return shown.removeprefix("-") if not re.search("[1-9]", shown) else shown

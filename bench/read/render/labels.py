@@ -1,0 +1,104 @@
+"""Labels of models and arms. A simulated model is always marked, and a recorded model names its recording."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from bench.record.config import FAULT_FREE
+
+from bench.read.analysis.arms import Arm, Arms, Condition
+from bench.read.analysis.frames import Run
+from bench.read.render.table import TableColumn
+from bench.record.formats import DEFAULT
+
+
+def model_label(run: Run, model: str) -> str:
+    """Return the model's name, marked if it is simulated, replayed, or asked in a form that its name does not say."""
+    parameters = run.parameters_of(model)
+    asked, recording = parameters.answer_format, parameters.recording
+    apart = "" if asked == DEFAULT or asked in model else f", {asked}"
+    simulated = f"{apart}{' (SIMULATED)' if run.is_simulated(model) else ''}"
+    if recording is None:
+        return f"{model}{simulated}"
+    at_a_time = f", {recording.concurrency} calls at a time" if recording.concurrency else ""
+    source = f"recorded:{recording.name}{at_a_time}"
+    is_told = model in recording.name  # a run is named after its models, unless someone named it otherwise
+    return f"{source}{simulated}" if is_told else f"{model}{simulated} ({source})"
+
+
+def bracketed(label: str) -> str:
+    """Return the label in brackets. Brackets inside it become commas: `(simulated, SIMULATED)`."""
+    return f"({label.replace(' (', ', ').replace(')', '')})"
+
+
+MOST_NAMED = 4
+"""How many names a sentence lists if there are more than MOST_NAMED + 1."""
+
+
+def condition_columns(run: Run) -> tuple[TableColumn[Condition], ...]:
+    """Return the columns that say where a row was measured."""
+    return (
+        TableColumn("Scenario", lambda condition: condition.scenario),
+        TableColumn("Model", lambda condition: model_label(run, condition.model)),
+        TableColumn("Fault plan", lambda condition: condition.plan),
+    )
+
+
+def arm_columns(run: Run) -> tuple[TableColumn[Arm], ...]:
+    """Return the columns that say which arm a row describes."""
+    return (
+        *(column.of(lambda arm: arm.condition) for column in condition_columns(run)),
+        TableColumn("Architecture", lambda arm: arm.architecture),
+    )
+
+
+def each_arm(arms: Arms) -> Iterator[Arm]:
+    return (arm for named in arms.values() for arm in named.values())
+
+
+def condition_label(run: Run, condition: Condition) -> str:
+    return f"{condition.scenario}, {model_label(run, condition.model)}, fault plan {condition.plan}"
+
+
+def under(plan: str) -> str:
+    return "without faults" if plan == FAULT_FREE else f"under {plan}"
+
+
+def trials_in(arms: Iterable[Arm]) -> str:
+    """Say how many trials each mean is taken over."""
+    return numbers_said([len(arm.usable) for arm in arms])
+
+
+def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
+    """Say how many trials each value of a panel is taken over: "10 trials each"."""
+    least, most = min(counts), max(counts)
+    number = f"{least}" if least == most else f"{least} to {most}"
+    return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "") -> str:
+    """Say the least and the greatest value with their arms: "357 tokens with static and 1,674 with monolithic"; "" if none."""
+    known = sorted((value, name) for name, value in values.items() if value is not None)
+    if not known:
+        return ""
+    (low, first), (high, last) = known[0], known[-1]
+    if first != last and shown(low) == shown(high):
+        return f"{shown(low)}{unit} with each"
+    return f"{shown(low)}{unit} with {first}" + (f" and {shown(high)} with {last}" if first != last else "")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Join names as a sentence lists them; of many names only the first few."""
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def slug(*names: str) -> str:
+    """Make a file name from names. All but letters, digits, dots, underscores and dashes becomes dashes; a long name is cut."""
+    return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", name)[:60].strip("-.") or "x" for name in names)

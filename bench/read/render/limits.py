@@ -1,0 +1,56 @@
+"""Notes below a table on the limits of its numbers, one for each kind of limit. How often intervals hold the truth is said once
+for all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from bench.read.analysis.per_solved import PerSolved
+from bench.read.analysis.statistics import Limit, Mean, RateDifference, Ratio, Share, limits_of
+from bench.read.render.cells import Estimate, Rate, RateGap, Spent
+from bench.read.render.table import Table
+
+Limited = Mean | Ratio | Share | RateDifference
+
+
+def with_limits(table: Table) -> Table:
+    """Return the table with its numbers' limits added to the notes."""
+    return replace(table, notes=(*table.notes, *noted(numbers_in(table))))
+
+
+def noted(numbers: Iterable[Limited]) -> tuple[str, ...]:
+    """Return one note for each kind of limit: the limit at the smallest N, and whether it also holds at a larger N."""
+    kinds: dict[tuple[str, str], dict[int, Limit]] = {}
+    for number in numbers:
+        n = number.pairs if isinstance(number, Ratio | RateDifference) else number.n
+        for limit in limits_of(number):
+            if limit.code != "coverage":
+                kinds.setdefault((limit.code, limit.about), {})[n] = limit
+    return tuple(
+        limits[min(limits)].text + ("; the limit is weaker at larger N" if len(limits) > 1 else "") for limits in kinds.values()
+    )
+
+
+def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials some intervals are too narrow") -> str:
+    """Say that intervals are too narrow, and how narrow the worst is. "" if none is."""
+    measured = [limit.measured for number in numbers for limit in limits_of(number) if limit.code == "coverage"]
+    known = [share for share in measured if share is not None]
+    if not known:
+        return ""
+    share = f"{min(known):.0%} of cases instead of 95%"
+    return f"{opening}. In simulated experiments the worst of them held the truth in {share}."
+
+
+def numbers_in(table: Table) -> Iterator[Limited]:
+    for row in table.rows:
+        for cell in row:
+            match cell:
+                case Estimate():
+                    yield cell.mean
+                case Rate():
+                    yield cell.share
+                case RateGap():
+                    yield cell.gap
+                case Spent(PerSolved(value=float()) as spent):
+                    yield Ratio(spent.units, spent.value, spent.low, spent.high)

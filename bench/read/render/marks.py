@@ -1,0 +1,56 @@
+"""Marks that figures share: signs, a logarithmic axis, and values with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from bench.read.analysis.statistics import Mean
+from bench.read.render.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+
+Sign = tuple[str, str]
+"""A marker and a colour."""
+ValueInterval = tuple[float, float | None, float | None]
+"""A value, and the ends of its interval."""
+SHAPES, COLOURS = "osD^vPX*ph<>d", (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
+"""13 shapes and 6 colours have no common divisor, so they give 78 signs. The first 13 differ in grey too."""
+
+
+def signs_of(names: Sequence[str]) -> dict[str, Sign]:
+    """Return a different sign for each name."""
+    return dict(zip(names, zip(cycle(SHAPES), cycle(COLOURS), strict=False), strict=False))
+
+
+def plain_log(ax: Axes) -> None:
+    """Make the y axis logarithmic, with 1, 2 and 5 of each power of ten written as plain numbers."""
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    ax.yaxis.set_minor_locator(NullLocator())
+
+
+def joined(ax: Axes, points: Sequence[tuple[float, Mean]], sign: Sign) -> None:
+    """Draw means with their intervals at these x positions, joined by straight lines."""
+    ax.plot([x for x, _ in points], [mean.mean or 0.0 for _, mean in points], color=sign[1], lw=0.8, alpha=0.6)
+    for x, mean in points:
+        whisker(ax, x, mean, sign)
+
+
+def whisker(ax: Axes, x: float, mean: Mean, sign: Sign) -> None:
+    """Draw a mean with its interval; nothing if there is no mean."""
+    if mean.mean is None:
+        return
+    low, high = (mean.mean if end is None else end for end in (mean.low, mean.high))
+    marker, colour = sign
+    ax.errorbar([x], [mean.mean], [[mean.mean - low], [high - mean.mean]], fmt=marker, ms=4.5, color=colour, capsize=3, lw=1)
+
+
+def bounded(ax: Axes, x: float, point: ValueInterval, sign: Sign) -> None:
+    """Draw a value, with its interval if it has one."""
+    value, low, high = point
+    # Wilson's interval may end a rounding error short of the rate itself.
+    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
+    ax.errorbar([x], [value], yerr=errors, fmt=sign[0], ms=4.5, color=sign[1], capsize=3, lw=1)

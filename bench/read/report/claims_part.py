@@ -1,0 +1,18 @@
+"""The kind of part for a source of published claims. It has its own module because the command asks each wing for its entries
+at the start, and `results` imports pandas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.common.registry import Part, Registry
+
+
+@dataclass(frozen=True)
+class ClaimsPart(Part):
+    """Published claims. `path` is the module that judges them (`bench.read.report.results.Claims`), imported when asked for."""
+
+    path: str = ""
+
+
+CLAIMS = Registry("source of claims", ClaimsPart, plural="claims")

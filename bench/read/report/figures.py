@@ -1,0 +1,27 @@
+"""The registry of a report's figures. Each figure has its entry below the function that draws it."""
+
+from __future__ import annotations
+
+from bench.common.errors import ResultsError
+from bench.common.raised import words_of
+from bench.common.registry import Registry
+from bench.read.render.drawing import Picture, style
+from bench.read.report.figure_part import FigurePart
+from bench.read.report.results import Results
+
+FIGURES = Registry("figure", FigurePart)
+
+
+def all_figures(results: Results) -> list[Picture]:
+    """Return every figure of a report, the leading ones first."""
+    with style():
+        return [picture for part in sorted(FIGURES, key=lambda part: not part.leads) for picture in _drawn(part, results)]
+
+
+def _drawn(part: FigurePart, results: Results) -> list[Picture]:
+    try:
+        return list(part.draw(results))
+    except Exception as error:
+        if not part.package:
+            raise
+        raise ResultsError(f"the figure '{part.name}' of {part.package} fails: {words_of(error)}") from error

@@ -1,0 +1,167 @@
+"""The first finding of a report in short, as its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from bench.record.config import FAULT_FREE
+
+from bench.read.analysis.arms import Arm, Arms, Condition
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, METRICS
+from bench.read.analysis.per_solved import per_solved
+from bench.read.analysis.statistics import Share
+from bench.read.render.cells import BoundedNumber
+from bench.read.render.labels import each_arm, extremes_said, listed, model_label, plural
+
+LONGEST = 150
+"""The most characters of a title."""
+MODELS = 2
+"""The least number of models that are compared."""
+
+
+def headline_of(run: Run, arms: Arms) -> str:
+    """Return the first of these findings: damage in a world, models compared, the cost of a repair, what was solved. If the
+    result is longer than LONGEST, models' names are cut to what differs."""
+    findings = (*_damage(run, arms), *_models(run, arms), *_repair(run, arms), *_solved(run, arms))
+    headline = next(iter(findings), "What was run")
+    if len(headline) > LONGEST:
+        for label, short in _told_apart([model_label(run, model) for model in run.names("model")]).items():
+            headline = headline.replace(label, short)
+    return headline
+
+
+def _told_apart(labels: Sequence[str]) -> Mapping[str, str]:
+    """Return label -> the words of its name that are not common to all names at the beginning or end, marked if recorded or
+    simulated."""
+    words = [label.partition(" (")[0].split("-") for label in labels]
+    most = min(map(len, words)) - 1
+    begins = next((n for n in range(most) if len({tuple(each[: n + 1]) for each in words}) > 1), most)
+    ends = next((n for n in range(most - begins) if len({tuple(each[-n - 1 :]) for each in words}) > 1), most - begins)
+    marks = {"recorded": "recorded:", "SIMULATED": "(SIMULATED)"}
+    return {
+        label: " ".join(
+            ["-".join(each[begins : len(each) - ends]), *(f"({mark})" for mark, of in marks.items() if of in label)]
+        )
+        for label, each in zip(labels, words, strict=True)
+    }
+
+
+def harmed_trials(arm: Arm) -> tuple[int, int]:
+    """Return how many of an arm's trials in a world did damage, and how many there are."""
+    lived = arm.usable[arm.usable["lives"].notna()]
+    harmed = lived[[metric.name for metric in METRICS if metric.harm]].gt(0).any(axis=1).fillna(False)
+    return int(harmed.sum()), len(lived)
+
+
+def only_asked(arms: Arms) -> bool:
+    """Return whether all architectures are instruments, which have no task to solve."""
+    return all(arm.is_instrument for arm in each_arm(arms))
+
+
+def paid(run: Run, arm: Arm) -> str:
+    """Say the cost of a solved task, for a reader who chooses among models; "" if there is one model or no price."""
+    spent = per_solved(arm.trials, COST.name)
+    if len(run.names("model")) < MODELS or spent.value is None:
+        return ""
+    value, interval = BoundedNumber(spent.value, spent.low, spent.high, COST.digits).text().split(" ", 1)
+    return f" at {value} $ each {interval}"
+
+
+def _damage(run: Run, arms: Arms) -> Iterator[str]:
+    """Name the architectures that did the least and the most damage under each fault plan; first where these differ."""
+    sentences = list[tuple[bool, str]]()
+    for condition, named in arms.items():
+        counts = sorted((k / n, name, k, n) for name, arm in named.items() for k, n in [harmed_trials(arm)] if n)
+        if counts and condition.plan != FAULT_FREE:
+            (_, first, least, trials), *others = dict.fromkeys([counts[0], counts[-1]])
+            texts = [f"{first} did damage in {least} of {trials} trials{_solved_nothing(run, named[first])}"]
+            texts += [f"{name} in {k} of {n}{_solved_nothing(run, named[name])}" for _, name, k, n in others]
+            where = f"Under {condition.plan} on {condition.scenario}{_by(run, condition)}"
+            sentences.append(
+                (counts[0][0] == counts[-1][0], f"{where}, {listed(texts)}{_none_solved(run)}{_marked(run, condition)}")
+            )
+    yield from (text for _, text in sorted(sentences, key=lambda pair: pair[0]))
+
+
+def _solved_nothing(run: Run, arm: Arm) -> str:
+    """Mark an architecture that solved nothing although another did. Without damage, it may have done nothing at all."""
+    share = arm.solved()
+    return " (and solved none)" if share.n and not share.k and not _none_solved(run) else ""
+
+
+def _models(run: Run, arms: Arms) -> Iterator[str]:
+    """Say what each model's best architecture solved in the first pack, or what a repair took if none solved any."""
+    first = next(iter(arms))
+    beside = [condition for condition in arms if (condition.scenario, condition.plan) == (first.scenario, first.plan)]
+    best = [max(arms[condition].values(), key=_solved_and_cheap) for condition in beside]
+    if len(best) < MODELS:
+        return
+    if any(arm.solved().k for arm in best):
+        best.sort(key=lambda arm: -(arm.solved().rate or 0.0))
+        solvers = [
+            (model_label(run, arm.condition.model), arm.solved(), f" with {arm.architecture}{paid(run, arm)}") for arm in best
+        ]
+        yield f"On {first.scenario}, {listed(solved_texts(solvers))}"
+    struck = [condition for condition in arms if condition.plan != FAULT_FREE and condition.scenario == first.scenario]
+    for architecture in run.names("architecture"):
+        means = {
+            model_label(run, condition.model): arms[condition][architecture].mean(FIRST_ROUND.tokens.name).mean
+            for condition in struck
+            if architecture in arms[condition] and condition.plan == struck[0].plan
+        }
+        if sum(mean is not None for mean in means.values()) >= MODELS:
+            means_said = extremes_said(means, "{:,.0f}".format, " tokens")
+            yield f"A repair on {first.scenario} with {architecture} took {means_said}{_none_solved(run)}"
+
+
+def _solved_and_cheap(arm: Arm) -> tuple[float, float]:
+    """Order arms by what they solved. Among equals the cheapest comes last."""
+    return arm.solved().rate or 0.0, -(per_solved(arm.trials, COST.name).value or 0.0)
+
+
+def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
+    """Say how much each solver solved: `b solved 4 of 4 trials`, `a 1 of 4`. A solver is a name, its share, and a text that
+    follows."""
+    (first, most, behind), *others = solvers
+    texts = [f"{first} solved {most.k} of {plural(most.n, 'trial')}{behind}"]
+    return [*texts, *(f"{name} {share.k} of {share.n}{more}" for name, share, more in others)]
+
+
+def _repair(run: Run, arms: Arms) -> Iterator[str]:
+    for condition, named in arms.items():
+        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in named.items()}
+        means_said = extremes_said(means, "{:,.0f}".format, " tokens") if condition.plan != FAULT_FREE else ""
+        if means_said:
+            on = f"{condition.scenario}{_by(run, condition)}"
+            yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
+
+
+def _solved(run: Run, arms: Arms) -> Iterator[str]:
+    """Name the architectures that solved the most and the least of the first pack. An instrument has nothing to solve."""
+    condition, named = next(iter(arms.items()))
+    if only_asked(arms):
+        name, arm = next(iter(named.items()))
+        asked = int(arm.trials[CALLS.name].sum())
+        yield f"{name} asked the model {asked:,} times on {condition.scenario}{_marked(run, condition)}"
+        return
+    shares = sorted(
+        (share.rate, name, share) for name, arm in named.items() for share in [arm.solved()] if share.rate is not None
+    )
+    if not run.trials["outcome"].eq("solved").any():
+        yield f"No trial was solved, 0 of {len(run.trials):,}{_marked(run, condition)}"
+    elif shares:
+        ends = [(name, share, "") for name, share in dict.fromkeys([shares[-1][1:], shares[0][1:]])]
+        yield f"On {condition.scenario}, {listed(solved_texts(ends))}{_marked(run, condition)}"
+
+
+def _none_solved(run: Run) -> str:
+    return "" if run.trials["outcome"].eq("solved").any() else ", and no trial was solved"
+
+
+def _by(run: Run, condition: Condition) -> str:
+    return f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
+
+
+def _marked(run: Run, condition: Condition) -> str:
+    return " (SIMULATED)" if run.is_simulated(condition.model) else ""

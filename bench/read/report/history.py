@@ -1,0 +1,97 @@
+"""What a run went through, in words: its sessions, and for a replay also its recording's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.read.analysis.frames import Run
+from bench.read.analysis.lived import live_seconds_of, shares_by
+from bench.read.render.labels import model_label
+from bench.record.history import History
+from bench.record.record import EndpointTrouble, SessionRecord
+
+
+def history_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield a line for each recording that the run's models answer from, and lines on framework time, live and in replay."""
+    yield from (("Recording", line) for line in dict.fromkeys(line for part in run.recorded for line in _recordings(part)))
+    shares = shares_by(live_seconds_of(run))
+    if shares:
+        named = "; ".join(f"{model_label(run, model)} {low:.4%} to {high:.4%}" for model, (low, high) in shares.items())
+        yield "Framework time, live", f"{named} of latency, by scenario, fault plan and architecture"
+    replayed = run.trials.loc[run.trials["timing"].eq("recorded"), "framework_seconds"]
+    if len(replayed):
+        spread = f"{replayed.min():.4f} to {replayed.max():.4f} s a trial, {replayed.sum():.2f} s in all"
+        yield "Framework time, replay", f"{spread}; no part of the recorded latency"
+
+
+def _recordings(run: Run) -> Iterator[str]:
+    kept = run.manifest.recordings
+    by_recording: dict[tuple[str, str], list[History]] = {}
+    for history in kept.values():
+        by_recording.setdefault((history.name, history.digest), []).append(history)
+    yield from (_recording(models) for models in by_recording.values())
+    for model in run.names("model"):
+        recording = run.parameters_of(model).recording
+        if recording and model not in kept:
+            yield f"{recording.name}: what it went through was not kept; replay it again"
+
+
+def _recording(models: Sequence[History]) -> str:
+    """Describe one recording. Its models share its sessions and machine."""
+    first = models[0]
+    reused, calls, errors = (sum(getattr(model, what) for model in models) for what in ("reused", "calls", "superseded"))
+    parts_said = [
+        f"{first.name}, digest {first.digest}: {sessions_said(first.sessions)}",
+        f"{errors} records of errors were superseded on resume",
+        f"{reused} of {calls} calls reused another trial's reply",
+        f"machine: {listed(first.machine.shown)}",
+        *([f"itself a replay of {first.before.name}"] if first.before else []),
+    ]
+    return "; ".join(parts_said)
+
+
+def sessions_said(sessions: Iterable[SessionRecord]) -> str:
+    """Say when each session began and ended, how it ended, and what trouble its endpoints had."""
+    spans: list[tuple[str, str]] = []
+    for session in sessions:
+        if session.what == "began":
+            spans.append((session.at, ""))
+        elif spans and not spans[-1][1]:
+            text = "; ".join((session.detail, *map(_trouble_said, session.trouble)))
+            spans[-1] = (spans[-1][0], f"{session.at} ({text})")
+    if not spans:
+        return "its sessions are not recorded"
+    text = ", ".join(f"{began} to {ended}" if ended else f"{began}, no end recorded" for began, ended in spans)
+    return f"{len(spans)} session{'s' if len(spans) > 1 else ''}: {text}"
+
+
+def _trouble_said(trouble: EndpointTrouble) -> str:
+    fell = (
+        f"the limit of {trouble.limit} calls in flight fell {trouble.fell} times, to {trouble.lowest} at least"
+        if trouble.fell
+        else ""
+    )
+    paused = f"paused {trouble.pauses} times, {trouble.paused:.1f} s in all" if trouble.pauses else ""
+    return f"{trouble.endpoint}: {' and '.join(filter(None, (fell, paused)))}"
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    shown = {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items() if value is not None
+    }
+    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "–"
+
+
+def sandbox_said(run: Run) -> str:
+    """Say which guards protected the sandbox. Older runs did not record them."""
+    sandbox = run.manifest.sandbox
+    missing = [f"{name} {words}" for name, words in sandbox.items() if words != "in force"]
+    if run.manifest.unguarded:
+        missing.append("models' code was run all the same, as the user said (--unguarded)")
+    for stored, graders in run.manifest.stored_grades.items():
+        by = ", ".join(f"{scenario} by the grader {digest[:12]}" for scenario, digest in graders.items())
+        missing.append(f"no answer's code was run: the grades are those stored in {stored} ({by})")
+    around = ", in bubblewrap" if "bubblewrap" in sandbox else ""
+    return ("; ".join(missing) or ("all guards in force" if sandbox else "not recorded")) + around

@@ -1,0 +1,104 @@
+"""Pages that need no other file: they contain their styles, scripts and figures.
+
+A page's policy lets the browser run only the page's own scripts and styles, known by their digests, and load nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bench.read.render.cells import Cell, Linked, text_of
+from bench.read.render.escaping import escape_terminal
+
+if TYPE_CHECKING:
+    from bench.read.render.drawing import Picture  # imports matplotlib; the index of runs should not wait for it
+
+FOLDER = Path(__file__).parent
+THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
+"""The whole part of a number from 1,000 on."""
+WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
+
+
+def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER, **shown: Any) -> str:
+    """Render a template of this folder with this style and script. Every text in it is escaped."""
+    page = (
+        _templates(folder)
+        .get_template(template)
+        .render(
+            policy=_policy(style, script),
+            style=Markup(style),
+            script=Markup(script),
+            data_uri=_data_uri,
+            sort_value=_sort_value,
+            grouped=grouped,
+            **shown,
+        )
+    )
+    return page + "\n"
+
+
+@cache
+def _templates(folder: Path) -> Environment:
+    """Return the templates in this folder and beside this file. Each is compiled once."""
+    return Environment(
+        loader=FileSystemLoader((folder, FOLDER)),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def source(name: str, folder: Path = FOLDER) -> str:
+    """Return a style or script beside this file, or in a wing's folder."""
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _shown(value: object) -> object:
+    """Escape control characters, and keep an interval in one line. Jinja then escapes HTML."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return WITHIN_INTERVAL.sub(",\N{NO-BREAK SPACE}", escape_terminal(value))
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the policy for the page's content. https://www.w3.org/TR/CSP3/"""
+    allowed = {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": _digest(style),
+        "script-src": _digest(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{directive} {sources}" for directive, sources in allowed.items())
+
+
+def _digest(source: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode('ascii')}'"
+
+
+def _sort_value(cell: Cell) -> str:
+    """Return the number that sorts a cell; "" if it has none."""
+    value = cell if isinstance(cell, str | int) else cell.numbers().get("")
+    return repr(value) if isinstance(value, int | float) else ""
+
+
+def grouped(cell: Cell) -> str:
+    """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
+    text = text_of(cell)
+    return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
+
+
+def _data_uri(picture: Picture) -> str:
+    """Return the PNG as a data URI. It is half as large as the SVG, which is a file beside the page."""
+    return "data:image/png;base64," + base64.b64encode(picture.png).decode("ascii")

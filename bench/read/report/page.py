@@ -1,0 +1,245 @@
+"""The report in words: what the run is, its tables and its figures. Markdown is written here, the HTML page in `page_html`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.read.analysis.arms import instances_of, shortfalls
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import Picture
+from bench.read.render.escaping import escape_markdown
+from bench.read.render.labels import model_label
+from bench.read.render.limits import coverage_said, numbers_in
+from bench.read.render.table import Table, markdown
+from bench.read.report.history import history_facts, listed, sandbox_said, sessions_said
+from bench.read.report.results import Results
+from bench.read.report.summary import Summary, SummaryFinding, summary_of
+from bench.read.report.table_part import FOLDED, SECTIONS
+from bench.record.manifest import Manifest
+from bench.record.plan_entries import EVERY, FaultEntry
+
+SIMULATED = (
+    "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
+    "declared in the config, not measured. Only framework seconds are real there. Nothing of it says how good a real model is."
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page. `name` is its anchor. `folded`: its tables are long and stay closed until the reader opens
+    them."""
+
+    name: str
+    title: str
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report's text. `warnings` is what a reader must know before any number, `first` the figure beside the summary (None if
+    none), `facts` what the run is, line by line."""
+
+    title: str
+    warnings: tuple[str, ...]
+    summary: Summary
+    first: Picture | None
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+
+
+def page_of(
+    results: Results,
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    verdicts: Sequence[SummaryFinding] = (),
+    more_facts: Iterable[tuple[str, str]] = (),
+) -> Page:
+    """Return the page. `verdicts` has a sentence for each source of claims that judged a claim."""
+    run = results.run
+    return Page(
+        title=f"Report of {'runs' if run.parts else 'run'} {run.name}",
+        warnings=tuple(_warnings(run)),
+        summary=_with_coverage(summary_of(run, results.arms, verdicts), tables),
+        first=next(iter(pictures), None),
+        facts=(*_facts(run), *more_facts),
+        sections=_sections(tables, pictures[1:]),
+    )
+
+
+def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
+    """Return the summary with a limit on how often the tables' intervals hold the truth."""
+    numbers = (number for table in tables for number in numbers_in(table))
+    text = coverage_said(numbers, "That every interval is wide enough: with so few trials some are too narrow")
+    return replace(summary, limits=(*summary.limits, text)) if text else summary
+
+
+def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
+    """Return the tables by section, and the figures last."""
+    sections = [
+        Section(name, title, tuple(table for table in tables if table.section == name), folded=name in FOLDED)
+        for name, title in SECTIONS.items()
+    ]
+    sections.append(Section("figures", "Figures", pictures=tuple(pictures)))
+    return tuple(section for section in sections if section.tables or section.pictures)
+
+
+def _warnings(run: Run) -> list[str]:
+    lines = [SIMULATED] if any(map(run.is_simulated, run.names("model"))) else []
+    lines += [*run.notes, *_different_code(run.recorded)]
+    return [*lines, *shortfalls(run)]
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    trials = run.trials
+    pairs = trials.assign(instance=instances_of(trials)).groupby(["scenario", "model", "plan", "architecture"])
+    numbers = pairs[["instance", "repetition"]].apply(lambda rows: len(rows.drop_duplicates()))
+    least, most = int(numbers.min()), int(numbers.max())
+    each = str(most) if least == most else f"{least} to {most}"
+    return [
+        ("Runs" if run.parts else "Run", run.name),
+        ("Models", "; ".join(_model(run, model) for model in run.names("model"))),
+        ("Answer format", "; ".join(_formats(run))),
+        ("Trials", f"{len(trials)}; N = {each} by scenario, model, fault plan and architecture"),
+        *_reused(run),
+        ("Errors run again", f"{run.errors_rerun} records of errors were superseded on resume"),
+        *_graded_anew(run),
+        ("Packs", "; ".join(_pack(run, scenario) for scenario in run.names("scenario"))),
+        ("Architectures", ", ".join(_architecture(run, name) for name in run.names("architecture"))),
+        ("Fault plans", "; ".join(_plan(run, plan) for plan in run.names("plan"))),
+        ("Made from", _of_each(run, lambda part: part.sources)),
+        ("Code", _of_each(run, lambda part: _code(part.manifest))),
+        ("Packages", _of_each(run, lambda part: listed(part.manifest.packages))),
+        ("Machine", _of_each(run, lambda part: listed(part.manifest.machine.shown))),
+        *([("Sandbox", _of_each(run, sandbox_said))] if any(part.manifest.sandbox for part in run.recorded) else []),
+        ("Sessions", _of_each(run, lambda part: sessions_said(part.sessions))),
+        *history_facts(run),
+    ]
+
+
+def _formats(run: Run) -> list[str]:
+    """Return the answer formats, each with the models asked for it if there are several."""
+    asked: dict[str, list[str]] = {}
+    for model in run.names("model"):
+        asked.setdefault(run.parameters_of(model).answer_format, []).append(model)
+    return list(asked) if len(asked) == 1 else [f"{text} ({', '.join(models)})" for text, models in asked.items()]
+
+
+def _graded_anew(run: Run) -> list[tuple[str, str]]:
+    """Say which grades are not the run's own."""
+    texts = []
+    for regrade in run.regrades:
+        changed = f"{regrade.changed} of {regrade.answers} grades of {regrade.scenario} changed on {regrade.at[:10]}"
+        lacked = f", whose sandbox lacked {', '.join(regrade.unguarded)} (--unguarded)" if regrade.unguarded else ""
+        texts.append(f"{changed}, by the grader {regrade.graded_by[:12]}{lacked}")
+    return [("Graded anew", "; ".join(texts))] if texts else []
+
+
+def _reused(run: Run) -> list[tuple[str, str]]:
+    reused = int(run.calls["reused"].sum())
+    text = f"{reused} of {len(run.calls)} calls repeated a request of another trial and reused its reply and seconds"
+    earlier = dict.fromkeys(run_taken.name for model in run.manifest.models.values() for run_taken in model.cache_from)
+    took_over = f"; some of these trials belong to {', '.join(earlier)}" if earlier else ""
+    return [("Response cache", f"{text}{took_over}")] if reused else []
+
+
+def _of_each(run: Run, text_of: Callable[[Run], str]) -> str:
+    """Return a text that holds for all runs of the report, or each run's text by its name if they differ."""
+    texts = [text_of(part) for part in run.recorded]
+    if len(set(texts)) == 1:
+        return texts[0]
+    return "; ".join(f"{part.name}: {text}" for part, text in zip(run.recorded, texts, strict=True))
+
+
+def _different_code(parts: Sequence[Run]) -> list[str]:
+    digests = [part.manifest.code.digest for part in parts]
+    if len(set(digests)) == 1:
+        return []
+    named = ", ".join(f"{part.name} by {digest}" for part, digest in zip(parts, digests, strict=True))
+    return [f"These runs were made by different code, so that a difference may be the code's alone: {named}."]
+
+
+def _model(run: Run, model: str) -> str:
+    """Describe a model by its parameters. Of the models behind a routed one, only those not listed on their own are shown."""
+    models = {name: model.shown for name, model in run.manifest.models.items()}
+    parameters = run.parameters_of(model).shown
+    behind = {name: values for name, values in parameters.pop("models", {}).items() if models.get(name) != values}
+    parameters |= {"models": behind} if behind else {}
+    return f"{model_label(run, model)}: {listed(parameters)}" if parameters else model_label(run, model)
+
+
+def _pack(run: Run, scenario: str) -> str:
+    pack = run.pack(scenario)
+    return f"{scenario} (variant {pack.variant}, asked {pack.asked[:12]})"
+
+
+def _architecture(run: Run, name: str) -> str:
+    """Describe a variant by its base and settings."""
+    variant = run.config.architecture.get(name)
+    if variant is None:
+        return name
+    given = variant.model_dump(mode="json", exclude={"base"}, exclude_none=True)
+    return f"{name} ({', '.join([variant.base, *(f'{key} {value}' for key, value in given.items())])})"
+
+
+def _plan(run: Run, plan: str) -> str:
+    """Describe a plan by the config's faults."""
+    faults = [f"{fault.effect} at {fault.point} of {_where(fault)}, {_when(fault)}" for fault in run.config.faults_of(plan)]
+    return f"{plan}: {' + '.join(faults) or 'no fault'}"
+
+
+def _where(fault: FaultEntry) -> str:
+    if fault.position:
+        return f"the {fault.position} subtask"
+    if isinstance(fault.subtask, Mapping):
+        return " or ".join(dict.fromkeys(fault.subtask.values()))
+    return "every subtask" if fault.subtask == EVERY else fault.subtask
+
+
+def _when(fault: FaultEntry) -> str:
+    if fault.attempts == "every":
+        return "every attempt"
+    if fault.attempts:
+        return f"attempt {', '.join(map(str, fault.attempts))}"
+    return f"probability {fault.probability}"
+
+
+def _code(manifest: Manifest) -> str:
+    code = manifest.code
+    changed = "dirty: files differ from it" if code.dirty else "clean"
+    commit = f"commit {code.commit[:12]} ({changed})" if code.commit else "no commit known"
+    carried = f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else ""
+    return f"version {code.version}, {commit}, digest {code.digest}{carried}"
+
+
+def as_markdown(page: Page) -> str:
+    parts = [
+        f"# {escape_markdown(page.summary.headline)}\n",
+        f"{escape_markdown(page.title)}\n",
+        *(f"**{escape_markdown(warning)}**\n" for warning in page.warnings),
+        f"{escape_markdown(page.summary.ran)}\n",
+    ]
+    parts += [_figure(page.first)] if page.first else []
+    parts.append(
+        "\n".join(f"- {escape_markdown(finding.text)} ([table](#{finding.table}))" for finding in page.summary.findings) + "\n"
+    )
+    parts.append("What this does not show:\n")
+    parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
+    for section in page.sections:
+        parts.append(f"## {section.title}\n")
+        parts += map(_anchored, section.tables)
+        parts += map(_figure, section.pictures)
+    parts.append("## What was run\n")
+    parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
+    return "\n".join(parts)
+
+
+def _anchored(table: Table) -> str:
+    """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
+    return f'<a id="{table.name}"></a>\n\n{markdown(table)}\n<!-- end of {table.name} -->\n'
+
+
+def _figure(picture: Picture) -> str:
+    return f"![{escape_markdown(picture.caption)}](figures/{picture.name}.png)\n"

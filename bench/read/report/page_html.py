@@ -1,0 +1,15 @@
+"""The report as one page that needs no other file: it contains styles, scripts, figures, events and texts."""
+
+from __future__ import annotations
+
+from bench.read.report.html import rendered, source
+from bench.read.report.page import Page
+from bench.read.report.trace import Trace
+
+SCRIPTS = ("page_data.js", "page_tables.js", "page_list.js", "page_trial.js", "page_call.js", "page_world.js", "page.js")
+"""Together one program, in this order."""
+
+
+def as_html(page: Page, trace: Trace | None) -> str:
+    """Return the page. Without a trace it has no trials."""
+    return rendered("page.html.j2", source("page.css"), "".join(map(source, SCRIPTS)), page=page, trace=trace)

@@ -1,0 +1,109 @@
+"""A run's report: `report.md`, `report.html`, `tables/` and `figures/`, made from the run's frames. Events and texts are read
+only for the page's trace explorer.
+
+The same results always give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from bench.common.paths import PACKS
+from bench.read.analysis.arms import require_receipts
+from bench.read.analysis.frames import Run
+from bench.read.render.drawing import Picture
+from bench.read.render.latex import latex, latex_document
+from bench.read.render.table import Table, comma_separated, markdown
+from bench.read.report.claims_part import CLAIMS
+from bench.read.report.figures import all_figures
+from bench.read.report.page import Page, as_markdown, page_of
+from bench.read.report.page_html import as_html
+from bench.read.report.results import Results, claims_of
+from bench.read.report.summary import Summary
+from bench.read.report.tables import all_tables
+from bench.read.report.trace import trace_of
+
+Drawn = TypeVar("Drawn", Table, Picture)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report's files and words. `files` maps a path in the report's folder to its content, pages first. `verdicts` are lines
+    on published claims, for a terminal."""
+
+    files: Mapping[str, bytes]
+    summary: Summary
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a report shows, before it is written in any format."""
+
+    page: Page
+    tables: tuple[Table, ...]
+    pictures: tuple[Picture, ...]
+
+
+def report_of(run: Run, packs: Sequence[Path] = PACKS) -> Report:
+    """Make the files of a run's report.
+
+    Args:
+        run: The run, as recorded or put together from several.
+        packs: The folders that hold packs; the page shows a world's rows only if its pack is there.
+
+    Raises:
+        ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
+    """
+    results = Results(run)
+    contents = contents_of(results)
+    lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
+    del results  # what it keeps of a large run need not be held while the trials are read again
+    return Report(_files(run, contents, packs), contents.page.summary, lines)
+
+
+def contents_of(results: Results) -> Contents:
+    """Make the tables, figures and words of a run's report. Raises what `report_of` does."""
+    require_receipts(results.run)
+    tables = _named_apart(all_tables(results))
+    pictures = _named_apart(all_figures(results))
+    claims = [claims_of(part) for part in CLAIMS]
+    findings = [finding for source in claims for finding in source.findings(results)]
+    page = page_of(results, tables, pictures, findings, (fact for source in claims for fact in source.facts(results)))
+    return Contents(page, tuple(tables), tuple(pictures))
+
+
+def _files(run: Run, contents: Contents, packs: Sequence[Path]) -> dict[str, bytes]:
+    page, tables, pictures = contents.page, contents.tables, contents.pictures
+    files = {
+        "report.md": as_markdown(page).encode(),
+        "report.html": as_html(page, trace_of(run, packs)).encode(),
+        "tables/all.tex": latex_document(page.title, page.warnings, tables).encode(),
+    }
+    for table in tables:
+        for ending, text in (("md", markdown(table)), ("tex", _latex(page, table)), ("csv", comma_separated(table))):
+            files[f"tables/{table.name}.{ending}"] = text.encode()
+    for picture in pictures:
+        files[f"figures/{picture.name}.png"], files[f"figures/{picture.name}.svg"] = picture.png, picture.svg
+    return files
+
+
+def _latex(page: Page, table: Table) -> str:
+    """Return a document for a table that shows the paper's figures beside ours, else a table for another document to
+    include."""
+    return latex_document(page.title, page.warnings, [table]) if table.section == "paper" else latex(table)
+
+
+def _named_apart(items: Iterable[Drawn]) -> list[Drawn]:
+    """Number items whose names became the same file name."""
+    seen: Counter[str] = Counter()
+    apart = []
+    for item in items:
+        seen[item.name] += 1
+        number = seen[item.name]
+        apart.append(item if number == 1 else replace(item, name=f"{item.name}.{number}"))
+    return apart

@@ -1,0 +1,301 @@
+"""The first screen of a report: what was run, what its numbers show in a few sentences, and what they do not show.
+
+Each sentence is written from the run's frames and names its table.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.record.config import FAULT_FREE
+
+from bench.read.analysis.arms import Arms, Condition, instances_by_scenario
+from bench.read.analysis.faults import IMPACTS
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
+from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
+from bench.read.analysis.statistics import Mean
+from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
+from bench.read.report.headline import harmed_trials, headline_of, only_asked, paid, solved_texts
+
+WIDTH, MOST_LINES = 100, 8
+"""The most characters in a line, and the most lines, of a summary in a terminal. `bench run` prints three lines before it and
+`bench report` one after."""
+MOST_NOTED = 3
+"""The most lines on what is left out of several runs."""
+MOST_FINDINGS, MOST_CONDITIONS = 5, 2
+FAULTS, SEVERAL = 1, 2
+"""A sentence names the fault plan if the run has at least FAULTS; dollars are shown for at least SEVERAL models."""
+
+
+@dataclass(frozen=True)
+class SummaryFinding:
+    """What a table shows. `table` is its name. `first` is the first of several sentences, or ""."""
+
+    text: str
+    table: str
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first screen. `headline` is the first finding in short, as a title. `ran` says what was run, `findings` what it shows
+    (five at most), `limits` what it does not show. `leads` comes before the findings in a terminal: for several models, what
+    each solved and its cost."""
+
+    headline: str
+    ran: str
+    findings: tuple[SummaryFinding, ...]
+    limits: tuple[str, ...]
+    leads: str = ""
+
+    def lines(self, notes: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return what a terminal shows, in lines of at most WIDTH characters: the findings that fit into MOST_LINES, and one
+        limit.
+
+        Args:
+            notes: What was left out of several runs, or differs between them. If they take too many lines they are only
+                counted.
+        """
+        noted = [line for note in notes for line in _wrapped(note)]
+        if len(noted) > MOST_NOTED:
+            noted = [f"{len(notes)} notes say what is left out of these runs, or differs: see the page, or give -v."]
+        lines = _wrapped(self.ran)
+        last = _wrapped(f"Not shown: {self.limits[0][0].lower()}{self.limits[0][1:]}")
+        for texts in ((self.leads,), *((finding.text, finding.first) for finding in self.findings)):
+            for text in filter(None, texts):
+                further = _wrapped(f"- {text}", "  ")
+                if len(lines) + len(further) + len(last) <= MOST_LINES:
+                    lines += further
+                    break
+        return (*noted, *lines, *last)
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def summary_of(run: Run, arms: Arms, verdicts: Sequence[SummaryFinding] = ()) -> Summary:
+    """Return the first screen of a run's report.
+
+    Args:
+        run: The run.
+        arms: Its arms.
+        verdicts: A sentence for each source of claims that judged a claim.
+
+    Damage in a world comes first. If there are too many findings, the first passes and the faults' impacts are left to their
+    tables.
+    """
+    each = (_damaged(run, arms), _first_rounds(run, arms), _solved(run, arms), _recovered(run, arms), _impacts(run))
+    findings = [finding for finding in each if finding][: MOST_FINDINGS - len(verdicts)]
+    passes = [finding for finding in [_first_passes(run, arms)] if finding]
+    headline = headline_of(run, arms)
+    several = len(run.names("model")) >= SEVERAL and run.trials["outcome"].eq("solved").any()
+    return Summary(
+        headline=headline,
+        ran=_ran(run),
+        findings=tuple([*findings, *verdicts, *passes][:MOST_FINDINGS]),
+        limits=tuple(_limits(run, arms)),
+        leads=f"{headline}." if several else "",
+    )
+
+
+def _ran(run: Run) -> str:
+    trials = run.trials
+    models = listed([model_label(run, model) for model in run.names("model")])
+    architectures, scenarios = (listed(run.names(column)) for column in ("architecture", "scenario"))
+    plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
+    faults = f"under {plural(len(plans), 'fault plan')} ({listed(plans)})" if plans else "without faults"
+    beside = " and without faults" if plans and FAULT_FREE in run.names("plan") else ""
+    return f"{len(trials):,} trials: {architectures} on {scenarios}, answered by {models}, {faults}{beside}."
+
+
+# Findings
+
+
+def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
+    struck = [condition for condition in arms if condition.plan != FAULT_FREE]
+    lines = _means(run, arms, struck, "the first repair of a failure", FIRST_ROUND.tokens)
+    return _finding(lines, "first_round")
+
+
+def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
+    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
+    return _finding(_means(run, arms, undisturbed, "a trial without any failure", FIRST_PASS.tokens), "first_pass")
+
+
+def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:
+    """Say the tokens by architecture, the cheapest first, for each condition that has any."""
+    lines = []
+    for condition in conditions:
+        means = {name: arm.mean(tokens.name) for name, arm in arms[condition].items()}
+        known = sorted((mean.mean, name, mean) for name, mean in means.items() if mean.mean is not None)
+        if known:
+            (_, first, mean), *others = known
+            texts = [f"{_told(mean)} tokens with {first}", *(f"{_told(mean)} with {name}" for _, name, mean in others)]
+            of_trials = _numbers([mean.n for *_, mean in known])
+            lines.append(f"{_where(run, condition)}, {what} took {_ranked(texts)} ({of_trials})")
+    return lines
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Say over how many trials the means are taken: "means of 10, 10 and 9 trials"."""
+    least, most = min(numbers), max(numbers)
+    means = "mean" if len(numbers) == 1 else "means"
+    if least == most:
+        return f"{means} of {plural(least, 'trial')}{' each' if len(numbers) > 1 else ''}"
+    each = listed(list(map(str, numbers))) if len(numbers) <= MOST_NAMED else f"{least} to {most}"
+    return f"{means} of {each} trials"
+
+
+def _where(run: Run, condition: Condition, least: int = SEVERAL) -> str:
+    """Name the scenario, the model if there are several, and the fault plan if the run has at least `least`."""
+    plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
+    plan = f" under {condition.plan}" if condition.plan in plans and len(plans) >= least else ""
+    return f"on {condition.scenario}{_with_model(run, condition.model)}{plan}"
+
+
+def _with_model(run: Run, model: str) -> str:
+    return f" with {model_label(run, model)}" if len(run.names("model")) > 1 else ""
+
+
+def _ranked(texts: Sequence[str]) -> str:
+    if len(texts) <= MOST_NAMED:
+        return listed(texts)
+    between = len(texts) - MOST_NAMED + 1
+    return listed([*texts[: MOST_NAMED - 2], f"{between} others in between", texts[-1]])
+
+
+def _finding(lines: Sequence[str], table: str) -> SummaryFinding | None:
+    """Join the first lines as sentences, and say how many more there are. None if there is no line."""
+    if not lines:
+        return None
+    rest = len(lines) - MOST_CONDITIONS
+    more = [f"The table has {rest} more"] if rest > 0 else []
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in [*lines[:MOST_CONDITIONS], *more]]
+    return SummaryFinding(" ".join(sentences), table, sentences[0])
+
+
+def _told(mean: Mean) -> str:
+    interval = f" [{mean.low:,.0f}, {mean.high:,.0f}]" if mean.low is not None and mean.high is not None else ""
+    return f"{mean.mean:,.0f}{interval}"
+
+
+def _impacts(run: Run) -> SummaryFinding | None:
+    delivered = run.faults[run.faults["delivered"] & run.faults["finish"].ne("error")]
+    if delivered.empty:
+        return None
+    effective, masked, untold = (int(delivered["impact"].eq(impact).sum()) for impact in IMPACTS)
+    injected = f"{plural(len(delivered), 'failure')} {'was' if len(delivered) == 1 else 'were'} injected"
+    if effective == len(delivered):
+        of_answers = ", and none hit an answer that was bad anyway" if delivered["point"].eq("output").any() else ""
+        return SummaryFinding(f"{injected}{of_answers}.", "receipts")
+    left = f" Of {untold:,} it cannot be told." if untold else ""
+    text = f"{injected}; {masked:,} hit answers that were bad anyway, so {effective:,} tell what a failure costs.{left}"
+    return SummaryFinding(text, "receipts")
+
+
+def _recovered(run: Run, arms: Arms) -> SummaryFinding | None:
+    """Say for each condition with faults how many of the same tasks each architecture solves, the best first."""
+    by_condition: dict[Condition, list[RecoveryRate]] = {}
+    for rate in recovery_rates(run, arms):
+        by_condition.setdefault(rate.arm.condition, []).append(rate)
+    lines = [
+        f"{_where(run, condition, FAULTS)}, {_again(rates, n)}"
+        for condition, rates in by_condition.items()
+        for n in [rates[0].recovered.n]
+        if n
+    ]
+    return _finding(lines, "recovery")
+
+
+def _again(rates: Sequence[RecoveryRate], n: int) -> str:
+    (first, k), *others = sorted(((rate.arm.architecture, rate.recovered.k) for rate in rates), key=lambda pair: -pair[1])
+    if not others:
+        return f"{first} solved {k} of the {plural(n, 'trial')} that it solves without faults"
+    solved = _ranked([f"{first} solved {k}", *(f"{name} {k}" for name, k in others)])
+    return f"of {plural(n, 'trial')} that every architecture solves without faults, {solved}"
+
+
+def _solved(run: Run, arms: Arms) -> SummaryFinding | None:
+    """Say what each architecture solved without faults, or under faults if there is no trial without."""
+    graded = run.trials[run.trials["correct"].notna()]
+    if graded.empty or only_asked(arms):
+        return None
+    if not graded["outcome"].eq("solved").any():
+        return SummaryFinding(f"No trial was solved, 0 of {len(graded):,}, so nothing is said about right answers.", "outcomes")
+    undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
+    lines = []
+    for condition in undisturbed or arms:
+        shares = sorted(((arm.solved(), name) for name, arm in arms[condition].items()), key=lambda pair: -(pair[0].rate or 0))
+        counts = [(name, share, paid(run, arms[condition][name])) for share, name in shares if share.n]
+        if counts:
+            where = f"on {condition.scenario}{_with_model(run, condition.model)} {under(condition.plan)}"
+            lines.append(f"{where}, {_ranked(solved_texts(counts))}")
+    return _finding(lines, "outcomes")
+
+
+def _damaged(run: Run, arms: Arms) -> SummaryFinding | None:
+    """Say by architecture in how many trials damage was done in a world, the least first."""
+    lines = []
+    for condition, named in arms.items():
+        harmed = [(count, of, name) for name, arm in named.items() for count, of in [harmed_trials(arm)] if of]
+        if harmed and condition.plan != FAULT_FREE:
+            shares = [
+                f"{count} of {of} trials of {name}" for count, of, name in sorted(harmed, key=lambda harm: harm[0] / harm[1])
+            ]
+            lines.append(f"{_where(run, condition, FAULTS)}, damage was done in {_ranked(shares)}")
+    return _finding(lines, "world_damage")
+
+
+# Limits
+
+
+def _limits(run: Run, arms: Arms) -> Iterator[str]:
+    if only_asked(arms):
+        yield "What the answers lead to: they were only asked for, and nothing was done with them."
+    elif not run.trials["outcome"].eq("solved").any():
+        yield "Whether a failure is recovered to a right answer: no trial was solved."
+    elif {FAULT_FREE} < set(run.names("plan")) and not any(recovery_rates(run, arms)):
+        yield "Whether a failure is recovered to a right answer: no trial without faults was solved."
+    yield _of_which_tasks(run)
+    yield "Other models, prompts and settings than those that were run."
+    yield from _below_floor(run, arms)
+    if unpriced := list(dict.fromkeys(_unpriced(run, arms))):
+        yield (
+            f"The whole price of a failure for {listed(unpriced)}: fewer than {LEAST_PRICED} trials had an effective fault "
+            "that was noticed."
+        )
+
+
+def _below_floor(run: Run, arms: Arms) -> Iterator[str]:
+    """Name each pack on which keyword rules score higher than every architecture."""
+    for scenario in run.names("scenario"):
+        scores = [arm.mean(SCORE.name).mean or 0.0 for arm in each_arm(arms) if arm.condition.scenario == scenario]
+        baseline = run.pack(scenario).baseline
+        if baseline and scores and baseline.score > max(scores):
+            floor = f"keyword rules without any model score {baseline.score:.3f}, the best arm {max(scores):.3f}"
+            yield f"That a model is needed for {scenario}: {floor}."
+
+
+def _of_which_tasks(run: Run) -> str:
+    instances = instances_by_scenario(run)
+    sole, several = ([name for name, names_of in instances.items() if (len(names_of) > 1) is many] for many in (False, True))
+    if not sole:
+        return "Tasks of other kinds: intervals cluster by instance and hold for tasks like these, with these models."
+    if not several:
+        return "Other tasks: each pack has one task, so intervals hold for repetitions of that task alone, with these models."
+    return (
+        f"Other tasks: with one task ({listed(sole)}), intervals hold for repetitions of that task alone; with several "
+        f"({listed(several)}), they cluster by instance and hold for tasks like these; with these models."
+    )
+
+
+def _unpriced(run: Run, arms: Arms) -> Iterator[str]:
+    several = len(set(run.names("plan")) - {FAULT_FREE}) > 1
+    for arm in each_arm(arms):
+        if arm.usable["faults_delivered"].any() and arm.mean(PRICE.tokens.name).n < LEAST_PRICED:
+            plan = f" {under(arm.condition.plan)}" if several else ""
+            yield f"{arm.architecture} on {arm.condition.scenario}{plan}{_with_model(run, arm.condition.model)}"

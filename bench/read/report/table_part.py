@@ -1,0 +1,82 @@
+"""The entry of a report's table: the function that makes it, and its section on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from bench.common.raised import words_of
+from bench.common.registry import Part
+from bench.read.analysis.rows import FRAMES
+from bench.read.render.limits import with_limits
+from bench.read.render.table import Table
+from bench.read.report.results import Results
+
+SECTIONS = {
+    "paper": "The paper's tables beside ours",
+    "world": "What became of the world",
+    "failure": "What one failure costs",
+    "recovery": "Recovery to a right answer",
+    "break_even": "Break-even",
+    "verdicts": "Verdicts",
+    "study": "The study",
+    "comparison": "Every measure",
+    "outcomes": "Outcomes",
+    "refusals": "Calls that were refused or failed",
+    "models": "Models compared",
+    "differences": "Paired differences between architectures",
+    "cost": "What a solved task costs",
+    "latency": "Latency",
+    "ledger": "Where the tokens went",
+    "faults": "Faults",
+    "tokenizer": "The tokenizer",
+    "instances": "Instance by instance",
+    "more": "More tables",
+}
+"""The sections of a report, in reading order, and their titles."""
+FOLDED = ("instances", "refusals")
+"""The sections with long tables: they stay closed until the reader opens them."""
+
+
+@dataclass(frozen=True)
+class TablePart(Part):
+    """A table of a report, or several of one kind.
+
+    make         makes them: one, several, or none if there is nothing to say
+    section      their section (SECTIONS)
+    concerns     frames of the run, `faults` for instance: no table is made if any of them has no rows
+    says_limits  the limits of its intervals are noted below each table
+    """
+
+    make: Callable[[Results], Table | Iterable[Table]]
+    section: str = "more"
+    concerns: tuple[str, ...] = field(default=(), kw_only=True)
+    says_limits: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("section", [self.section], list(SECTIONS))
+        self.refuse_unknown("concerns", self.concerns, ["trials", *FRAMES.names])
+
+    def tables(self, results: Results) -> Iterator[Table]:
+        """Yield the part's tables of a report. If a part of another package fails, yield a table that says why.
+
+        Args:
+            results: What the report is made from.
+
+        Yields:
+            Each table, with its section.
+
+        Raises:
+            Exception: A part of ours fails.
+        """
+        if not all(len(getattr(results.run, frame)) for frame in self.concerns):
+            return
+        try:
+            made = self.make(results)
+            tables = [made] if isinstance(made, Table) else list(made)
+        except Exception as error:
+            if not self.package:
+                raise
+            tables = [Table(self.name, f"{self.name}: not shown", ("Why",), ((f"{self.package}: {words_of(error)}",),))]
+        for table in tables:
+            yield replace(with_limits(table) if self.says_limits else table, section=self.section)

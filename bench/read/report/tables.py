@@ -1,0 +1,20 @@
+"""The registry of a report's tables. Each table has its entry below the function that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench.common.registry import Registry
+from bench.read.render.table import Table
+from bench.read.report.results import Results
+from bench.read.report.studies import study_tables
+from bench.read.report.table_part import SECTIONS, TablePart
+
+STUDY = TablePart("study", lambda of: study_tables(of.run), "study")
+TABLES = Registry("table", TablePart, f"{__name__}:STUDY")
+
+
+def all_tables(results: Results, parts: Iterable[TablePart] = TABLES) -> list[Table]:
+    """Return the tables of a report, or of some parts, in the order of sections."""
+    ordered = sorted(parts, key=lambda part: list(SECTIONS).index(part.section))
+    return [table for part in ordered for table in part.tables(results)]

@@ -1,0 +1,254 @@
+"""The data of the page's trace explorer: every trial's events, and each text once, as compressed pieces of JSON.
+
+A browser inflates only the pieces that the opened trial needs. All that a model said is in base64, so none of it can be read as
+markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from bench.common.paths import PACKS
+from bench.read.analysis.arms import instances_of
+from bench.read.analysis.faults import receipts
+from bench.read.analysis.frames import Run
+from bench.read.analysis.merge import records_of
+from bench.read.render.labels import model_label
+from bench.read.report.surroundings import SurroundingViews, showing
+from bench.record import ledger
+from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
+from bench.record.reading import read_texts
+from bench.record.record import TrialRecord
+from bench.run.packs.environments import ENVIRONMENTS
+
+PIECE = 1 << 18
+"""A piece of JSON is closed after this many characters: large enough to compress well, and inflated in milliseconds."""
+
+MOST = 64 << 20
+"""The most characters of compressed texts in a page, and of compressed trials. Later ones are left out, and the page says
+so."""
+
+COLUMNS = (
+    *("scenario", "architecture", "model", "plan", "repetition", "outcome", "tokens", "retry_tokens", "calls"),
+    *("faults_planned", "faults_delivered", "latency_seconds"),
+)
+"""The columns of the trials' frame that the list of trials shows."""
+
+NAMED = ("scenario", "architecture", "model", "plan")
+"""The columns whose names are in the config's order."""
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PieceStore:
+    """Items in order, many to a piece. `firsts` holds the number of each piece's first item. A piece is a JSON list, compressed
+    by zlib, in base64."""
+
+    firsts: tuple[int, ...]
+    packed: tuple[str, ...]
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.packed))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The explorer's data. `index` holds the columns of the list of trials, the `number` of each trial on the page, and the
+    pieces' `firsts`; it is packed like a piece.
+
+    `trials` and `texts` are in the order of recording. `trials_left_out` and `texts_left_out` count what `MOST` keeps off the
+    page.
+    """
+
+    index: str
+    trials: PieceStore
+    texts: PieceStore
+    trials_left_out: int
+    texts_left_out: int
+
+    @property
+    def characters(self) -> int:
+        return len(self.index) + self.trials.characters + self.texts.characters
+
+
+def trace_of(run: Run, packs: Sequence[Path] = PACKS) -> Trace | None:
+    """Read the events and texts of a run, or of all runs that it was put together from. None if it was not read from a folder.
+    Raises ResultsError if a folder can no longer be read.
+
+    Memory holds the texts of one run at a time (of all runs if trials were in environments), and the page's data.
+    """
+    records = records_of(run)
+    if records is None:
+        return None
+    folders = [part.folder for part in run.recorded if part.folder is not None]
+    kept: dict[str, str] = {}
+    for part in ENVIRONMENTS:
+        kept |= showing(part.shown).texts_of(run, folders)
+    texts, numbers, texts_left_out = _packed_texts(folders, kept)
+    around = SurroundingViews(run, kept, packs)
+    trials, places = Packer(), dict[str, int]()
+    for record in records:
+        if trials.characters >= MOST:
+            for trial in run.rerun:  # its last record may be among those that are left out
+                places.pop(trial, None)
+            break
+        places[record.id] = trials.add(_json({**_trial(record, numbers), **_views(around, record)}))
+    packed = trials.pieces()
+    index = _pack(_json(_index(run, places, packed, texts)))
+    return Trace(index, packed, texts, len(run.trials) - len(places), texts_left_out)
+
+
+def _views(around: SurroundingViews, record: TrialRecord) -> JsonObject:
+    return {kind: view.json for kind, view in around.of(record).items()}
+
+
+def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
+    """Return each text once, digest -> the text's number, and how many are left out. Texts that an environment shows otherwise
+    are not included."""
+    shown_otherwise = [showing(part.shown).is_shown_otherwise for part in ENVIRONMENTS]
+    texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
+    for folder in folders:
+        for digest, text in read_texts(folder).items():
+            if digest in numbers or (digest in of_environments and any(is_shown(text) for is_shown in shown_otherwise)):
+                continue
+            if texts.characters < MOST:
+                numbers[digest] = texts.add(_json(text))
+            else:
+                left_out.add(digest)
+    return texts.pieces(), numbers, len(left_out)
+
+
+def _index(run: Run, places: Mapping[str, int], trials: PieceStore, texts: PieceStore) -> JsonObject:
+    """Return the list of trials. A trial whose events are left out has no number. Models' labels say whether they are simulated
+    or recorded."""
+    labels = {model: model_label(run, model) for model in run.names("model")}
+    columns = {name: run.trials[name].tolist() for name in COLUMNS}
+    trial_ids = run.trials["trial"].tolist()
+    return {
+        "trials": {
+            "id": trial_ids,
+            "number": list(map(places.get, trial_ids)),
+            "instance": instances_of(run.trials),
+            **columns,
+            "model": [labels[model] for model in columns["model"]],
+        },
+        "names": {name: [labels.get(label, label) for label in run.names(name)] for name in NAMED},
+        "firsts": {"trials": trials.firsts, "texts": texts.firsts},
+    }
+
+
+def _trial(record: TrialRecord, numbers: Mapping[str, int]) -> JsonObject:
+    """Return what the page shows of one trial: its events by kind, as recorded, and each call's account.
+
+    A text is replaced by its number, or by its digest if the page does not hold it.
+    """
+    entries, events = ledger.book(record.events), record.events
+    return {
+        "reason": record.reason,
+        "score": record.grade.score if record.grade else None,
+        "note": record.grade.note if record.grade else "",
+        "timing": record.timing,
+        "seconds": {"api": record.api_seconds, "waiting": record.waiting_seconds, "framework": record.framework_seconds},
+        "accounts": ledger.totals(entries),
+        "calls": [_call(entry, numbers, events) for entry in entries],
+        "waits": list(map(vars, of_kind(events, Waited))),
+        "faults": list(map(vars, of_kind(events, Faulted))),
+        "finishes": {receipt.number: receipt.finish for receipt in receipts(record)},
+        "verdicts": list(map(vars, of_kind(events, Judged))),
+        "versions": list(map(_version, of_kind(events, Committed))),
+        "answer": [version for answered in of_kind(events, Answered) for version in answered.versions],
+    }
+
+
+def _call(entry: ledger.LedgerEntry, numbers: Mapping[str, int], events: Sequence[Event]) -> JsonObject:
+    call = entry.call
+    shown = {
+        **vars(call),
+        "messages": [(message.role, numbers.get(message.content, message.content)) for message in call.messages],
+        "reply": numbers.get(call.reply, call.reply) if call.reply else None,
+        "delivered": numbers.get(call.delivered, call.delivered) if call.delivered else None,
+        "account": entry.account,
+        "verdict": entry.verdict,
+        "because": "" if call.caused_by is None else _told(events[call.caused_by]),
+    }
+    for seldom in ("tool_calls", "options"):
+        if shown[seldom] is None:
+            del shown[seldom]
+    return shown
+
+
+def _told(event: Event) -> str:
+    """Describe the failure that caused a call."""
+    match event:
+        case Judged():
+            return f"{event.subtask} of call {event.calls[-1] if event.calls else 'none'} was rejected ({event.reason})"
+        case Called():
+            return f"the reply to call {event.call} was lost ({event.failure})"
+        case _:
+            return ""
+
+
+def _version(event: Committed) -> JsonObject:
+    """Return a version without digests: the outputs are in the replies."""
+    return {
+        "subtask": event.subtask,
+        "version": event.version,
+        "calls": event.calls,
+        "verified": event.verified,
+        "made_from": [(name, version) for name, version, _ in event.made_from],
+    }
+
+
+@dataclass
+class Packer:
+    """Gathers items of JSON into pieces. `characters` counts the closed pieces."""
+
+    characters: int = 0
+    _firsts: list[int] = field(default_factory=list)
+    _packed: list[str] = field(default_factory=list)
+    _open: list[bytes] = field(default_factory=list)
+    _added: int = 0
+    _size: int = 0
+
+    def add(self, item: bytes) -> int:
+        """Add an item and return its number, from 0."""
+        self._open.append(item)
+        self._added += 1
+        self._size += len(item)
+        if self._size >= PIECE:
+            self._close()
+        return self._added - 1
+
+    def pieces(self) -> PieceStore:
+        if self._open:
+            self._close()
+        return PieceStore(tuple(self._firsts), tuple(self._packed))
+
+    def _close(self) -> None:
+        self._firsts.append(self._added - len(self._open))
+        self._packed.append(_pack(b"[" + b",".join(self._open) + b"]"))
+        self.characters += len(self._packed[-1])
+        self._open.clear()
+        self._size = 0
+
+
+def _json(value: object) -> bytes:
+    """Return JSON in ASCII, so that half a surrogate pair survives."""
+    try:
+        return to_json(value, ensure_ascii=True)
+    except PydanticSerializationError:  # half a surrogate pair; pydantic is three times as fast
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _pack(text: bytes) -> str:
+    return base64.b64encode(zlib.compress(text, level=6)).decode("ascii")

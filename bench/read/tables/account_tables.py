@@ -1,0 +1,155 @@
+"""Tables of tokens and cost: cost per solved task, the ledger, the faults' receipts, our token count against the provider's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pandas as pd
+
+from bench.read.analysis.arms import Arm, Arms
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import SPENT, Metric
+from bench.read.analysis.per_solved import per_solved
+from bench.read.render.cells import Number, Spent
+from bench.read.render.labels import arm_columns, each_arm, model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
+from bench.read.tables.usage import OUTLIER_SHARE, OUTLIER_TOKENS, UsageRatio, usage_ratios
+from bench.record.ledger import ACCOUNTS
+
+
+def spent_by_solved(run: Run, arms: Arms) -> Table:
+    """Show what each arm spent in all its trials, per solved trial."""
+
+    def spent(metric: Metric) -> TableColumn[Arm]:
+        return TableColumn(f"{metric.title} per solved", lambda arm: Spent(per_solved(arm.trials, metric.name), metric.digits))
+
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(arm.graded)),
+        TableColumn("Solved", lambda arm: arm.count("solved")),
+        *map(spent, SPENT),
+    )
+    notes = (
+        "everything that the arm's trials spent, including errors and failures, divided by the number of solved trials, with "
+        "its 95% interval over the trials; if every trial was solved, the interval is too narrow",
+        "cost: the provider's token counts (ours if it sent none) at the config's prices; unknown if the config has no "
+        "prices; a reply that several arms used is charged to each of them",
+    )
+    return table_of("per_solved", "Spent per solved task", columns, each_arm(arms), notes)
+
+
+FINISHES = {
+    "recovered": "Recovered",
+    "restarted": "Restarted",
+    "answered_wrong": "Answered wrong",
+    "answered": "Answered, not graded",
+    "gave_up": "Gave up",
+    "undetected": "Undetected",
+    "error": "In an error",
+}
+
+
+def ledger(run: Run, arms: Arms) -> Table:
+    """Sum the tokens of each account over an arm's trials. Trials that ended in an error are included, because they were paid
+    too."""
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(arm.trials)),
+        TableColumn("Tokens", lambda arm: _sum(arm, "tokens")),
+        *(column for account in ACCOUNTS for column in _account(account)),
+    )
+    notes = ("sums over all trials of the arm, including those that ended in an error",)
+    return table_of("ledger", "Ledger: every token in one account", columns, each_arm(arms), notes)
+
+
+def _account(name: str) -> tuple[TableColumn[Arm], TableColumn[Arm]]:
+    """Return two columns: the tokens in an account, and their share of all tokens."""
+
+    def share(arm: Arm) -> Number:
+        total = _sum(arm, "tokens")
+        return Number(_sum(arm, name) / total if total else None, 1, percent=True)
+
+    words = name.replace("_", " ")
+    return TableColumn(words, lambda arm: _sum(arm, name)), TableColumn(f"{words} %", share)
+
+
+def _sum(arm: Arm, column: str) -> int:
+    return int(arm.trials[column].sum())
+
+
+def fault_receipts(run: Run, arms: Arms) -> Table:
+    """Count what became of the planned faults, for each arm that had any."""
+
+    @cache
+    def faults(arm: Arm) -> pd.DataFrame:
+        return run.faults[run.faults["trial"].isin(set(arm.trials["trial"]))]
+
+    def entered(stage: str) -> Callable[[Arm], int]:
+        return lambda arm: int(faults(arm)[stage].sum())
+
+    def having(column: str, value: str) -> Callable[[Arm], int]:
+        return lambda arm: int((faults(arm)[column] == value).sum())
+
+    delivered = entered("delivered")
+    seen = {"recovered", *run.faults["finish"]}
+    finishes = [finish for finish in FINISHES if finish in seen]
+    columns = (
+        *arm_columns(run),
+        TableColumn("Trials", lambda arm: len(arm.trials)),
+        TableColumn("Calls", lambda arm: _sum(arm, "calls")),
+        TableColumn("Planned", entered("planned")),
+        TableColumn("Delivered", delivered),
+        TableColumn("Not applicable", entered("not_applicable")),
+        TableColumn("Detected", entered("detected")),
+        TableColumn("Effective", having("impact", "effective")),
+        TableColumn("Masked", having("impact", "masked")),
+        TableColumn("Undetermined", having("impact", "undetermined")),
+        *(TableColumn(FINISHES[finish], having("finish", finish)) for finish in finishes),
+        TableColumn("Delivered per call", lambda arm: _ratio(delivered(arm), _sum(arm, "calls"))),
+        TableColumn("Delivered per task", lambda arm: _ratio(delivered(arm), len(arm.trials))),
+    )
+    notes = (
+        "every planned fault was either delivered or not applicable: there was nothing that it could strike",
+        "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway; "
+        "undetermined: neither the trial nor its control shows which",
+        "recovered: the trial's answer is right (in a world: its conditions hold at the end); restarted: an agent continued "
+        "after a kill, and its answer is not right; undetected: nobody noticed the fault, and the answer uses what it struck",
+        "a call that does several subtasks' work is exposed to the faults of each",
+    )
+    struck = (arm for arm in each_arm(arms) if not faults(arm).empty)
+    return table_of("receipts", "Faults and their receipts", columns, struck, notes)
+
+
+def _ratio(count: int, of: int) -> Number:
+    return Number(count / of if of else None, 3)
+
+
+def usage(run: Run) -> Table:
+    """Compare our tokenizer's counts with the provider's."""
+    columns: tuple[TableColumn[tuple[str, UsageRatio]], ...] = (
+        TableColumn("Model", lambda of: model_label(run, of[0])),
+        TableColumn("Direction", lambda of: of[1].direction),
+        TableColumn("Calls compared", lambda of: of[1].calls),
+        TableColumn("Calls without usage", lambda of: of[1].untold),
+        TableColumn("Median provider/ours", lambda of: Number(of[1].ratio, 3)),
+        TableColumn("Outliers", lambda of: len(of[1].outliers)),
+        TableColumn(
+            "First outliers", lambda of: ", ".join(f"{trial} call {call}" for trial, call in of[1].outliers[:3]) or "–"
+        ),
+    )
+    ratios = ((model, ratio) for model in run.names("model") for ratio in usage_ratios(run.calls[run.calls["model"] == model]))
+    notes = (
+        f"outliers differ by more than {OUTLIER_SHARE:.0%} and {OUTLIER_TOKENS} tokens from what the median ratio predicts",
+        "we count with cl100k_base over the texts alone, without the tokens that a chat format adds",
+    )
+    return table_of("usage", "Our count of tokens against the provider's", columns, ratios, notes)
+
+
+PARTS = (
+    TablePart("per_solved", lambda of: spent_by_solved(of.run, of.arms), "cost"),
+    TablePart("ledger", lambda of: ledger(of.run, of.arms), "ledger"),
+    TablePart("receipts", lambda of: fault_receipts(of.run, of.arms), "faults"),
+    TablePart("usage", lambda of: usage(of.run), "tokenizer"),
+)

@@ -1,0 +1,239 @@
+"""The figures of every report (first rounds, latency, accounts, timelines), and which figures lead a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from bench.record.config import FAULT_FREE
+from matplotlib.axes import Axes
+
+from bench.read.analysis.arms import Arm, Arms, Condition
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import FIRST_ROUND, LATENCY, PRICE, PUBLISHED_ROUND, Metric
+from bench.read.analysis.published import PublishedFigures
+from bench.read.analysis.statistics import Mean
+from bench.read.render.drawing import (
+    ACCOUNT_LOOKS,
+    BLACK,
+    BLUE,
+    LATENCY_LOOKS,
+    VERMILION,
+    Look,
+    Picture,
+    finish,
+    legend_below,
+    legend_of,
+    names_below,
+    panel_title,
+    panels,
+)
+from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
+from bench.read.report.figure_part import FigurePart
+from bench.read.tables.model_figures import model_figures
+from bench.read.tables.recovery_rates import recovery_figures
+from bench.read.tables.timeline import struck_trials, timeline
+
+LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
+
+
+def arm_figures(run: Run, arms: Arms, published: PublishedFigures) -> Iterator[Picture]:
+    """Draw first rounds, latency, accounts and timelines. Trials that ended in an error are left out."""
+    for model in run.names("model"):
+        drawn = _drawable(arms, model)
+        plans = [plan for plan in run.names("plan") if any(condition.plan == plan for condition in drawn)]
+        for plan in [plan for plan in plans if plan != FAULT_FREE] or plans:
+            chosen = {condition: named for condition, named in drawn.items() if condition.plan == plan}
+            rounds = FIRST_ROUND.tokens.name
+            noticed = {at: named for at, named in chosen.items() if any(arm.mean(rounds).n for arm in named.values())}
+            if noticed:
+                yield first_round(run, noticed, published)
+            yield latency(run, chosen)
+        if any(arm.trials["tokens"].any() for arm in each_arm(drawn)):
+            yield accounts(run, drawn)
+        yield from (timeline(run, trials) for trials in struck_trials(drawn))
+
+
+def _in_world(run: Run) -> bool:
+    return bool(run.trials["lives"].notna().any())
+
+
+def _drawable(arms: Arms, model: str) -> Arms:
+    """Return this model's conditions, with the arms that have a trial to show."""
+    kept = {
+        condition: {name: arm for name, arm in named.items() if len(arm.usable)}
+        for condition, named in arms.items()
+        if condition.model == model
+    }
+    return {condition: named for condition, named in kept.items() if named}
+
+
+def first_round(run: Run, arms: Arms, published: PublishedFigures) -> Picture:
+    """Draw each trial's first round after a fault, the mean with its interval, and the paper's mean with its sd. Each scenario
+    has a panel."""
+    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        for place, arm in enumerate(named.values()):
+            _points(ax, place, arm)
+            _published_point(ax, place, arm, published)
+        names_below(ax, list(named))
+        panel_title(
+            ax, condition.scenario, numbers_said([arm.mean(FIRST_ROUND.tokens.name).n for arm in named.values()], "repairs")
+        )
+        ax.set_ylabel("tokens of the first repair")
+        ax.set_ylim(bottom=0.0)
+    legend_below(figure, max(axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), 2)
+    condition = next(iter(arms))
+    title = f"The first repair after a failure took {_extremes(arms, FIRST_ROUND.tokens)} {_of_whom(run, condition)}"
+    caption = f"{title}. Squares are means with their 95% intervals, and each dot is a trial."
+    return finish(figure, slug("first_round", condition.model, condition.plan), title, caption)
+
+
+def _extremes(arms: Arms, metric: Metric) -> str:
+    """Say the least and the greatest mean of the first panel that has any."""
+    unit = " seconds" if metric is LATENCY else " tokens"
+    for condition, named in arms.items():
+        means = {name: arm.mean(metric.name).mean for name, arm in named.items()}
+        if extremes := extremes_said(means, lambda value: f"{value:,.0f}", unit):
+            return f"{extremes} on {condition.scenario}"
+    return "what the panels show"
+
+
+def _of_whom(run: Run, condition: Condition) -> str:
+    return bracketed(f"{model_label(run, condition.model)}, {under(condition.plan)}")
+
+
+def _points(ax: Axes, place: int, arm: Arm) -> None:
+    """Draw a dot for each trial, filled if its fault was effective. In the other trials the round would have come without the
+    fault too."""
+    trials = arm.usable[arm.usable[FIRST_ROUND.tokens.name].notna()]
+    spread = pd.Series([place - 0.22 + 0.16 * (index % 5 - 2) / 4 for index in range(len(trials))], index=trials.index)
+    effective = trials[PRICE.tokens.name].notna()
+    kinds = (
+        (effective, "#777777", "a trial that the fault spoiled"),
+        (~effective, "none", "a trial bad without it, or not told"),
+    )
+    for chosen, fill, label in kinds:
+        if chosen.any():
+            values = trials.loc[chosen, FIRST_ROUND.tokens.name]
+            new = label not in ax.get_legend_handles_labels()[1]
+            look: dict[str, Any] = {"ms": 3.5, "mfc": fill, "mec": "#777777", "mew": 0.9, "clip_on": False}
+            ax.plot(spread[chosen], values, "o", label=label if new else None, **look)
+    mean = arm.mean(FIRST_ROUND.tokens.name)
+    if mean.mean is not None:
+        new_label = "mean and 95% interval" if place == 0 else None
+        ax.errorbar([place], [mean.mean], yerr=_errors(mean), fmt="s", ms=5, color=BLUE, capsize=4, label=new_label)
+
+
+def _errors(mean: Mean) -> list[list[float]] | None:
+    if mean.mean is None or mean.low is None or mean.high is None:
+        return None
+    return [[mean.mean - mean.low], [mean.high - mean.mean]]
+
+
+def _published_point(ax: Axes, place: int, arm: Arm, published: PublishedFigures) -> None:
+    value = published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
+    if value is None:
+        return
+    label = "the paper's, mean and sd"
+    new = label not in ax.get_legend_handles_labels()[1]
+    spread = [[value.sd], [value.sd]] if value.sd is not None else None
+    look: dict[str, Any] = {"color": VERMILION, "mfc": "white", "ms": 5, "capsize": 4}
+    ax.errorbar([place + 0.22], [value.mean], yerr=spread, fmt="D", label=label if new else None, **look)
+
+
+def accounts(run: Run, arms: Arms) -> Picture:
+    """Draw the mean tokens of a trial by account, stacked, with the total's interval. There is a panel by scenario and plan."""
+    plans = len({condition.plan for condition in arms})
+    figure, axes = panels(len(arms), min(plans, 4), _width(arms, 3.0), 2.5)
+    looks = _looks_of(arms, ACCOUNT_LOOKS)
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        _stack(ax, named, looks, "tokens")
+        panel_title(ax, condition.scenario, f"{condition.plan}, {trials_in(named.values())}")
+        ax.set_ylabel("tokens a trial")
+    legend_of(figure, looks)
+    _one_scale_by_scenario(arms, axes)
+    model = next(iter(arms)).model
+    title = f"{_in_answer(arms)} {bracketed(model_label(run, model))}"
+    caption = f"{title}. Each bar is a mean, split by account. The whisker is the 95% interval of the total."
+    return finish(figure, slug("ledger", model), title, caption)
+
+
+def _in_answer(arms: Arms) -> str:
+    """Say the share of tokens that stand in an answer, for the arm with the least and the arm with the most."""
+    shares = sorted(
+        (arm.trials["in_answer"].sum() / tokens, f"{arm.architecture} on {arm.condition.scenario} {under(arm.condition.plan)}")
+        for arm in each_arm(arms)
+        for tokens in [arm.trials["tokens"].sum()]
+        if tokens
+    )
+    ends = dict.fromkeys(f"{share:.0%} ({name})" for share, name in (shares[0], shares[-1]))
+    return f"{'From ' if len(ends) > 1 else ''}{' to '.join(ends)} of a trial's tokens stand in its answer"
+
+
+def _one_scale_by_scenario(arms: Arms, axes: Sequence[Axes]) -> None:
+    """Give the panels of a scenario one scale, so that the eye can compare them."""
+    for scenario in {condition.scenario for condition in arms}:
+        axes_of_scenario = [ax for condition, ax in zip(arms, axes, strict=True) if condition.scenario == scenario]
+        top = max(ax.get_ylim()[1] for ax in axes_of_scenario)
+        for ax in axes_of_scenario:
+            ax.set_ylim(0, 1.03 * top)
+
+
+def latency(run: Run, arms: Arms) -> Picture:
+    """Draw a trial's mean latency by its parts, stacked. The framework's part is also written in numbers, because it is often
+    too small to see."""
+    figure, axes = panels(len(arms), 3, _width(arms, 3.4), 2.7)
+    for (condition, named), ax in zip(arms.items(), axes, strict=True):
+        tops = _stack(ax, named, LATENCY_LOOKS, "latency_seconds")
+        for place, (arm, top) in enumerate(zip(named.values(), tops, strict=True)):
+            ours = arm.mean("framework_seconds").mean or 0.0
+            text = f"framework:\n{ours * 1000:.1f} ms" if ours < 1 else f"framework:\n{ours:.2f} s"
+            ax.annotate(text, (place, top), (0, 3), textcoords="offset points", ha="center", fontsize=7.5)
+        ax.margins(y=0.2)
+        panel_title(ax, condition.scenario, trials_in(named.values()))
+        ax.set_ylabel("seconds a trial")
+    looks = {LATENCY_TITLES[column]: look for column, look in _looks_of(arms, LATENCY_LOOKS).items()}
+    legend_of(figure, looks)
+    condition = next(iter(arms))
+    title = f"A trial took {_extremes(arms, LATENCY)} {_of_whom(run, condition)}"
+    caption = (
+        f"{title}. Each bar is a mean, and the whisker is the 95% interval of the total. Above a bar is the framework's part."
+    )
+    return finish(figure, slug("latency", condition.model, condition.plan), title, caption)
+
+
+def _looks_of(arms: Arms, looks: Mapping[str, Look]) -> dict[str, Look]:
+    """Return the looks of the columns that are not 0 in every arm."""
+    return {name: look for name, look in looks.items() if any(arm.mean(name).mean for arm in each_arm(arms))}
+
+
+def _stack(ax: Axes, arms: Mapping[str, Arm], looks: Mapping[str, Look], total: str) -> list[float]:
+    """Stack bars of these columns' means and draw the whisker of `total`. Return each stack's height, whisker included."""
+    places = list(range(len(arms)))
+    bottoms = [0.0] * len(arms)
+    for column, look in looks.items():
+        heights = [arm.mean(column).mean or 0.0 for arm in arms.values()]
+        ax.bar(places, heights, 0.6, bottoms, color=look.colour, hatch=look.hatch, edgecolor="white", linewidth=0.4)
+        bottoms = [bottom + height for bottom, height in zip(bottoms, heights, strict=True)]
+    tops = []
+    for place, arm in enumerate(arms.values()):
+        mean = arm.mean(total)
+        ax.errorbar([place], [mean.mean or 0.0], yerr=_errors(mean), fmt="none", ecolor=BLACK, capsize=4, lw=1)
+        tops.append(max(bottoms[place], mean.high or 0.0))
+    names_below(ax, list(arms))
+    return tops
+
+
+def _width(arms: Arms, least: float) -> float:
+    """Return a panel's width in inches, with room for each architecture's name."""
+    return max(least, 0.85 * max(len(named) for named in arms.values()))
+
+
+PARTS = (
+    FigurePart("models", lambda of: model_figures(of.run, of.arms), leads=True),
+    FigurePart("recovery_in_world", lambda of: recovery_figures(of.run, of.arms) if _in_world(of.run) else (), leads=True),
+    FigurePart("arms", lambda of: arm_figures(of.run, of.arms, of.published)),
+    FigurePart("recovery", lambda of: () if _in_world(of.run) else recovery_figures(of.run, of.arms)),
+)

@@ -1,0 +1,78 @@
+"""Contrasts between cells of an experiment. Each instance gives one value; intervals come from resampled instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bench.read.analysis.statistics import percentiles, resampled
+from bench.read.render.cells import BoundedNumber
+
+Levels = Mapping[str, object]
+"""Factor -> its level."""
+
+
+@dataclass(frozen=True)
+class MeanContrast:
+    """The mean over instances, and its 95% interval. There is no interval for fewer than two instances or equal values."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    instances: int
+
+    def cell(self, digits: int = 2) -> BoundedNumber:
+        """Return the mean with its interval, as a table shows it."""
+        return BoundedNumber(self.value, self.low, self.high, digits)
+
+
+def contrast_of(values: Mapping[str, float]) -> MeanContrast:
+    """Return the mean of one value for each instance, with expanded percentiles of 2,000 resamples of the instances."""
+    if not values:
+        return MeanContrast(None, None, None, 0)
+    numbers, units = np.array([values[instance] for instance in sorted(values)], dtype=float), len(values)
+    if units < 2 or not np.ptp(numbers):
+        return MeanContrast(float(numbers.mean()), None, None, units)
+    again = np.concatenate([weights @ numbers / units for weights in resampled(units)])
+    return MeanContrast(float(numbers.mean()), *percentiles(again, units), units)
+
+
+def main_effect(
+    trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
+) -> MeanContrast:
+    """Return how much the outcome rises from a part's reference to a level, all else being equal.
+
+    Args:
+        trials: One row a trial.
+        outcome: The column that rises.
+        pairs: The columns that two trials must share to be compared, `instance` among them.
+    """
+    return contrast_of(_by_instance(_risen(trials, outcome, part, (level, reference), pairs)))
+
+
+def interaction(
+    trials: pd.DataFrame, outcome: str, parts: tuple[str, str], to: Levels, reference: Levels, pairs: list[str]
+) -> MeanContrast:
+    """Return how much more the outcome rises with one part if the other part has its level, than if it has its reference."""
+    part, other = parts
+    rest = [name for name in pairs if name != other]
+    with_other, without = (
+        _risen(trials[trials[other] == levels[other]], outcome, part, (to[part], reference[part]), rest)
+        for levels in (to, reference)
+    )
+    return contrast_of(_by_instance((with_other - without).dropna()))
+
+
+def _risen(trials: pd.DataFrame, outcome: str, part: str, levels: tuple[object, object], pairs: list[str]) -> pd.Series[float]:
+    """Return the rise between each two trials that differ only in this part, by what they share."""
+    shared = [name for name in pairs if name != part]
+    there, here = (trials[trials[part] == level].set_index(shared)[outcome].astype(float) for level in levels)
+    return (there - here).dropna()
+
+
+def _by_instance(risen: pd.Series[float]) -> dict[str, float]:
+    means = risen.groupby(level="instance", sort=True).mean()
+    return {str(instance): float(value) for instance, value in means.items()}

@@ -1,0 +1,165 @@
+"""Paired comparisons of two architectures or two models, and of an arm with itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain, combinations
+from typing import NamedTuple
+
+from bench.read.analysis.arms import Arm, Arms
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import COMPARED, COST, SOLVED, Metric
+from bench.read.analysis.per_solved import per_solved
+from bench.read.analysis.statistics import PairedMean
+from bench.read.render.cells import Cell, Estimate, Number, Rate, RateGap, Spent
+from bench.read.render.labels import arm_columns, condition_columns, each_arm, model_label
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
+from bench.read.tables.noise import SPLITS, halves_of
+
+ArmPair = tuple[Arm, Arm]
+
+
+def differences(run: Run, arms: Arms) -> Table:
+    """Compare every two architectures pair by pair."""
+
+    @cache
+    def less(pair: ArmPair, measure: str) -> PairedMean:
+        return pair[1].less(pair[0], measure)
+
+    def difference(measure: Metric) -> TableColumn[ArmPair]:
+        return TableColumn(measure.title, lambda pair: Estimate(less(pair, measure.name).difference, measure.digits))
+
+    columns = (
+        *(column.of(lambda pair: pair[0].condition) for column in condition_columns(run)),
+        TableColumn[ArmPair]("Difference", lambda pair: f"{pair[1].architecture} − {pair[0].architecture}"),
+        TableColumn[ArmPair]("Pairs", lambda pair: less(pair, COMPARED[0].name).pairs),
+        TableColumn[ArmPair]("Unpaired", lambda pair: less(pair, COMPARED[0].name).unpaired),
+        *map(difference, COMPARED),
+    )
+    notes = (
+        "paired by instance and repetition, all else being equal; mean ± sd of the differences [95% interval of their mean]",
+        "unpaired: trials whose counterpart ended in an error or is not recorded",
+        "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
+    )
+    pairs = chain.from_iterable(combinations(named.values(), 2) for named in arms.values())
+    return table_of("differences", "Paired differences between architectures", columns, pairs, notes)
+
+
+class MeasureOfModels(NamedTuple):
+    """One measure of two arms that differ only in their model: both values, and the second less the first over the pairs."""
+
+    first: Arm
+    second: Arm
+    measure: str
+    values: tuple[Cell, Cell]
+    difference: Cell
+    pairs: int
+    unpaired: int
+
+
+def models(run: Run, arms: Arms) -> list[Table]:
+    """Compare every two models: each measure of both, and the paired difference. No table if the run has one model."""
+    if len(run.names("model")) == 1:
+        return []
+    columns = (
+        TableColumn[MeasureOfModels]("Scenario", lambda row: row.first.condition.scenario),
+        TableColumn[MeasureOfModels]("Fault plan", lambda row: row.first.condition.plan),
+        TableColumn[MeasureOfModels]("Architecture", lambda row: row.first.architecture),
+        TableColumn[MeasureOfModels]("Model A", lambda row: model_label(run, row.first.condition.model)),
+        TableColumn[MeasureOfModels]("Model B", lambda row: model_label(run, row.second.condition.model)),
+        TableColumn[MeasureOfModels]("Measure", lambda row: row.measure),
+        TableColumn[MeasureOfModels]("A", lambda row: row.values[0]),
+        TableColumn[MeasureOfModels]("B", lambda row: row.values[1]),
+        TableColumn[MeasureOfModels]("B − A, paired", lambda row: row.difference),
+        TableColumn[MeasureOfModels]("Pairs", lambda row: row.pairs),
+        TableColumn[MeasureOfModels]("Unpaired", lambda row: row.unpaired),
+    )
+    notes = (
+        "paired by instance and repetition: same scenario, fault plan, architecture and seeds; mean ± sd [95% interval of "
+        "the mean]",
+        "solved: k/N with Wilson's 95% interval; its paired difference with Bonett and Price's, and the pairs that only "
+        "B solved (gained) or only A (lost)",
+        "unpaired: trials whose counterpart ended in an error or is not recorded",
+        "each interval holds by itself at 95%: of twenty, about one misses the truth by chance",
+        *_taken_over(run),
+    )
+    measures = (measure for pair in _pairs(arms) for measure in _compared(*pair))
+    return [table_of("models", "Models compared", columns, measures, notes)]
+
+
+def _taken_over(run: Run) -> Iterator[str]:
+    """Name the models whose seconds come in part from an earlier run."""
+    for model in run.names("model"):
+        if earlier := run.parameters_of(model).cache_from:
+            seconds = f"those of {' and '.join(run.name for run in earlier)}, at the pace of its machine then"
+            yield f"{model_label(run, model)}: the seconds of replies that it took over are {seconds}"
+
+
+def _pairs(arms: Arms) -> Iterator[ArmPair]:
+    """Return every two arms that differ only in their model, in the config's order of models."""
+    alike: dict[tuple[str, str, str], list[Arm]] = {}
+    for condition, named in arms.items():
+        for arm in named.values():
+            alike.setdefault((condition.scenario, condition.plan, arm.architecture), []).append(arm)
+    return (pair for group in alike.values() for pair in combinations(group, 2))
+
+
+def _compared(first: Arm, second: Arm) -> Iterator[MeasureOfModels]:
+    def values(measure: Metric) -> tuple[Cell, Cell]:
+        before, after = (Estimate(arm.mean(measure.name), measure.digits, with_n=True) for arm in (first, second))
+        return before, after
+
+    for measure in COMPARED:
+        paired = second.less(first, measure.name)
+        difference = Estimate(paired.difference, measure.digits)
+        yield MeasureOfModels(first, second, measure.title, values(measure), difference, paired.pairs, paired.unpaired)
+    before, after = (per_solved(arm.trials, COST.name) for arm in (first, second))
+    if before.spent is not None and after.spent is not None:
+        paired = second.less(first, COST.name)
+        pairs = paired.pairs, paired.unpaired
+        yield MeasureOfModels(first, second, "Dollars", values(COST), Estimate(paired.difference, COST.digits), *pairs)
+        spent = Spent(before, COST.digits), Spent(after, COST.digits)
+        yield MeasureOfModels(first, second, "Dollars for a solved task", spent, "–", *pairs)
+    gap = second.solved_less(first)
+    rates = Rate(first.solved()), Rate(second.solved())
+    yield MeasureOfModels(first, second, SOLVED.title, rates, RateGap(gap), gap.pairs, gap.unpaired)
+
+
+def noise_floor(run: Run, arms: Arms) -> Table:
+    halves = {arm: halves_of(len(arm.units("tokens"))) for arm in each_arm(arms)}
+    floor: dict[tuple[Arm, str], float | None] = {}
+    for n in dict.fromkeys(each.n for each in halves.values()):
+        alike = [(arm, measure.name) for arm, each in halves.items() if each.n == n for measure in COMPARED]
+        floor |= zip(alike, halves_of(n).floors([arm.units(measure) for arm, measure in alike]), strict=True)
+
+    def of_mean(arm: Arm, measure: str) -> float | None:
+        apart, mean = floor[arm, measure], arm.mean(measure).mean
+        return apart / abs(mean) if apart is not None and mean else None
+
+    def floors(measure: Metric) -> Iterator[TableColumn[Arm]]:
+        yield TableColumn(measure.title, lambda arm: Number(floor[arm, measure.name], measure.digits))
+        yield TableColumn(f"{measure.title}, of the mean", lambda arm: Number(of_mean(arm, measure.name), 1, percent=True))
+
+    columns = (
+        *arm_columns(run),
+        TableColumn[Arm]("N", lambda arm: halves[arm].n),
+        TableColumn[Arm]("In a half", lambda arm: halves[arm].half),
+        TableColumn[Arm]("Splits", lambda arm: halves[arm].splits),
+        *chain.from_iterable(map(floors, COMPARED)),
+    )
+    notes = (
+        "A/A by split halves: one arm's repetitions, each with other seeds, are dealt into two halves in every possible way "
+        f"({SPLITS:,} random ways if there are more); in 95% of the splits the halves differ by no more than this",
+        "chance alone makes groups of that size differ by this much; two arms of N unpaired trials would differ about 1.4 "
+        "times less, and paired arms can differ even less: compare it with the paired differences",
+    )
+    return table_of("noise_floor", "Noise floor: each architecture against itself", columns, each_arm(arms), notes)
+
+
+PARTS = (
+    TablePart("differences", lambda of: differences(of.run, of.arms), "differences"),
+    TablePart("noise_floor", lambda of: noise_floor(of.run, of.arms), "differences"),
+    TablePart("models", lambda of: models(of.run, of.arms), "models"),
+)

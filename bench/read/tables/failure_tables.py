@@ -1,0 +1,235 @@
+"""Tables of what one failure costs: its first round, its price, the first pass without a fault, and tokens by subtask."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import NamedTuple
+
+import pandas as pd
+from bench.record.config import FAULT_FREE
+
+from bench.read.analysis import statistics
+from bench.read.analysis.arms import Arm, Arms, control_of, tokens_over
+from bench.read.analysis.faults import IMPACTS
+from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, PUBLISHED_ROUND, RETRY_TOKENS, Metric
+from bench.read.analysis.published import PublishedFigures, PublishedMean
+from bench.read.analysis.statistics import Mean
+from bench.read.render.cells import BoundedNumber, Cell, Estimate, PublishedNumber
+from bench.read.render.labels import arm_columns, condition_columns, each_arm
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
+
+NOT_MEASURED = "not measured"
+
+
+def failure_tables(run: Run, arms: Arms, published: PublishedFigures) -> list[Table]:
+    """Return the tables that have something to show, the first round first."""
+    struck = [arm for arm in each_arm(arms) if arm.condition.plan != FAULT_FREE and arm.usable["faults_delivered"].any()]
+    tables = [first_round(run, struck, published), price(run, arms, struck)] if struck else []
+    return [*tables, first_pass(run, arms), differences(run, arms), by_subtask(run, arms)]
+
+
+def first_round(run: Run, struck: Sequence[Arm], published: PublishedFigures) -> Table:
+    """Show the first round after each noticed fault, beside what the paper calls a retry."""
+
+    impacts = run.faults.loc[run.faults["delivered"], ["trial", "impact"]]
+
+    @cache
+    def delivered(arm: Arm) -> Counter[str]:
+        return Counter(impacts.loc[impacts["trial"].isin(arm.usable["trial"]), "impact"].tolist())
+
+    def having(impact: str) -> TableColumn[Arm]:
+        return TableColumn(impact.capitalize(), lambda arm: delivered(arm)[impact])
+
+    def theirs(arm: Arm) -> PublishedNumber:
+        value = _published(arm, published)
+        return PublishedNumber(value.mean, value.sd) if value else PublishedNumber(None)
+
+    has_paper = any(_published(arm, published) for arm in struck)
+    columns = (
+        *arm_columns(run),
+        TableColumn("Delivered", lambda arm: delivered(arm).total()),
+        *map(having, IMPACTS),
+        TableColumn("N", lambda arm: arm.mean(FIRST_ROUND.tokens.name).n),
+        _mean(FIRST_ROUND.tokens),
+        *([TableColumn("Retry tokens, paper", theirs)] if has_paper else []),
+        _mean(FIRST_ROUND.seconds),
+        _mean(FIRST_ROUND.calls),
+    )
+    notes = (
+        "first round: the calls that a noticed fault caused, up to the next verdict on what it struck, good or bad; mean ± sd "
+        "[95% interval] of the N trials with a first round; seconds: while one of its calls was in flight",
+        "effective: without the fault, what it struck would have been accepted; masked: it would have been rejected anyway, "
+        "so the round would have happened without the fault too; undetermined: neither the trial nor its control shows which",
+        *([_of_paper(published)] if has_paper else []),
+    )
+    return table_of("first_round", "What one failure costs: the first round after it", columns, struck, notes)
+
+
+def _mean(metric: Metric, with_n: bool = False) -> TableColumn[Arm]:
+    return TableColumn(metric.title, lambda arm: Estimate(arm.mean(metric.name), metric.digits, with_n))
+
+
+def _published(arm: Arm, published: PublishedFigures) -> PublishedMean | None:
+    return published.value(arm.condition.scenario, arm.condition.plan, PUBLISHED_ROUND, arm.architecture)
+
+
+def _of_paper(published: PublishedFigures) -> str:
+    paper = published.paper
+    source = f"{paper.source}, {paper.asked}, {paper.runs} runs, mean ± sd"
+    return f"paper: its retry tokens ({source}); our prompts and inputs are not the paper's"
+
+
+def price(run: Run, arms: Arms, struck: Sequence[Arm]) -> Table:
+    """Show the cost of all rounds after effective faults, split by whether everything struck stood accepted again."""
+
+    recoveries = run.recoveries.loc[run.recoveries["effective"].gt(0), ["trial", "accepted_again"]]
+    lasting = recoveries.groupby("trial")["accepted_again"].all()  # all that the trial's effective faults struck
+
+    def effective(arm: Arm) -> Estimate:
+        return Estimate(_only(arm, arm.usable[PRICE.tokens.name].notna()).mean(FIRST_ROUND.tokens.name), with_n=True)
+
+    def apart(accepted_again: bool) -> Callable[[Arm], Cell]:
+        chosen = lasting[lasting.eq(accepted_again)].index
+        return lambda arm: _priced(_only(arm, arm.usable["trial"].isin(chosen)), PRICE.tokens)
+
+    def priced(metric: Metric) -> TableColumn[Arm]:
+        return TableColumn(metric.title, lambda arm: _priced(arm, metric))
+
+    def excess(arm: Arm) -> Estimate:
+        return Estimate(tokens_over(control_of(arms, arm), arm), with_n=True)
+
+    has_controls = any(control_of(arms, arm) for arm in struck)
+    columns = (
+        *arm_columns(run),
+        TableColumn(FIRST_ROUND.tokens.title, effective),
+        *map(priced, PRICE.shown),
+        TableColumn("Accepted again, tokens", apart(True)),
+        TableColumn("Not accepted again, tokens", apart(False)),
+        *([TableColumn("Paired excess tokens, both answered", excess)] if has_controls else []),
+        TableColumn("Retry share of tokens", _retry_share),
+    )
+    notes = (
+        "first round: over the trials with an effective fault alone",
+        "price: all calls after a noticed effective fault, until all that it struck or invalidated is accepted again, or the "
+        "trial ends; for several such faults in a trial, the total divided by their number; not measured under "
+        f"{LEAST_PRICED} trials; mean ± sd [95% interval], N",
+        "accepted again: everything that the faults struck; if not, the trial gave up, and this is the price of giving up",
+        *([EXCESS] if has_controls else []),
+        "retry share: retry tokens / all tokens, over all trials that did not end in an error, with its 95% interval",
+    )
+    return table_of("price", "The price of a failure that mattered", columns, struck, notes)
+
+
+EXCESS = "paired excess: a trial's tokens less its control's, if both answered; it includes other failures"
+
+
+def _retry_share(arm: Arm) -> BoundedNumber:
+    retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.name, "tokens"))
+    share = statistics.ratio_of_means(retry, tokens)
+    return BoundedNumber(share.ratio, share.low, share.high, 1, percent=True)
+
+
+def _priced(arm: Arm, measure: Metric) -> Cell:
+    mean = arm.mean(measure.name)
+    return Estimate(mean, measure.digits, with_n=True) if mean.n >= LEAST_PRICED else f"{NOT_MEASURED} (N={mean.n})"
+
+
+def _only(arm: Arm, chosen: pd.Series[bool]) -> Arm:
+    return replace(arm, usable=arm.usable[chosen])
+
+
+def first_pass(run: Run, arms: Arms) -> Table:
+    """Show what the structure costs when nothing fails."""
+    fault_free = [arm for arm in each_arm(arms) if arm.condition.plan == FAULT_FREE]
+    columns = (*arm_columns(run), *(_mean(metric, with_n=True) for metric in FIRST_PASS.shown))
+    notes = (
+        "first pass: the calls that no rejection and no loss caused; trials that gave up before every subtask was asked for "
+        "are left out; mean ± sd [95% interval], N",
+    )
+    title = "The first pass: what the structure costs when nothing fails"
+    return table_of("first_pass", title, columns, fault_free or each_arm(arms), notes)
+
+
+DIFFERENCES = (FIRST_ROUND.tokens, FIRST_ROUND.seconds, PRICE.tokens, FIRST_PASS.tokens, FIRST_PASS.seconds)
+
+
+def differences(run: Run, arms: Arms) -> Table:
+    """Compare every two architectures pair by pair in what a failure costs and in the first pass."""
+
+    def shown(row: ArmsByMeasure) -> Cell:
+        enough = row.measure not in PRICE or row.difference.n >= LEAST_PRICED
+        return Estimate(row.difference, row.measure.digits) if enough else NOT_MEASURED
+
+    columns = (
+        *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
+        TableColumn[ArmsByMeasure]("Difference", lambda row: f"{row.second.architecture} − {row.first.architecture}"),
+        TableColumn[ArmsByMeasure]("Measure", lambda row: row.measure.title),
+        TableColumn[ArmsByMeasure]("N", lambda row: row.difference.n),
+        TableColumn[ArmsByMeasure]("Mean", shown),
+    )
+    rows = [
+        ArmsByMeasure(first, second, measure, second.less(first, measure.name).difference)
+        for condition, named in arms.items()
+        for first, second in combinations(named.values(), 2)
+        for measure in DIFFERENCES
+        if measure in FIRST_PASS or condition.plan != FAULT_FREE
+    ]
+    notes = (
+        "over the N pairs in which both trials have the measure; mean ± sd of the differences [95% interval of their mean]",
+        f"a price is compared if it has at least {LEAST_PRICED} pairs",
+    )
+    return table_of("failure_differences", "Paired differences in what a failure costs", columns, rows, notes)
+
+
+class ArmsByMeasure(NamedTuple):
+    """Two arms and the measure that compares them. `difference` is the second's less the first's, pair by pair."""
+
+    first: Arm
+    second: Arm
+    measure: Metric
+    difference: Mean
+
+
+class SpentOnSubtask(NamedTuple):
+    """What an arm's trials spent on a subtask. `share` is its share of the arm's tokens."""
+
+    arm: Arm
+    subtask: str
+    calls: int
+    tokens: int
+    share: float
+    retry: int
+
+
+def by_subtask(run: Run, arms: Arms) -> Table:
+    """Sum an arm's tokens by subtask."""
+    columns = (
+        *(column.of(lambda row: row.arm) for column in arm_columns(run)),
+        TableColumn[SpentOnSubtask]("Subtask", lambda row: row.subtask),
+        TableColumn[SpentOnSubtask]("Calls", lambda row: row.calls),
+        TableColumn[SpentOnSubtask]("Tokens", lambda row: row.tokens),
+        TableColumn[SpentOnSubtask]("Of the arm's tokens", lambda row: f"{row.share:.1%}"),
+        TableColumn[SpentOnSubtask]("Retry tokens", lambda row: row.retry),
+    )
+    notes = ("sums over all trials of the arm, including those that ended in an error; all: one call does all subtasks",)
+    tokens = run.calls["tokens_in"] + run.calls["tokens_out"]
+    calls = run.calls[["trial", "subtask"]].assign(tokens=tokens, retry=tokens.where(run.calls["is_retry"], 0))
+    spent = (row for arm in each_arm(arms) for row in _spent_by(calls, arm))
+    return table_of("subtasks", "Tokens by subtask", columns, spent, notes)
+
+
+def _spent_by(calls: pd.DataFrame, arm: Arm) -> Iterator[SpentOnSubtask]:
+    calls = calls[calls["trial"].isin(arm.trials["trial"])]
+    whole = max(int(calls["tokens"].sum()), 1)
+    for subtask, mine in calls.groupby("subtask", sort=False):
+        total, retry = int(mine["tokens"].sum()), int(mine["retry"].sum())
+        yield SpentOnSubtask(arm, str(subtask), len(mine), total, total / whole, retry)
+
+
+PARTS = (TablePart("failure", lambda of: failure_tables(of.run, of.arms, of.published), "failure"),)

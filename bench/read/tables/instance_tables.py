@@ -1,0 +1,142 @@
+"""Tables for packs with several instances: which architecture solves more, and what became of each instance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from bench.read.analysis import statistics
+from bench.read.analysis.arms import Arm, Arms, Condition, instances_by_scenario, instances_of
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import CONFIDENCE, Pair, PairedTest, TwoByTwo
+from bench.read.analysis.statistics.mcnemar import TEN_POINTS
+from bench.read.analysis.statistics.power import POWER
+from bench.read.render.cells import NOTHING, AdjustedP, BoundedNumber, Cell, Number, SolvedOf
+from bench.read.render.labels import condition_columns, model_label, slug
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.table_part import TablePart
+
+MOST_INSTANCES = 60
+"""Nobody reads a table with more rows."""
+
+
+def solved_differences(run: Run, arms: Arms) -> list[Table]:
+    """Compare every two architectures by what they solve. Only scenarios with several instances are compared: then the result
+    holds for tasks, not for repetitions."""
+    instances = instances_by_scenario(run)
+    pairs = [
+        (first, second)
+        for condition, named in arms.items()
+        if len(instances[condition.scenario]) > 1
+        for first, second in combinations(named.values(), 2)
+    ]
+    tests = [statistics.mcnemar_test(first.solved_by_pair(), second.solved_by_pair()) for first, second in pairs]
+    adjusted = statistics.holm({place: test.p for place, test in enumerate(tests)})
+    rows = [SolvedPair(*pair, test, adjusted[place]) for place, (pair, test) in enumerate(zip(pairs, tests, strict=True))]
+    columns = (
+        *(column.of(lambda row: row.first.condition) for column in condition_columns(run)),
+        TableColumn[SolvedPair]("A", lambda row: row.first.architecture),
+        TableColumn[SolvedPair]("B", lambda row: row.second.architecture),
+        TableColumn[SolvedPair]("Instances", lambda row: len({instance for instance, _ in row.solved[0]})),
+        TableColumn[SolvedPair]("Pairs", lambda row: row.table.pairs),
+        TableColumn[SolvedPair]("Solved by both", lambda row: row.table.both),
+        TableColumn[SolvedPair]("By A alone", lambda row: row.table.first),
+        TableColumn[SolvedPair]("By B alone", lambda row: row.table.second),
+        TableColumn[SolvedPair]("By neither", lambda row: row.table.neither),
+        TableColumn[SolvedPair]("B − A", _gap),
+        TableColumn[SolvedPair]("p", lambda row: Number(row.test.p, 3)),
+        TableColumn[SolvedPair](
+            "p, Holm", lambda row: AdjustedP(row.adjusted, row.test.least if row.test.p == row.test.least else None)
+        ),
+        TableColumn[SolvedPair](f"Instances that decide {TEN_POINTS * 100:.0f} points", _required),
+    )
+    notes = (
+        "paired by instance and repetition; pairs with an error are left out; B − A: the difference of the rates, with Bonett "
+        "and Price's 95% interval (for several repetitions, by the effective number of pairs)",
+        "p: McNemar's exact test on the pairs that only one solved; if an instance has several repetitions, which are alike, "
+        "the sign-flip test on the instances' mean differences; Holm: corrected over all rows of this table; (floor): the "
+        "smallest p that this many pairs can give",
+        f"instances that decide: the number that finds a true difference of {TEN_POINTS * 100:.0f} points with {POWER:.0%} "
+        f"power at {1 - CONFIDENCE:.0%}, if repetitions and the share that only one solves stay as here (Connor 1987) [over "
+        "that share's 95% interval]; a correction for several comparisons needs more",
+    )
+    title = "Solved, architecture against architecture, by instance"
+    return [table_of("solved_differences", title, columns, rows, notes)] if rows else []
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedPair:
+    """Two arms compared by what they solve. `adjusted` is the test's p after Holm's correction."""
+
+    first: Arm
+    second: Arm
+    test: PairedTest
+    adjusted: float | None
+
+    @cached_property
+    def solved(self) -> tuple[Mapping[Pair, bool], Mapping[Pair, bool]]:
+        """Return for each arm whether it solved each pair that both arms have."""
+        return statistics.in_common(self.first.solved_by_pair(), self.second.solved_by_pair())
+
+    @cached_property
+    def table(self) -> TwoByTwo:
+        return statistics.two_by_two(*self.solved)
+
+
+def _gap(row: SolvedPair) -> BoundedNumber:
+    gap = row.second.solved_less(row.first)
+    return BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True)
+
+
+def _required(row: SolvedPair) -> Cell:
+    required = statistics.required_instances(*row.solved)
+    return BoundedNumber(required.number, required.low, required.high) if required else NOTHING
+
+
+def by_instance(run: Run, arms: Arms) -> Iterator[Table]:
+    """Show for each scenario with several instances, and each model, what became of each instance by arm."""
+    for scenario, instances in instances_by_scenario(run).items():
+        if not 2 <= len(instances) <= MOST_INSTANCES:
+            continue
+        for model in run.names("model"):
+            shares = {
+                condition: named
+                for condition, named in arms.items()
+                if (condition.scenario, condition.model) == (scenario, model)
+            }
+            if shares:
+                yield _by_instance(run, Condition(scenario, model, ""), shares, instances)
+
+
+def _by_instance(run: Run, place: Condition, arms: Arms, instances: list[str]) -> Table:
+    def became(name: str, arm: Arm) -> TableColumn[str]:
+        cells = _cells(arm)
+        return TableColumn(f"{name}, {arm.condition.plan}", lambda instance: cells.get(instance, "–"))
+
+    return table_of(
+        name=slug("instances", place.scenario, place.model),
+        title=f"Instance by instance: {place.scenario}, {model_label(run, place.model)}",
+        columns=(
+            TableColumn[str]("Instance", lambda instance: instance),
+            *(became(name, arm) for named in arms.values() for name, arm in named.items()),
+        ),
+        items=instances,
+        notes=(
+            "k solved of n trials, and the sum of the n trials' tokens; by architecture and fault plan; without trials that "
+            "ended in an error",
+        ),
+    )
+
+
+def _cells(arm: Arm) -> dict[str, Cell]:
+    usable = arm.usable.assign(instance=instances_of(arm.usable), solved=arm.usable["outcome"].eq("solved"))
+    grouped = usable.groupby("instance", sort=False).agg(k=("solved", "sum"), n=("solved", "size"), tokens=("tokens", "sum"))
+    return {str(instance): SolvedOf(int(row.k), int(row.n), int(row.tokens)) for instance, row in grouped.iterrows()}
+
+
+PARTS = (
+    TablePart("solved_differences", lambda of: solved_differences(of.run, of.arms), "differences"),
+    TablePart("instances", lambda of: by_instance(of.run, of.arms), "instances"),
+)

@@ -1,0 +1,211 @@
+"""The files of a run's folder: how they are opened, appended to and written whole, and how their lines are read and checked.
+
+A foreign folder can hold anything. No link is followed on writing, and anything but a file is refused: reading a pipe would
+wait forever.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path, PurePath
+from typing import IO
+
+from bench.common import files
+from bench.common.bounds import SPARSE, crowded
+from bench.common.errors import ResultsError, one_line
+from bench.record.archive import MEMBERS, SUFFIX, archive_of, member, names_in, refuse_archived
+from bench.record.chain import SUFFIX as SEAL
+from bench.record.chain import BrokenChain, link_of, sealed, unsealed
+
+FORMAT = 4
+"""The format of the files in a run's folder."""
+READ_BY = {2: "0.1.0", 3: "at commit b912e43"}
+"""Earlier format -> the version that reads it; format 3 was never released."""
+
+LARGEST_MANIFEST, LONGEST_LINE, BLOCK = 2**24, 2**28, 2**20
+"""Bytes of the largest manifest, of the longest line, and of a block that is read."""
+MANIFEST, TRIALS, TEXTS, RESPONSES, GRADES = MEMBERS
+
+
+class AppendOnly:
+    """One file of lines, open for appending. Raises ResultsError for a link or anything but a file."""
+
+    def __init__(self, path: Path, opened: ExitStack):
+        self.path, self.link = path, ""
+        refuse_archived(path.parent)
+        refuse_link(path)
+        self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        opened.callback(os.close, self.file)
+        _refuse_no_file(path, self.file)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.file).st_size
+
+    @property
+    def is_where_it_was(self) -> bool:
+        """Whether the path still leads here: a folder can be renamed between its opening and its locking."""
+        try:
+            return os.path.samestat(os.fstat(self.file), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def repair(self) -> bool:
+        """Cut off a last line that a kill left without its end. Returns whether there was one."""
+        size = self.size
+        end, block = size, 1 << 16
+        while end > 0:
+            start = max(0, end - block)
+            newline = os.pread(self.file, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(self.file, end)
+        return end < size
+
+    def append_chained(self, *lines: bytes) -> None:
+        contents, link = [], self.link
+        for line in lines:
+            content, link = sealed(line, link)
+            contents.append(content)
+        self.append(b"".join(contents))
+        self.link = link
+
+    def append(self, content: bytes) -> None:
+        """Write the whole content, or leave the file as it was."""
+        written = 0
+        try:
+            while written < len(content):
+                written += os.write(self.file, content[written:])
+        except OSError as error:
+            os.ftruncate(self.file, self.size - written)
+            problem = f"{self.path.parent}: cannot be written: {error.strerror}"
+            raise ResultsError(f"{problem}; what was recorded before is kept, run the same command again to go on") from error
+
+
+def refuse_link(path: Path) -> None:
+    """Raise ResultsError if a path to write to is a link."""
+    if path.is_symlink():
+        raise ResultsError(f"{path}: is a link, and nothing is written through a link; remove it, or name what it leads to")
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file of a run for reading, from the run's archive if it has no folder (`bench.record.archive`).
+
+    Raises OSError, also for anything but a file, and ResultsError for anything but a run's archive.
+    """
+    archive = archive_of(path.parent)
+    return member(archive, path.name) if archive else files.opened(path)
+
+
+def holds(folder: Path, name: str) -> bool:
+    """Return whether a run has this file, in its folder or in its archive. Raises ResultsError for a damaged archive."""
+    archive = archive_of(folder)
+    return name in names_in(archive) if archive else (folder / name).exists()
+
+
+def runs_in(results: Path) -> list[Path]:
+    """Return the folders of the runs below a folder, sorted; for an archived run, the folder that it was made from."""
+    folders = {path.parent for path in results.glob(f"*/{MANIFEST}")}
+    archives = {path.with_name(path.name.removesuffix(SUFFIX)) for path in results.glob(f"*{SUFFIX}")}
+    return sorted(folders | archives)
+
+
+def manifest_bytes(folder: Path) -> bytes:
+    """Return the manifest's bytes. Raises OSError, and ResultsError for anything but a run's archive."""
+    with opened(folder / MANIFEST) as file:
+        return files.within(file, folder / MANIFEST, LARGEST_MANIFEST)
+
+
+def lines_of(path: Path, sparse: int = SPARSE) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines with their numbers, without a last line that has no end. Raises ResultsError for an unreadable file,
+    and for a line that is `crowded`."""
+    try:
+        with opened(path) as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+                if len(line) == LONGEST_LINE:
+                    raise ResultsError(
+                        f"{path}: line {number} has more than {LONGEST_LINE >> 20} MiB, which is more than a run writes"
+                    )
+                if line.endswith(b"\n"):
+                    if why := crowded(line, sparse):
+                        raise ResultsError(f"{path}: line {number} holds what no run writes: {why}")
+                    yield number, line
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def last_link(path: Path) -> str:
+    """Return the link of a file's last line; "" if it has none. Raises ResultsError for a broken chain."""
+    link = ""
+    for number, line in lines_of(path):
+        try:
+            _, link = unsealed(line, link)
+        except BrokenChain as error:
+            raise damaged(path, number) from error
+    return link
+
+
+def link_at_end(path: Path) -> str:
+    """Return the link that a file's last line states, unchecked."""
+    line = read = b""
+    with opened(path) as file:
+        for part in iter(lambda: file.read(BLOCK), b""):
+            read = read[-SEAL:] + part
+            if (end := read.rfind(b"\n")) >= 0:
+                line = read[max(0, end - SEAL) : end]
+    return link_of(line)
+
+
+def damaged(path: Path, number: int) -> ResultsError:
+    problem = f"{path}: line {number} is damaged, or one before it is missing"
+    todo = f"`bench verify {path.parent}` says more; restore the file from a copy, or run again under another --name"
+    return ResultsError(f"{problem}; {todo}")
+
+
+def _refuse_no_file(path: Path, file: int) -> None:
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise ResultsError(f"{path}: is not a file; remove it, or restore the file from a copy")
+
+
+def write_files(to: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder in reverse order: a page is written when all that it names is there.
+
+    Args:
+        to: The folder. It is made if it does not exist.
+        contents: The content of each file, by its path below `to`. A file of the same name is replaced.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ResultsError: A name leads out of the folder, a file cannot be written, or a folder is a link.
+    """
+    for name in contents:
+        _refuse_outside(to, name)
+    for folder in (to, *{to / folder for name in contents for folder in PurePath(name).parents}):
+        refuse_link(folder)
+    for name in reversed(list(contents)):
+        _write(to / name, contents[name])
+    return [to / name for name in contents]
+
+
+def _refuse_outside(to: Path, name: str) -> None:
+    """Raise ResultsError for a name that is no path below a folder: a name can hold what a stranger wrote."""
+    place = PurePath(name)
+    if "\0" in name or place.is_absolute() or ".." in place.parts or not place.name:
+        raise ResultsError(f"{to}: {one_line(name, 60)!r} would be written outside of it; nothing was written")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: under another name first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_whole(path, content)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be written: {error.strerror}") from error

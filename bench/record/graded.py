@@ -1,0 +1,45 @@
+"""Faults in the grades of a run, alone and compared with its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bench.record.record import NewGrade, Regrade, TrialRecord, outcome_of
+
+LineDefects = Iterator[tuple[int, str]]
+"""The number of a line, and what is wrong with it."""
+
+
+def contradiction(record: TrialRecord | NewGrade) -> str:
+    """Return why a trial's outcome is not the one that its grade means; "" if it is."""
+    if not record.grade or record.outcome == outcome_of(record.grade):
+        return ""
+    return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
+
+
+def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:
+    """Yield the new grades that no `bench regrade` can have left. `scenarios`: trial -> its scenario.
+
+    A regrade writes a line with the number of grades of one scenario that changed, followed by these grades. A regrade that was
+    killed writes fewer; the next one of its scenario adds the missing ones.
+    """
+    last = {record.scenario: number for number, record in records if isinstance(record, Regrade)}
+    done, at, left = None, 0, 0
+    for number, record in records:
+        if isinstance(record, Regrade):
+            yield from _lacking(done, at, left, last)
+            done, at, left = record, number, record.changed
+            continue
+        if record.trial not in scenarios:
+            yield number, f"grades the trial {record.trial}, which the run lacks"
+        elif done is None or not left or scenarios[record.trial] != done.scenario:
+            yield number, "grades a trial anew, and stands behind no regrade of its scenario that says so"
+        if wrong := contradiction(record):
+            yield number, wrong
+        left = max(0, left - 1)
+    yield from _lacking(done, at, left, last)
+
+
+def _lacking(done: Regrade | None, at: int, left: int, last: Mapping[str, int]) -> LineDefects:
+    if done and left and last[done.scenario] == at:
+        yield at, f"says that {done.changed} grades changed, and {left} of them are lost; `bench regrade` makes them again"

@@ -1,0 +1,177 @@
+"""What a run keeps about itself: the type that its writer and its readers share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bench.record.config import StoredConfig
+from bench.record.origin import CodeVersion, Machine
+from pydantic import Field, ValidationError
+
+from bench.common.bounds import SPARSE, Lookup, Many, crowded
+from bench.common.numbers import Count, Seconds, finite, no_number
+from bench.common.wording import first_violation
+from bench.record.entry import STORED, ManifestPart
+from bench.record.files import FORMAT, READ_BY
+from bench.record.history import History
+from bench.record.model_parameters import ModelParameters
+from bench.record.policy import LearnedPolicy
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class BaselineGrades(ManifestPart):
+    """The grades of keyword rules without any model: the floor under every score in the run."""
+
+    solved: Count
+    of: Count
+    score: Seconds
+
+
+class ManifestPack(ManifestPart):
+    """A scenario of the run. `asked` and `graded_by` are digests over all its instances in this run; `asked_by_instance` shows
+    whether a run of fewer instances asks the same."""
+
+    variant: str = "–"
+    instances: Many[str] = ("",)
+    asked: str = "–"
+    asked_by_instance: Lookup[str, str] = Field(default_factory=dict)
+    graded_by: str = ""
+    subtasks: Many[str] = ()
+    document_tokens: Count = 0
+    stages: Many[Many[str]] = ()
+    baseline: BaselineGrades | None = None
+    """None if nothing is graded."""
+    reference: str | None = Field(None, exclude_if=_is_none)
+    """The digest of the references, if trials of this run depend on them."""
+    graded_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
+    reference_by_instance: Lookup[str, str] = Field(default_factory=dict, exclude_if=_is_empty)
+
+    def asks(self, instance: str) -> str:
+        """Return the digest of what this instance asks. An earlier manifest has only one digest of all instances."""
+        return self.asked_by_instance.get(instance, self.asked)
+
+    def digests(self, instance: str) -> Mapping[str, str]:
+        """Return the digests above for one instance, by field name; "" if there is no reference."""
+        return {
+            "asked": self.asks(instance),
+            "graded_by": self.graded_by_instance.get(instance, self.graded_by),
+            "reference": self.reference_by_instance.get(instance, self.reference or ""),
+        }
+
+
+class Merged(ManifestPart):
+    """A part of a run from `bench merge`, as it was recorded: its number of trials, the digest of all its files (`bench
+    verify`), and the machine."""
+
+    name: str
+    started: str = ""
+    portion: str = ""
+    trials: Count
+    digest: str
+    commit: str | None = None
+    machine: Machine = Machine()
+
+
+class Replaced(ManifestPart):
+    """The files from which a run was converted: their format, and the SHA-256 of each by its name."""
+
+    format: int
+    files: Lookup[str, str]
+
+
+class Manifest(ManifestPart):
+    """The manifest of a run. It holds no key, no path and no host name of the machine that made it."""
+
+    format: int
+    name: str
+    started: str = ""
+    config: StoredConfig
+    models: Lookup[str, ModelParameters]
+    concurrency: Lookup[str, Count] = Field(default_factory=dict)
+    """Model -> how many calls at a time its endpoint took."""
+    recordings: Lookup[str, History] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Model -> the history of the recording from which it answered; a replay by an earlier version has none."""
+    architectures: Lookup[str, str] = Field(default_factory=dict)
+    """Architecture -> the digest of its code."""
+    parts: Lookup[str, str] = Field(default_factory=dict)
+    """Other parts that determine trials, such as an effect or a model -> the digest of their code."""
+    policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Architecture -> the policy that it follows, with the instances on which that was learned: none of them is in this run."""
+    scenarios: Lookup[str, ManifestPack]
+    tokenizer: str = ""
+    code: CodeVersion = CodeVersion()
+    packages: Lookup[str, str | None] = Field(default_factory=dict)
+    """Package -> its version."""
+    machine: Machine = Machine()
+    sandbox: Lookup[str, str] = Field(default_factory=dict)
+    """Guard of the sandbox -> "in force", or why it is missing."""
+    unguarded: Many[str] | None = Field(None, exclude_if=_is_none)
+    """The missing guards despite which the user let a model's code run."""
+    stored_grades: Lookup[str, Lookup[str, str]] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Run -> scenario -> digest of the grader that gave the grades shown instead of new ones."""
+    prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
+    """What the run's study keeps."""
+    portion: str = Field("", exclude_if=_is_empty)
+    """Which trials of the experiment were run here, in words (`bench.run.experiment.portion`); "" for all."""
+    merged: Many[Merged] = Field((), exclude_if=_is_empty)
+    """The parts from which the run was merged."""
+    upgraded_from: int | None = Field(None, exclude_if=_is_none)
+    """The format of the files from which this run was first converted."""
+    replaces: Replaced | None = Field(None, exclude_if=_is_none)
+    """The files that a converted run replaces: its chains were made anew then."""
+
+    @property
+    def origin(self) -> str:
+        """A sentence on where the trials were run, if not all of them in one place; else ""."""
+        if self.merged:
+            parts = ", ".join(f"{part.name} ({part.trials} trials)" for part in self.merged)
+            machines = len({part.machine.model_dump_json() for part in self.merged})
+            kinds = "" if machines == 1 else f", on machines of {machines} kinds"
+            return f"This run was merged of {len(self.merged)} parts{kinds}: {parts}."
+        return f"These are not all trials of the experiment: {self.portion}." if self.portion else ""
+
+    @property
+    def text(self) -> str:
+        """The text of the manifest's file."""
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+
+class OtherFormat(Exception):
+    """The files of a run have a format other than the one read here; the message is one line."""
+
+
+def manifest_in(text: bytes) -> Manifest:
+    """Return the manifest in a file. Raises OtherFormat; ValueError or RecursionError if it is none, or holds more values than
+    any run has, a number that does not fit into 64 bits, or half a surrogate pair, which no report could hold."""
+    if why := crowded(text, 2 * SPARSE):
+        raise ValueError(why)
+    value = json.loads(text.decode(), parse_constant=no_number, parse_float=finite, parse_int=_whole)
+    json.dumps(value, ensure_ascii=False).encode()
+    version = value.get("format") if isinstance(value, dict) else None
+    if version != FORMAT:
+        raise OtherFormat(f"is of format {version}, this version reads format {FORMAT}; {_reader_of(version)}")
+    try:
+        return Manifest.model_validate_json(text, extra="allow", context=STORED)
+    except ValidationError as error:
+        raise ValueError(first_violation(error).line) from error
+
+
+def _reader_of(version: object) -> str:
+    if isinstance(version, int) and (version in READ_BY or version > FORMAT):
+        return f"recovery-bench {READ_BY.get(version, 'in a later version')} reads it"
+    return "no version reads it; restore the file from a copy"
+
+
+def _whole(text: str) -> int:
+    if len(text) < 22 and -(2**63) <= int(text) < 2**64:
+        return int(text)
+    raise ValueError(f"{text[:20]} is too large to be calculated with")

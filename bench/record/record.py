@@ -1,0 +1,180 @@
+"""The records of trials, of sessions, of responses and of new grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from bench.record.messages import OptionalText, StoredMessage, Timing
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from bench.common.bounds import Many
+from bench.common.numbers import Count, Seconds, Seed
+from bench.common.values import dataclass
+from bench.record.events import Event, Events
+from bench.scenario import Grade
+
+TrialId = Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]
+"""A trial's id in a file: it names files of exports, and so must be no path."""
+Outcome = Literal["solved", "wrong", "gave_up", "ungraded", "error"]
+"""How a trial ended. `ungraded`: its calls were only counted; it enters no rate and no mean."""
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One whole trial. `id` is the digest of all that determines it.
+
+    instance   "" for the only instance of a pack
+    tokens     the caller's own count, separate from the events: the ledger's accounts must add up to it
+    timing     the kind of the seconds of calls and waits; framework seconds are always this machine's
+    reason     why a trial gave up or ended in an error, in one line
+    traceback  digest of the traceback of a trial that ended in a bug; else None
+    """
+
+    id: TrialId
+    scenario: str
+    architecture: str
+    model: str
+    plan: str
+    repetition: Count
+    outcome: Outcome
+    reason: str
+    grade: Grade | None
+    tokens: Count
+    api_seconds: Seconds
+    waiting_seconds: Seconds
+    framework_seconds: Seconds
+    timing: Timing
+    events: Annotated[Many[Event], AfterValidator(Events)]
+    instance: str = ""
+    traceback: str | None = None
+    kind: Literal["trial"] = "trial"
+
+    @property
+    def arm(self) -> str:
+        return arm_of(self.architecture, self.plan)
+
+
+def arm_of(architecture: str, plan: str) -> str:
+    """Return a trial's name among the trials of the same scenario, model and repetition."""
+    return f"{architecture}/{plan}"
+
+
+def latest(records: Iterable[TrialRecord]) -> list[TrialRecord]:
+    """Return the last record of each trial: a trial that ended in an error is run again on resume."""
+    return list({record.id: record for record in records}.values())
+
+
+@dataclass(frozen=True)
+class EndpointTrouble:
+    """What an endpoint did to a session: how often a 429 halved its limit on calls in flight, the limit before and the lowest;
+    how often all calls to it were held back, and for how many seconds."""
+
+    endpoint: str
+    limit: Count
+    fell: Count
+    lowest: Count
+    pauses: Count
+    paused: Seconds
+
+
+@dataclass(frozen=True)
+class ClosingMark:
+    """What a complete run held: how many trials, and the link of its last response, which covers them all."""
+
+    trials: Count
+    responses: str
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """The begin or end of one `bench run` on a results folder, and how it ended; at its end also the `trouble` of endpoints.
+    Times are UTC, ISO 8601. A session that completes the run ends with a `mark`; if more trials are run later, the mark of
+    their session replaces it."""
+
+    at: str
+    what: Literal["began", "ended"]
+    detail: str
+    trouble: Many[EndpointTrouble] = ()
+    mark: ClosingMark | None = None
+    kind: Literal["session"] = "session"
+
+
+@dataclass(frozen=True)
+class ResponseRecord:
+    """A model's response to one request, written when it came.
+
+    settings    digest of the settings that determine the model's reply (`bench.run.experiment.recording.settings_digest`)
+    seed, occurrence, answers   of the request: its seed, how often this trial had sent it, how many replies it had had
+    reply       digest of the reply's text; None if the call failed
+    failure     the kind of the CallFailed that it ended in; "" if a reply came; `partial` is the digest of what did arrive
+    tool_calls, options   as in the event of the call
+    extra       digest of the provider's other fields; None for none
+    usage_*     the provider's own count, of a reply or of a failure that was paid; None if it sent none
+    """
+
+    model: str
+    settings: str
+    messages: Many[StoredMessage]
+    seed: Seed
+    occurrence: Count
+    answers: Count
+    scenario: str
+    instance: str
+    repetition: Count
+    arm: str
+    seconds: Seconds
+    reply: str | None = None
+    finish: str = "stop"
+    usage_in: Count | None = None
+    usage_out: Count | None = None
+    by: str = ""
+    reused: bool = False
+    failure: str = ""
+    detail: str = ""
+    retry_after: Seconds | None = None
+    partial: str | None = None
+    usage_cached: Count | None = None
+    tool_calls: OptionalText = None
+    options: OptionalText = None
+    extra: OptionalText = None
+
+
+def outcome_of(grade: Grade) -> Outcome:
+    """Return the outcome of a trial whose answer got this grade."""
+    return "solved" if grade.correct else "wrong"
+
+
+RESPONSE: TypeAdapter[ResponseRecord] = TypeAdapter(ResponseRecord)
+
+
+@dataclass(frozen=True)
+class Regrade:
+    """The answers of one scenario were graded anew: when (UTC, ISO 8601), the grader's digest, and how many grades changed.
+
+    unguarded   the missing guards of the sandbox despite which the user let a model's code run
+    """
+
+    at: str
+    scenario: str
+    graded_by: str
+    answers: Count
+    changed: Count
+    unguarded: Many[str] = ()
+    kind: Literal["regrade"] = "regrade"
+
+
+@dataclass(frozen=True)
+class NewGrade:
+    """A trial's grade that replaces the one in its record."""
+
+    trial: TrialId
+    outcome: Outcome
+    grade: Grade
+    kind: Literal["grade"] = "grade"
+
+
+GRADE: TypeAdapter[Regrade | NewGrade] = TypeAdapter(Annotated[Regrade | NewGrade, Field(discriminator="kind")])
+RECORD: TypeAdapter[TrialRecord | SessionRecord] = TypeAdapter(
+    Annotated[TrialRecord | SessionRecord, Field(discriminator="kind")]
+)

@@ -1,0 +1,284 @@
+"""A run on disk: append-only, written so that a kill at any moment loses no response.
+
+manifest.json    the run's config, code, packages, machine, models and packs; written once
+trials.jsonl     one line for each session and trial, each written whole in one call
+responses.jsonl  one line for each response, written as it arrives: a trial that is killed need not ask again
+texts.jsonl      {"digest": ..., "text": ...}: each prompt and reply once; texts are written before what names them
+grades.jsonl     new grades from `bench regrade` after the run; most runs have none
+
+Each line of trials, responses and grades is chained to the one before (`bench.record.chain`); a digest names each text.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError, SchemaSerializer
+
+from bench.common.errors import ResultsError, whole_text
+from bench.common.files import opened, write_whole
+from bench.record.agreement import refuse_other
+from bench.record.archive import archive_of, refuse_archived
+from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link
+from bench.record.manifest import Manifest, manifest_in
+from bench.record.reading import read_manifest, read_trials, text_lines
+from bench.record.record import (
+    GRADE,
+    RECORD,
+    RESPONSE,
+    ClosingMark,
+    NewGrade,
+    Regrade,
+    ResponseRecord,
+    SessionRecord,
+    TrialRecord,
+)
+
+
+class RunLines:
+    """Lines to be appended to a run, not yet chained, and the texts that they name, each once. They are made where trials run,
+    and the run's writer appends them.
+
+    trials      trial -> its line
+    responses   in the order of their arrival
+    texts       by digest
+    """
+
+    def __init__(self) -> None:
+        self.trials: dict[str, bytes] = {}
+        self.responses: list[bytes] = []
+        self.texts: dict[str, str] = {}
+
+    def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
+        self.texts.update(texts)
+        self.trials[record.id] = _trial_line(record)
+
+    def respond(self, response: ResponseRecord, texts: Mapping[str, str]) -> None:
+        self.texts.update(texts)
+        self.responses.append(_line(RESPONSE, response))
+
+
+class RunWriter:
+    """Appends to a run's folder, which it creates if there is none. Raises ResultsError if it cannot.
+
+    `repaired` names the files whose half-written last line was cut off. `ended` holds the ids of the trials that had ended at
+    the opening, but not in an error. `trials` is how many are recorded now.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest):
+        self.folder = folder
+        with ExitStack() as opened:
+            try:
+                refuse_link(folder)
+                refuse_archived(folder)
+                folder.mkdir(parents=True, exist_ok=True)
+                self._trials, self._texts, self._responses = (
+                    AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
+                )
+                _lock(self._trials)
+                self._write_manifest(manifest)
+            except OSError as error:
+                raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+            files = (self._trials, self._texts, self._responses)
+            self.repaired = [file.path.name for file in files if file.repair()]
+            self._failed = set[str]()
+            self.ended: Collection[str] = EndedTrials(self._ended()) if self._trials.size else ()
+            self.trials = len(self.ended) + len(self._failed)
+            self._trials.link = last_link(folder / TRIALS)
+            self._responses.link = last_link(folder / RESPONSES)
+            self._known = {line["digest"] for line in text_lines(folder)}
+            self._opened = opened.pop_all()
+
+    def _write_manifest(self, manifest: Manifest) -> None:
+        path = self.folder / MANIFEST
+        if path.exists():
+            now = manifest_in(_text_of(manifest, self.folder))  # as its file would say it: null is a value there
+            refuse_other(read_manifest(self.folder), now, self.folder)
+            return
+        if self._trials.size:
+            raise ResultsError(f"{path}: is missing beside recorded trials; put it back, or give --name")
+        write_manifest(self.folder, manifest)
+
+    def _ended(self) -> Iterator[str]:
+        for record in read_trials(self.folder):
+            if record.outcome == "error":
+                self._failed.add(record.id)
+            else:
+                self._failed.discard(record.id)
+                yield record.id
+
+    def add(self, record: TrialRecord, texts: Mapping[str, str]) -> None:
+        """Append a trial, its new texts first."""
+        self.add_texts(texts)
+        self._trials.append_chained(_trial_line(record))
+        self.trials += record.id not in self._failed
+
+    def add_texts(self, texts: Mapping[str, str]) -> None:
+        """Append these texts, by digest, except those that are there already."""
+        new = {digest: text for digest, text in texts.items() if digest not in self._known}
+        if new:
+            lines = [json.dumps({"digest": digest, "text": text}).encode() + b"\n" for digest, text in new.items()]
+            self._texts.append(b"".join(lines))
+            self._known |= new.keys()
+
+    def respond(self, response: ResponseRecord, texts: Mapping[str, str]) -> None:
+        """Append a response, its new texts first."""
+        self.add_texts(texts)
+        self._responses.append_chained(_line(RESPONSE, response))
+
+    def append(self, lines: RunLines) -> None:
+        """Append lines that were made elsewhere: texts before what names them, responses before the trials."""
+        self.add_texts(lines.texts)
+        self._responses.append_chained(*lines.responses)
+        self._trials.append_chained(*lines.trials.values())
+        self.trials += sum(trial not in self._failed for trial in lines.trials)
+
+    def note(self, session: SessionRecord) -> None:
+        self._trials.append_chained(_line(RECORD, session))
+
+    @property
+    def mark(self) -> ClosingMark:
+        """The mark of what the run holds now."""
+        return ClosingMark(self.trials, self._responses.link)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def remove_if_empty(self) -> None:
+        """Remove the folder if no model replied and no trial was recorded, as when the key is missing."""
+        if not (self.trials or self._responses.size or self._texts.size):
+            for name in (TRIALS, TEXTS, RESPONSES, MANIFEST):
+                (self.folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # of a folder in which something else lies
+                self.folder.rmdir()
+
+
+class EndedTrials(Collection[str]):
+    """The ids of trials, sorted, in twenty bytes each: there can be millions."""
+
+    def __init__(self, ids: Iterable[str]):
+        import numpy as np  # noqa: PLC0415  a run that begins anew needs none
+
+        self._ids = np.fromiter(ids, "S20")
+        self._ids.sort()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return (trial.decode() for trial in self._ids)
+
+    def __contains__(self, trial: object) -> bool:
+        wanted = str(trial).encode()
+        place = self._ids.searchsorted(wanted)
+        return bool(place < len(self._ids) and self._ids[place] == wanted)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Keep others from writing to a run's folder in the block. Raises ResultsError if somebody is writing."""
+    with ExitStack() as opened:
+        try:
+            file = AppendOnly(folder / TRIALS, opened)
+        except OSError as error:
+            raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+        _lock(file)
+        yield
+
+
+def is_written(folder: Path) -> bool:
+    """Return whether somebody is writing to a run now."""
+    if archive_of(folder):
+        return False
+    with opened(folder / TRIALS) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest whole or not at all. Raises ResultsError if it could not be read again."""
+    write_whole(folder / MANIFEST, _text_of(manifest, folder))
+
+
+def _text_of(manifest: Manifest, folder: Path) -> bytes:
+    """Return the manifest's text. Raises ResultsError if it could not be read again."""
+    text = manifest.text.encode(errors="surrogatepass")
+    try:
+        manifest_in(text)
+    except (ValueError, RecursionError) as error:
+        raise ResultsError(f"{folder / MANIFEST}: could not be read again: {error}; change it in the config") from error
+    return text
+
+
+def append_grades(folder: Path, records: Iterable[Regrade | NewGrade]) -> None:
+    """Append new grades. Raises ResultsError if the folder cannot be written."""
+    try:
+        with ExitStack() as opened:
+            file = AppendOnly(folder / GRADES, opened)
+            file.repair()
+            file.link = last_link(folder / GRADES)
+            try:
+                for record in records:
+                    file.append_chained(_line(GRADE, record))
+            finally:
+                if not file.size:  # without a grade, the run was not graded anew
+                    (folder / GRADES).unlink()
+    except OSError as error:
+        raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
+def set_aside(folder: Path) -> Path:
+    """Rename a run's folder, so that its name is free. Returns the new path. Raises ResultsError if somebody is writing
+    there."""
+    with writing(folder):
+        number = 1
+        while os.path.lexists(other := folder.with_name(f"{folder.name}.{number}")):
+            number += 1
+        folder.rename(other)
+    return other
+
+
+def _lock(trials: AppendOnly) -> None:
+    """Lock a run's folder. The kernel releases the lock however the process ends, so none is ever left behind."""
+    folder = trials.path.parent
+    try:
+        fcntl.flock(trials.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ResultsError(f"{folder}: another bench run is writing here; wait for it, or give --name") from error
+    if not trials.is_where_it_was:
+        raise ResultsError(f"{folder}: was renamed by another bench run just now; run the same command again")
+
+
+def _trial_line(record: TrialRecord) -> bytes:
+    """Return a trial's line. Each event is written by its own type: as a member of a union it takes pydantic twice as long."""
+    try:
+        rest = _serializer(TrialRecord).to_json(record, exclude={"events"})
+        kinds = map(type, record.events)
+        events = b",".join([_serializer(kind).to_json(event) for kind, event in zip(kinds, record.events, strict=True)])
+    except PydanticSerializationError:
+        return _line(RECORD, record)
+    return rest[:-1] + b',"events":[' + events + b"]}"
+
+
+@cache
+def _serializer(kind: type) -> SchemaSerializer:
+    return TypeAdapter(kind).serializer
+
+
+def _line(adapter: TypeAdapter[Any], record: object) -> bytes:
+    """Return a record's line. Outside text can hold half a surrogate pair in any field: no record is lost for that."""
+    try:
+        return adapter.serializer.to_json(record)
+    except PydanticSerializationError:
+        return whole_text(json.dumps(adapter.dump_python(record, mode="json"), ensure_ascii=False)).encode()

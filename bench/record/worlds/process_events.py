@@ -1,0 +1,45 @@
+"""The events of an agent that is a command: its processes, one small type for each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.common.numbers import Count, Seconds
+from bench.record.events import EventPart
+
+
+@dataclass(frozen=True)
+class ProcessStarted:
+    """The command was started for the `life`-th time. `started` is in the trial's seconds."""
+
+    life: Count
+    started: Seconds
+    kind: Literal["process_started"] = "process_started"
+
+
+@dataclass(frozen=True)
+class ProcessEnded:
+    """A process ended, with an exit code or by a signal.
+
+    seconds     real seconds from its start
+    why         "" if it ended by itself; else what ended it: crash, time limit, folder, error, cancelled; or that it is broken,
+                and nobody saw how it ended
+    requests    tool calls that the world took from it
+    output      digest of the end of its stdout and stderr, one stream; `written` counts all its bytes
+    own_log     digest of the new content of its log, `log.jsonl` in its folder; None if there is none
+    """
+
+    life: Count
+    code: int | None
+    signal: int | None
+    seconds: Seconds
+    why: str
+    requests: Count
+    output: str
+    written: Count
+    own_log: str | None
+    kind: Literal["process_ended"] = "process_ended"
+
+
+EVENTS = EventPart.of(ProcessStarted, ProcessEnded)

@@ -1,0 +1,143 @@
+"""What a run measured of each pattern, bare and with its remedies: which failures damage it, and what they cost."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from bench.common.errors import ResultsError, nearest
+from bench.common.paths import REPORTS, folder_of
+from bench.read.analysis.frames import load_run
+from bench.read.analysis.statistics import Pair, Share, exact_share_by_instance, in_common
+from bench.read.claims.break_even import BreakEven, break_even
+from bench.record.archive import archive_of
+from bench.record.config import FAULT_FREE, StoredConfig
+from bench.record.reading import read_manifest
+from bench.record.worlds.damage import DAMAGES
+
+TABLE = "trials.csv.gz"
+"""The trials of a run whose records are not kept, beside its manifest."""
+DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
+COLUMNS = ["scenario", "architecture", "plan", "instance", "repetition", "outcome", "tokens", "faults_delivered", *DAMAGE]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The trials of one world of a run.
+
+    simulated   whether all its models are simulated
+    """
+
+    run: str
+    scenario: str
+    config: StoredConfig
+    trials: pd.DataFrame
+    simulated: bool
+
+    @cached_property
+    def plans(self) -> tuple[str, ...]:
+        return tuple(plan for plan in self.config.plans if plan != FAULT_FREE)
+
+    @cached_property
+    def patterns(self) -> dict[str, str]:
+        """Each pattern that the run has in both forms -> its arm with remedies."""
+        variants = {name: entry.base for name, entry in self.config.architecture.items() if entry.remedies and entry.base}
+        return {base: name for name, base in variants.items() if {base, name} <= set(self.config.architectures)}
+
+    def of(self, arm: str, plans: Sequence[str]) -> pd.DataFrame:
+        """Return the trials of an arm under these fault plans."""
+        return self.trials[(self.trials["architecture"] == arm) & self.trials["plan"].isin(plans)]
+
+    def damaged(self, arm: str, plans: Sequence[str]) -> Share:
+        """Return the share of trials with any damage."""
+        trials = self.of(arm, plans)
+        return exact_share_by_instance(trials["instance"].tolist(), (trials[DAMAGE].sum(axis=1) > 0).tolist())
+
+    def effects(self, arm: str, plans: Sequence[str]) -> int:
+        """Return how many effects were damaged, of all kinds."""
+        return int(self.of(arm, plans)[DAMAGE].to_numpy().sum())
+
+    def tokens(self, arm: str, plan: str) -> float:
+        """Return the mean tokens of a trial."""
+        return float(self.of(arm, [plan])["tokens"].mean())
+
+    def passes(self, arm: str) -> dict[Pair, float]:
+        """Return the tokens of each trial without a fault."""
+        trials = self.of(arm, [FAULT_FREE])
+        return dict(zip(_pairs(trials), trials["tokens"].astype(float), strict=True))
+
+    def rounds(self, arm: str, plan: str) -> dict[Pair, float]:
+        """Return pair -> the tokens that one failure cost beyond the control, for trials that a failure struck."""
+        trials, passes = self.of(arm, [plan]), self.passes(arm)
+        struck = trials[trials["faults_delivered"] > 0]
+        return {
+            pair: (tokens - passes[pair]) / faults
+            for pair, tokens, faults in zip(_pairs(struck), struck["tokens"], struck["faults_delivered"], strict=True)
+        }
+
+    def price(self, arm: str, failures: dict[str, float]) -> float:
+        """Return the tokens of a run with this many of each failure: a pass, and a round for each failure."""
+        passes = self.passes(arm)
+        total = sum(passes.values()) / len(passes)
+        for plan, count in failures.items():
+            rounds = self.rounds(arm, plan)
+            total += count * sum(rounds.values()) / len(rounds) if rounds else 0.0
+        return total
+
+    def break_even(self, ours: str, theirs: str, plan: str) -> BreakEven | None:
+        """Return from how many such failures a run on the first arm takes fewer tokens than on the second."""
+        passes = in_common(self.passes(ours), self.passes(theirs))
+        return break_even(passes, in_common(self.rounds(ours, plan), self.rounds(theirs, plan)))
+
+
+def _pairs(trials: pd.DataFrame) -> list[Pair]:
+    return [
+        (str(instance), int(repetition)) for instance, repetition in zip(trials["instance"], trials["repetition"], strict=True)
+    ]
+
+
+NUMBERS = {"repetition": int, "tokens": float, "faults_delivered": int, **dict.fromkeys(DAMAGE, int)}
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, dtype=NUMBERS)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise ResultsError(f"{path}: is not a table of trials: {str(error).splitlines()[0]}") from error
+
+
+def read_evidence(run: str, scenario: str) -> Evidence:
+    """Read what a run measured in one world.
+
+    Args:
+        run: The run's name under results/, or under reports/ if its table of trials is there, or its folder.
+        scenario: The world's name in the run.
+
+    Returns:
+        Its trials that did not end in an error.
+
+    Raises:
+        ResultsError: There is no such run, or it has no such world, no damage, no control, or no pattern in both forms.
+    """
+    if kept := next((path for path in (Path(run), REPORTS / run) if (path / TABLE).is_file()), None):
+        manifest = read_manifest(kept)
+        trials, config, entries = _read_table(kept / TABLE), manifest.config, manifest.models
+    elif (folder := folder_of(run)).is_dir() or archive_of(folder):
+        trials, config, entries = (loaded := load_run(folder)).trials, loaded.config, loaded.manifest.models
+    else:
+        raise ResultsError(f"{run}: there is no such run in results/, and no {TABLE} of it in reports/; run its config first")
+    if missing := [column for column in COLUMNS if column not in trials]:
+        raise ResultsError(f"{run}: has no column {missing[0]}: advice needs a run in a world")
+    if scenario not in config.scenarios:
+        raise ResultsError(f"{run}: has no scenario '{scenario}'; {nearest(scenario, config.scenarios)}")
+    usable = trials[(trials["scenario"] == scenario) & (trials["outcome"] != "error")][COLUMNS]
+    simulated = all(entry.kind == "simulated" for entry in entries.values())
+    evidence = Evidence(Path(run).name, scenario, config, usable, simulated)
+    if FAULT_FREE not in config.plans or not evidence.patterns:
+        raise ResultsError(f"{run}: advice needs the plan '{FAULT_FREE}', and patterns both bare and with remedies")
+    return evidence

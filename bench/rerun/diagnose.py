@@ -1,0 +1,294 @@
+"""Which part of an agent is to blame for a failed trial: the trial is run again on the same draws, with sets of its parts
+mended.
+
+A set is sufficient if the failure is gone and no other has come. All minimal sufficient sets are found, by running every set
+that contains no smaller one. Parts are mended from the first event at which the trial left its control, or, if no fault is the
+reason, from the first proposal that differs from the declared right one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+from bench.common.errors import ConfigError
+from bench.record.events import Called, of_kind
+from bench.record.record import TrialRecord
+from bench.rerun.failure import TrialFailure
+from bench.rerun.mends import (
+    NO_PATTERN,
+    NO_WORLD,
+    OUTSIDE,
+    PARTS,
+    MendedAgent,
+    MendedPart,
+    ReplySource,
+    RerunAgent,
+    Start,
+    WatchedModel,
+)
+from bench.rerun.rerun import Original, RerunArm, differs, timeless
+from bench.rerun.shrink import restricted
+from bench.run.experiment.trial import TrialResult
+from bench.run.trial.faults import FaultPlan
+from bench.worlds.run.environment import World
+from bench.worlds.run.environment.final import content_of
+from bench.worlds.run.runtime.lives import kept
+
+ENDED = "ended"
+"""The kind of an entry that is not damage: how an unsolved trial ended."""
+ENDINGS = ("solved", "wrong", "gave_up")
+"""From best to worst."""
+UNJUDGED = ("error", "ungraded")
+MendedSet = frozenset[MendedPart]
+
+
+@dataclass(frozen=True)
+class FailedEntry:
+    """A failure: a kind of damage and the effect that it struck, or how the trial ended."""
+
+    kind: str
+    what: str
+
+    @property
+    def words(self) -> str:
+        if self.kind == ENDED:
+            return f"it ended {self.what.replace('_', ' ')}"
+        return f"{self.kind}: {self.what}"
+
+
+EntryCounts = Mapping[FailedEntry, int]
+"""Failure -> how often it happened."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A trial that was run again.
+
+    entries        its failures
+    sources        where its replies came from
+    first_wrong    where its first wrong proposal was asked for; None if there is none
+    works_through  whether its agent works through a boundary
+    """
+
+    result: TrialResult
+    entries: EntryCounts
+    sources: Counter[ReplySource]
+    first_wrong: Start | None
+    works_through: bool
+
+    @property
+    def outcome(self) -> str:
+        return self.result.record.outcome
+
+
+@dataclass(frozen=True)
+class EntryDiagnosis:
+    """The diagnosis of one entry.
+
+    start    where mending starts
+    minimal  the minimal sufficient sets; empty if no set suffices
+    in_control   whether the trial has the entry without any fault too
+    """
+
+    entry: FailedEntry
+    start: Start
+    minimal: tuple[MendedSet, ...]
+    in_control: bool
+
+    @property
+    def necessary(self) -> MendedSet:
+        return frozenset.intersection(*self.minimal) if self.minimal else frozenset()
+
+    @property
+    def contributing(self) -> MendedSet:
+        """The parts that are in some minimal sufficient set."""
+        return frozenset().union(*self.minimal)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The diagnosis of one failed trial.
+
+    undiagnosable   why it cannot be diagnosed, or ""
+    entries         each entry's diagnosis
+    asked           the parts that could be mended
+    not_asked       part -> why it could not be mended
+    sources         where the replies of all reruns came from, including the rerun with nothing mended
+    reruns          number of reruns; `unjudged` of them could not be judged
+    """
+
+    record: TrialRecord
+    undiagnosable: str = ""
+    entries: tuple[EntryDiagnosis, ...] = ()
+    asked: tuple[MendedPart, ...] = ()
+    not_asked: Mapping[MendedPart, str] = field(default_factory=dict)
+    sources: Counter[ReplySource] = field(default_factory=Counter)
+    reruns: int = 0
+    unjudged: int = 0
+
+    @property
+    def blamed(self) -> MendedSet:
+        """The parts that contribute to any of its entries."""
+        return frozenset().union(*(entry.contributing for entry in self.entries))
+
+    @property
+    def is_explained(self) -> bool:
+        return bool(self.entries) and all(entry.minimal for entry in self.entries)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's."""
+        return self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
+
+
+def is_failed(record: TrialRecord) -> bool:
+    """Return whether a trial ended with damage or unsolved, and was graded."""
+    return record.outcome not in UNJUDGED and (record.outcome != "solved" or bool(TrialFailure.of(record).damage))
+
+
+async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagnosis:
+    """Diagnose a failed trial.
+
+    Args:
+        original: The trial.
+        agent: What is run again; None: what the trial's config names.
+
+    Returns:
+        The diagnosis, which can say that the trial is not diagnosable.
+
+    Raises:
+        ConfigError: The trial did not fail.
+    """
+    if not is_failed(original.record):
+        how = f"it ended {TrialFailure.of(original.record).words}"
+        if original.record.outcome in UNJUDGED:
+            how = f"it ended in no grade ({original.record.reason})"
+        raise ConfigError(f"trial {original.record.id}: {how}; name a trial that failed")
+    reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
+    whole = await reruns.of(frozenset(), Start())
+    if why := differs(original.record, whole.result.record):
+        detail = f" ({whole.result.record.reason})" if whole.outcome == "error" else ""
+        return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {why}{detail}")
+    control = await reruns.control() if original.plan.faults else whole
+    not_asked = _not_asked(original, reruns.agent, whole)
+    asked = tuple(part for part in PARTS if part not in not_asked)
+    entries = []
+    for entry, times in whole.entries.items():
+        in_control = control.entries.get(entry, 0) >= times
+        start = whole.first_wrong or Start() if in_control else _parting(whole.result.record, control.result.record)
+        entries.append(EntryDiagnosis(entry, start, await _minimal(reruns, entry, whole, start, asked), in_control))
+    return Diagnosis(original.record, "", tuple(entries), asked, not_asked, reruns.sources, len(reruns.known), reruns.unjudged)
+
+
+async def _minimal(
+    reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart]
+) -> tuple[MendedSet, ...]:
+    """Return all minimal sets of these parts that suffice, the smallest first."""
+    minimal: list[MendedSet] = []
+    for size in range(1, len(parts) + 1):
+        for mended in map(frozenset, combinations(parts, size)):
+            if not any(smaller <= mended for smaller in minimal) and _suffices(entry, whole, await reruns.of(mended, start)):
+                minimal.append(mended)
+    return tuple(minimal)
+
+
+def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
+    """Return whether the entry is gone and no other has come."""
+    if again.outcome in UNJUDGED or entry in again.entries:
+        return False
+    is_worse = ENDINGS.index(again.outcome) > ENDINGS.index(whole.outcome)
+    return not is_worse and all(times <= whole.entries.get(other, 0) for other, times in again.entries.items())
+
+
+class Reruns:
+    """The reruns of one trial. Each is made once."""
+
+    def __init__(self, original: Original, agent: RerunAgent):
+        self._original, self.agent = original, agent
+        self.known: dict[tuple[MendedSet, Start, FaultPlan], Rerun] = {}
+        self.sources: Counter[ReplySource] = Counter()
+        self.unjudged = 0
+
+    async def of(self, parts: MendedSet, start: Start) -> Rerun:
+        return await self._run(parts, start, self._original.plan)
+
+    async def control(self) -> Rerun:
+        """Run the trial without any fault."""
+        return await self._run(frozenset(), Start(), restricted(self._original.plan, ()))
+
+    async def _run(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+        key = parts, start, plan
+        if key not in self.known:
+            made = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)
+            self.sources.update(made.sources)
+            self.unjudged += made.outcome in UNJUDGED
+        return self.known[key]
+
+
+async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+    """Run a trial under these faults, with some of the agent's parts mended from `start` on."""
+    spec, matrix = arm.spec, arm.matrix
+    resolved = matrix.arm(spec)
+    environment = resolved.scenario.environment
+    model = WatchedModel(resolved.model, resolved.scenario, start.requests if "proposer" in parts else None)
+    working = MendedAgent(agent, parts, start, environment is not None)
+    exchanged = replace(matrix.worked_by(working.work), models={**matrix.models, spec.model: model})
+    result = await RerunArm(spec, exchanged).run(plan)
+    first_wrong = None if model.first_wrong is None else _at_request(result.record, model.first_wrong)
+    return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.works_through)
+
+
+def _entries(result: TrialResult, environment: Any) -> EntryCounts:
+    entries: dict[FailedEntry, int] = {}
+    if content := kept(result.record.events):
+        with closing(World(environment, content=content_of(result.texts[content]))) as world:
+            for kind, harms in world.harms().items():
+                for harm in harms:
+                    entry = FailedEntry(kind, harm.effect)
+                    entries[entry] = entries.get(entry, 0) + harm.times
+    if not entries and result.record.outcome not in ("solved", *UNJUDGED):
+        entries[FailedEntry(ENDED, result.record.outcome)] = 1
+    return entries
+
+
+def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
+    """Return part -> why it cannot be mended."""
+    if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
+        return dict.fromkeys(PARTS[1:], NO_WORLD)
+    not_asked: dict[MendedPart, str] = {} if whole.works_through else dict.fromkeys(("verifier", "signal"), OUTSIDE)
+    return not_asked if agent.remedied else {**not_asked, "pattern": NO_PATTERN}
+
+
+def _parting(record: TrialRecord, control: TrialRecord) -> Start:
+    """Return where a trial left its control."""
+    pairs = zip(record.events, control.events, strict=False)
+    shorter = min(len(record.events), len(control.events))
+    events = next((number for number, pair in enumerate(pairs) if timeless(pair[0]) != timeless(pair[1])), shorter)
+    return Start(events, sum(call.asked for call in of_kind(record.events[:events], Called)))
+
+
+def _at_request(record: TrialRecord, number: int) -> Start:
+    """Return where this request of the model is; requests count from 0."""
+    asked = [place for place, event in enumerate(record.events) if isinstance(event, Called) and event.asked]
+    return Start(asked[number] if number < len(asked) else len(record.events), number)
+
+
+def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
+    """Return part -> number of entries for which it is necessary, only contributing, cleared, or could not be mended."""
+    entries = [(diagnosis, entry) for diagnosis in diagnoses for entry in diagnosis.entries]
+
+    def verdict(part: MendedPart, diagnosis: Diagnosis, entry: EntryDiagnosis) -> str:
+        if part not in diagnosis.asked:
+            return "not asked"
+        if not entry.minimal:
+            return "not explained"
+        if part in entry.necessary:
+            return "necessary"
+        return "contributing" if part in entry.contributing else "cleared"
+
+    return {part: dict(Counter(verdict(part, *each) for each in entries)) for part in PARTS}

@@ -1,0 +1,214 @@
+"""A diagnosis in words: a finding in a sentence, counts by part, three trials, and what to do; or all of it as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from bench.record.events import Called, Event, Faulted
+from bench.record.record import TrialRecord
+from bench.record.worlds.events import ToolCalled
+from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
+from bench.rerun.failure import TrialFailure
+from bench.rerun.mends import OUTSIDE, PARTS, MendedPart, ReplySource
+
+SHOWN = 3
+"""Trials that a first screen shows."""
+ADVICE: Mapping[MendedPart, str] = {
+    "proposer": "ask another model, or tell this model more; bench diverge says what another model would change",
+    "verifier": 'check each proposal against the policy and the rules before it takes effect (strength = "business_rule")',
+    "commit": 'give each effect a key and the versions that were read (commit = "compare_and_swap")',
+    "signal": 'call a rejection a rejection, and give its reason (signal = "typed")',
+    "pattern": "give the pattern its remedies (remedies = true); docs/patterns.md says what they are",
+}
+
+
+WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
+"""What to do about the commit of an agent that is a command."""
+
+
+def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return what to do about a part that some of the diagnoses blame."""
+    is_command = all(each.not_asked.get("verifier") == OUTSIDE for each in diagnoses if part in each.blamed)
+    return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else ADVICE[part]}."
+
+
+def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Return what diagnosing a run showed, in at most 12 lines.
+
+    Args:
+        run: Its name.
+        failed: How many of its trials failed.
+        diagnoses: The failed trials that were diagnosed.
+    """
+    if not diagnoses:
+        return [f"No trial of {run} failed."]
+    which = f"{failed} failed trials" if failed == len(diagnoses) else f"{len(diagnoses)} of the {failed} failed trials"
+    entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
+    lines = [finding(which, run, diagnoses)]
+    verdicts = {part: verdict for part, verdict in counts(diagnoses).items() if _share(verdict)}
+    for part, verdict in sorted(verdicts.items(), key=lambda row: -_share(row[1])):
+        lines.append(
+            f"  {part}: has to be mended for {verdict.get('necessary', 0)} of {len(entries)} entries, "
+            f"and is one of several ways for {verdict.get('contributing', 0)}"
+        )
+    if cleared := [part for part in PARTS if part not in verdicts and any(part in each.asked for each in diagnoses)]:
+        lines.append(f"  not to blame: {', '.join(cleared)}")
+    lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
+    if verdicts:
+        most = max(verdicts, key=lambda part: _share(verdicts[part]))
+        lines.append(advice_line(most, diagnoses))
+    lines.append(replies_line(diagnoses))
+    if left := [each for each in diagnoses if each.undiagnosable]:
+        lines.append(f"{len(left)} cannot be diagnosed, such as {left[0].record.id}: {left[0].undiagnosable}.")
+    return lines
+
+
+def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return the finding in a sentence."""
+    looked_into = [each for each in diagnoses if not each.undiagnosable]
+    if not looked_into:
+        return f"None of {which} of {run} can be diagnosed."
+    blamed = Counter(chain.from_iterable(each.blamed for each in looked_into))
+    if not blamed:
+        return f"{which} of {run}: neither a part nor all parts together explain any of them."
+    part, times = blamed.most_common(1)[0]
+    alone = sum(each.blamed == {part} for each in looked_into)
+    explained = sum(each.is_explained for each in looked_into)
+    return (
+        f"{which} of {run}: the {part} is to blame in {times}, and alone in {alone} of them; "
+        f"{explained} of {len(diagnoses)} are explained."
+    )
+
+
+def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
+    """Return how many diagnoses are proved, and where their replies came from."""
+    proved, explained = sum(each.is_proved for each in diagnoses), sum(each.is_explained for each in diagnoses)
+    sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
+    whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
+    mark = " (SIMULATED)" if sources["simulated"] else ""
+    unjudged = sum(each.unjudged for each in diagnoses)
+    missing = f"; {unjudged} reruns needed a reply that the run lacks" if unjudged else ""
+    reruns = sum(each.reruns for each in diagnoses)
+    return f"{proved} of {explained} explanations are proved; {reruns} reruns used {whose or 'no'} replies{mark}{missing}."
+
+
+def trial_lines(diagnosis: Diagnosis) -> list[str]:
+    """Return what diagnosing one trial showed, entry by entry."""
+    record = diagnosis.record
+    lines = [f"trial {record.id}: {_place(record)}", f"It ended {TrialFailure.of(record).words}."]
+    if diagnosis.undiagnosable:
+        return [*lines, f"It cannot be diagnosed: {diagnosis.undiagnosable}."]
+    for alike in _alike(diagnosis.entries):
+        entry = alike[0]
+        since = f"event {entry.start.events} on, {_why(entry)}: {_event(record, entry.start.events)}"
+        since = since if entry.start.events else "the beginning on"
+        lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)} from {since}"]
+    lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
+    lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
+    return [*lines, replies_line([diagnosis])]
+
+
+def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
+    """Group the entries with the same diagnosis."""
+    groups: dict[object, list[EntryDiagnosis]] = {}
+    for entry in entries:
+        groups.setdefault((entry.minimal, entry.start, entry.in_control), []).append(entry)
+    return list(groups.values())
+
+
+def _why(entry: EntryDiagnosis) -> str:
+    """Return why mending starts at that event."""
+    return "the first wrong proposal" if entry.in_control else "where the trial left its control"
+
+
+def verdict_of(entry: EntryDiagnosis) -> str:
+    """Return in words which sets of parts explain an entry."""
+    if not entry.minimal:
+        return "not explained: no set of mended parts removes it without other harm"
+    if len(entry.minimal) == 1:
+        [only] = entry.minimal
+        return f"it is gone when the {_and(only)} {'is' if len(only) == 1 else 'are'} mended"
+    necessary = f"; always needed: {_and(entry.necessary)}" if entry.necessary else ""
+    return f"it is gone when these are mended: the {', or the '.join(map(_and, entry.minimal))}{necessary}"
+
+
+def as_json(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> str:
+    """Return all that diagnosing a run showed."""
+    document = {"run": run, "failed": failed, "counts": counts(diagnoses), "trials": [_as_json(each) for each in diagnoses]}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
+    record = diagnosis.record
+    return {
+        **{name: getattr(record, name) for name in ("scenario", "instance", "architecture", "model", "plan", "repetition")},
+        "trial": record.id,
+        "undiagnosable": diagnosis.undiagnosable,
+        "is_explained": diagnosis.is_explained,
+        "is_proved": diagnosis.is_proved,
+        "blamed": _sorted(diagnosis.blamed),
+        "not_asked": diagnosis.not_asked,
+        "replies": dict(diagnosis.sources),
+        "reruns": diagnosis.reruns,
+        "unjudged": diagnosis.unjudged,
+        "entries": [
+            {
+                "kind": entry.entry.kind,
+                "what": entry.entry.what,
+                "from_event": entry.start.events,
+                "in_control": entry.in_control,
+                "minimal": [_sorted(mended) for mended in entry.minimal],
+                "necessary": _sorted(entry.necessary),
+                "contributing": _sorted(entry.contributing),
+            }
+            for entry in diagnosis.entries
+        ],
+    }
+
+
+def _sorted(parts: MendedSet) -> list[MendedPart]:
+    return [part for part in PARTS if part in parts]
+
+
+def _and(parts: MendedSet) -> str:
+    return " and ".join(_sorted(parts))
+
+
+def _share(verdict: Mapping[str, int]) -> int:
+    return verdict.get("necessary", 0) + verdict.get("contributing", 0)
+
+
+def _shown(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return trials to show: first one for each set of blamed parts, then others."""
+    diagnosable = [each for each in diagnoses if not each.undiagnosable]
+    unlike = list({each.blamed: each for each in reversed(diagnosable)}.values())[::-1]
+    return [*unlike, *(each for each in diagnosable if each not in unlike)][:SHOWN]
+
+
+def _trial_line(diagnosis: Diagnosis) -> str:
+    first = max(diagnosis.entries, key=lambda entry: bool(entry.minimal))
+    more = f", and {len(diagnosis.entries) - 1} more" if len(diagnosis.entries) > 1 else ""
+    return f"{diagnosis.record.id[:8]} ({_place(diagnosis.record)}) {first.entry.words}{more}: {verdict_of(first)}"
+
+
+def _place(record: TrialRecord) -> str:
+    where = f"{record.scenario}/{record.instance}" if record.instance else record.scenario
+    return f"{record.architecture} on {where}, plan {record.plan}, repetition {record.repetition}"
+
+
+def _event(record: TrialRecord, number: int) -> str:
+    event: Event | None = record.events[number] if number < len(record.events) else None
+    match event:
+        case Faulted():
+            return f"{event.effect} strikes {event.subtask}"
+        case ToolCalled():
+            return f"{event.tool} for {event.effect or 'nothing'} is {event.outcome}"
+        case Called():
+            return f"a call for {' + '.join(event.subtasks)}"
+        case None:
+            return "its end"
+        case _:
+            return type(event).__name__

@@ -1,0 +1,223 @@
+"""The five parts of an agent that a rerun can mend: the proposer at the model, the others where the agent has them.
+
+proposer   gives the right output, as the pack declares it
+verifier   checks every proposal against its schema, the policy and the pack's rules
+commit     makes every effect under a key, and on the versions on which it was decided
+signal     tells every rejection, with its reason
+pattern    has its author's remedies
+
+A mended part replaces the agent's own part from an event of the trial on. So a weakness in its code is mended as well as a
+config setting. The pattern is mended from the beginning, because its stored state cannot be exchanged later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from bench.record.form import BARE, Form
+from bench.record.messages import Timing
+from bench.record.worlds.events import AGENT
+from bench.run.architectures.part import Architecture
+from bench.run.architectures.registry import load_architecture
+from bench.run.experiment.arm import ResolvedArm
+from bench.run.models.base import Model, Reply, Request, Sleep
+from bench.run.models.simulated import SimulatedModel, SimulatedSettings
+from bench.run.trial.decoding import Extracted
+from bench.run.trial.reading import read
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Scenario, Task
+from bench.worlds.run.environment import Acted
+from bench.worlds.run.environment.scene import ToolArguments
+from bench.worlds.run.patterns.parts.boundary import Boundary
+from bench.worlds.run.runtime.actions import WorldActions
+
+MendedPart = Literal["proposer", "verifier", "commit", "signal", "pattern"]
+PARTS: tuple[MendedPart, ...] = get_args(MendedPart)
+ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
+"""The source of a reply: recorded for this state of the world, recorded for another state, made by a simulated model, or made
+by the mended proposer."""
+WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
+OUTSIDE = "the agent has it in code that is not worked through here"
+NO_PATTERN = "the architecture has no form with remedies"
+NO_WORLD = "the task has no world in which it could be exchanged"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where mending starts: this many events, and this many requests of the model, stay as they were."""
+
+    events: int = 0
+    requests: int = 0
+
+
+@dataclass(frozen=True)
+class RerunAgent:
+    """What is run again.
+
+    work       the architecture
+    boundary   makes its boundary, which the remedied pattern uses too
+    remedied   its pattern with remedies and the same boundary settings; None if it has none
+    """
+
+    work: Architecture
+    boundary: Callable[[Workbench], Boundary]
+    remedied: Architecture | None = None
+
+    @staticmethod
+    def of(arm: ResolvedArm) -> RerunAgent:
+        entry = arm.architecture
+        form = entry.form or BARE
+        remedied = load_architecture(entry.part, entry.parallel, with_remedies(form)) if entry.part.forms else None
+        return RerunAgent(entry.work, lambda workbench: Boundary.of(workbench, form), remedied)
+
+
+def with_remedies(form: Form) -> Form:
+    """Return the form with its author's remedies. The boundary stays as it is."""
+    strength = form.strength or ("business_rule" if form.remedies else "schema")
+    commit = form.commit or ("compare_and_swap" if form.remedies else "plain")
+    return replace(form, remedies=True, strength=strength, commit=commit, signal=form.tells)
+
+
+@dataclass
+class MendedAgent:
+    """An agent in one trial, with some parts mended from a start on.
+
+    in_world        whether its task has a world
+    works_through   whether it works through a boundary, whose parts can be exchanged
+    """
+
+    agent: RerunAgent
+    parts: frozenset[MendedPart]
+    start: Start
+    in_world: bool
+    works_through: bool = False
+    _undone: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    async def work(self, task: Task, workbench: Workbench) -> None:
+        if self.in_world:
+            world: WorldActions = workbench.world
+            if world.life == 1:
+                world.exchanged = lambda boundary: self._exchanged(boundary, workbench)
+                if "commit" in self.parts:
+                    self._make_under_keys(world)
+        remedied = self.agent.remedied if "pattern" in self.parts else None
+        await (remedied or self.agent.work)(task, workbench)
+
+    def _exchanged(self, boundary: Boundary, workbench: Workbench) -> Boundary:
+        self.works_through = True
+        its_own = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
+        whole, world = Boundary.of(workbench, WHOLE), workbench.world
+
+        def part(name: MendedPart) -> Any:
+            kept = getattr(its_own, name)
+            return _SwitchedPart(kept, getattr(whole, name), lambda: self._has_begun(world)) if name in self.parts else kept
+
+        return Boundary(part("verifier"), part("signal"), part("commit"))
+
+    def _has_begun(self, world: WorldActions) -> bool:
+        return len(world.acting.log.events) >= self.start.events
+
+    def _make_under_keys(self, world: WorldActions) -> None:
+        """Make each effect of an agent without a boundary under a key. An undo renews the key."""
+        act = world.act
+
+        async def keyed(
+            tool: str,
+            arguments: ToolArguments,
+            key: str | None = None,
+            *,
+            expect: Mapping[str, int] | None = None,
+            role: str = AGENT,
+            deadline: int | None = None,
+        ) -> Acted:
+            effect = world.effect_of(tool, arguments)
+            known = world.tools.get(tool)
+            if key is None and effect and known and known.writes and not self.works_through and self._has_begun(world):
+                key = f"{tool}: {effect} {self._undone[tool, effect]}"
+            acted = await act(tool, arguments, key, expect=expect, role=role, deadline=deadline)
+            if acted.outcome == "done" and tool in world.undoes:
+                self._undone.update([(tool, effect), (world.undoes[tool], effect)])
+            return acted
+
+        world.act = keyed  # type: ignore[method-assign]  # only this trial's; an outside agent calls tools through it
+
+
+class _SwitchedPart:
+    """One part until the trial has come to its start, and another from then on."""
+
+    def __init__(self, kept: Any, mended: Any, has_begun: Callable[[], bool]):
+        self._kept, self._mended, self._has_begun = kept, mended, has_begun
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mended if self._has_begun() else self._kept, name)
+
+
+class WatchedModel:
+    """A model that counts its replies by source. From a request on, a right proposer answers instead.
+
+    mended_from   number of requests that the model answers first; None: all
+    first_wrong   number of requests before the first reply that differs from the declared right one; None if none differs
+    """
+
+    timing: Timing
+
+    def __init__(self, model: Model, scenario: Scenario, mended_from: int | None):
+        self.name, self.timing, self.endpoint, self.concurrency = model.name, model.timing, model.endpoint, model.concurrency
+        self._model, self._scenario, self._mended_from = model, scenario, mended_from
+        self._right = SimulatedModel(model.name, SimulatedSettings(wrapping=False), {scenario.key: scenario})
+        self._asked = 0
+        self.sources: Counter[ReplySource] = Counter()
+        self.first_wrong: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return self._model.parameters
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        number, self._asked = self._asked, self._asked + 1
+        if self._mended_from is not None and number >= self._mended_from:
+            self.sources["right"] += 1
+            return await self._right.reply(request, sleep)
+        reply = await self._model.reply(request, sleep)
+        self.sources[self._source(request)] += 1
+        if self.first_wrong is None and self._is_wrong(request, reply):
+            self.first_wrong = number
+        return reply
+
+    async def prepare(self, patient: bool = True) -> None:
+        await self._model.prepare(patient)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _source(self, request: Request) -> ReplySource:
+        if not isinstance(self._model, SimulatedModel):
+            return "recorded"
+        bank, context = self._model.bank, request.context
+        if bank is None:
+            return "simulated"
+        place = (self._scenario.name, "".join(context.subtasks), context.instance, context.state)
+        return "recorded" if context.attempt == 1 and bank.knows(place) else "transplanted"
+
+    def _is_wrong(self, request: Request, reply: Reply) -> bool:
+        """Return whether a reply to a judgment differs from the right one. Free-text notes, and replies to an outside agent,
+        never do."""
+        context, environment = request.context, self._scenario.environment
+        right = {**self._scenario.reference, **context.references}
+        asked = [subtask for subtask in self._scenario.task.subtasks if subtask.name in context.subtasks]
+        if reply.tool_calls or not asked or any(name not in right for name in context.subtasks):
+            return False
+        answer = read(reply.text, reply.finish, asked, context.answer_format)
+        if not isinstance(answer, Extracted):
+            return True
+        notes = environment.notes if environment else ()
+        whole: Any = answer.value
+        outputs = {name: whole.get(name) for name in context.subtasks} if len(context.subtasks) > 1 else {asked[0].name: whole}
+        return any(_without(output, notes) != _without(right[name], notes) for name, output in outputs.items())
+
+
+def _without(output: Any, notes: tuple[str, ...]) -> Any:
+    return {name: value for name, value in output.items() if name not in notes} if isinstance(output, dict) else output

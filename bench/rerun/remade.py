@@ -1,0 +1,68 @@
+"""Rebuild the world of a recorded trial step by step: the rows that each journal entry changed, and the effects that its damage
+was counted from. The pack's present code does it; the digest in the record says whether the world is still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from bench.common.errors import BenchError
+from bench.common.raised import words_of
+from bench.record.worlds.damage import Harm, RowChange
+from bench.worlds.run.environment import CannotRestore, Environment, JournalEntry, World, final_world
+from bench.worlds.run.environment.changes import changes, rows_in
+from bench.worlds.run.environment.final import content_of
+
+
+@dataclass(frozen=True)
+class Remade:
+    """A world that was made again.
+
+    entries   the journal
+    changes   journal entry -> the rows that it changed; an entry that changed nothing is absent
+    harms     kind of damage -> the effects that it was counted from
+    lacking   why changes and harms are unknown, or ""
+    """
+
+    entries: tuple[JournalEntry, ...]
+    changes: Mapping[int, Sequence[RowChange]] = field(default_factory=dict)
+    harms: Mapping[str, Sequence[Harm]] = field(default_factory=dict)
+    lacking: str = ""
+
+
+def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:
+    """Rebuild a recorded world. `kept` is its recorded SQL; `digest` names the content of its tables at the end."""
+    try:
+        content = content_of(kept)
+        entries = final_world(content).journal
+    except CannotRestore as error:
+        return Remade((), lacking=str(error))
+    if environment is None:
+        return Remade(entries, lacking="its pack is not here; bench trace --scenarios DIR names its folder")
+    try:
+        changed = _changes(environment, entries, digest, drawn_from)
+        with closing(World(environment, content=content)) as world:
+            return Remade(entries, changed, world.harms())
+    except BenchError as error:
+        return Remade(entries, lacking=str(error))
+    except Exception as error:  # a pack's code that has changed since can raise anything
+        return Remade(entries, lacking=f"its pack raised {words_of(error)}")
+
+
+def _changes(
+    environment: Environment, entries: Sequence[JournalEntry], digest: str, drawn_from: tuple[object, ...]
+) -> dict[int, Sequence[RowChange]]:
+    """Return the rows that each entry changed. Raise CannotRestore if the pack makes a different world from these entries."""
+    by_effect: dict[int, Sequence[RowChange]] = {}
+    with closing(World(environment, drawn_from=drawn_from)) as world:
+        before, was = rows_in(world.snapshot().content), world.digest()
+        for entry in entries:
+            world.replay([entry])
+            if world.digest() != was:
+                after = rows_in(world.snapshot().content)
+                by_effect[entry.seq] = changes(before, after)
+                before, was = after, world.digest()
+        if was != digest:
+            raise CannotRestore("its pack makes another world of the same calls; it has changed since")
+    return by_effect

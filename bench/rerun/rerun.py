@@ -1,0 +1,196 @@
+"""Run a recorded trial again on the same draws with another fault plan, without any model behind an endpoint.
+
+A simulated model answers anew, decided by its seeds. Any other model answers from what the run recorded. A rerun that asks for
+a reply that was not recorded cannot be judged, and ends in an error that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from bench.common.errors import ConfigError, ResultsError
+from bench.common.registry import is_path
+from bench.record.manifest import Manifest
+from bench.record.reading import read_manifest, read_trials
+from bench.record.record import TrialRecord, latest
+from bench.record.worlds.events import EventOrigin, StepOrigin
+from bench.rerun.failure import TrialFailure
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.experiment.code import our_codebase
+from bench.run.experiment.config import Config
+from bench.run.experiment.matrix import Matrix, TrialSpec, build_matrix
+from bench.run.experiment.model_entries import MODELS
+from bench.run.experiment.recording import recorded_entries
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.experiment.untrusted import permission
+from bench.run.trial.faults import FaultPlan
+from bench.run.trial.slots import Slots
+
+SHORTEST = 4
+"""Fewest characters of a trial's id that can stand for it."""
+WORST = "worst"
+"""Instead of an id: the trial with most damage; in a run without damage, an unsolved trial."""
+
+
+@dataclass(frozen=True)
+class RerunArm:
+    """A trial that can be run under any plan."""
+
+    spec: TrialSpec
+    matrix: Matrix
+
+    async def run(self, plan: FaultPlan) -> TrialResult:
+        """Run the trial under these faults."""
+        graders = permission(self.matrix).graders[self.spec.model]
+        model = self.matrix.models[self.spec.model]
+        await model.prepare()
+        try:
+            return await run_trial(replace(self.spec, plan=plan), self.matrix, Slots(), graders)
+        finally:
+            await model.close()
+
+
+@dataclass(frozen=True)
+class Original:
+    """A recorded trial, and the arm that runs it again."""
+
+    folder: Path
+    record: TrialRecord
+    arm: RerunArm
+
+    @property
+    def plan(self) -> FaultPlan:
+        return self.arm.spec.plan
+
+    async def again(self, plan: FaultPlan | None = None) -> TrialResult:
+        """Run the trial again, under its own faults if no others are given."""
+        return await self.arm.run(plan or self.plan)
+
+
+def original_of(folder: Path, trial: str, packs: Sequence[Path]) -> Original:
+    """Find a trial of a run and prepare its experiment.
+
+    Args:
+        folder: The run.
+        trial: The trial's id, its first characters (`SHORTEST` at least), or `WORST`.
+        packs: Folders of packs.
+
+    Raises:
+        ConfigError: No trial has this id, or several have it; a pack of the run cannot be loaded.
+        ResultsError: The run cannot be read.
+    """
+    return originals_of(folder, [record_of(folder, trial)], packs)[0]
+
+
+def originals_of(folder: Path, records: Sequence[TrialRecord], packs: Sequence[Path]) -> list[Original]:
+    """Prepare the experiments of some trials of a run. Raise as `original_of` does."""
+    manifest = read_manifest(folder)
+    for record in records:
+        if why := why_not_rerun(record, manifest):
+            raise ConfigError(f"trial {record.id}: {why}")
+    matrix = build_matrix(_config_of(manifest, folder, records), packs, our_codebase().digest)
+    specs = {_place(spec, spec.plan.name): spec for spec in matrix.specs}
+    if lacking := [record for record in records if _place(record) not in specs]:
+        raise ConfigError(
+            f"trial {lacking[0].id}: the packs that are here have no such trial; give the folder that the run had"
+        )
+    alone = [(record, specs[_place(record)]) for record in records]
+    return [Original(folder, record, RerunArm(spec, replace(matrix, specs=(spec,)))) for record, spec in alone]
+
+
+def why_not_rerun(record: TrialRecord, manifest: Manifest) -> str:
+    """Return why the agent of a trial cannot be started from here, or ""."""
+    name = record.architecture
+    if name in manifest.config.architecture or name in ARCHITECTURES or is_path(name):
+        return ""
+    return f"'{name}' is not started from here: who was served its trials starts it, so they are not run again"
+
+
+def differs(original: TrialRecord, rerun: TrialRecord) -> str:
+    """Return in words where a rerun leaves the original; "" if all events, the outcome and the grade are equal.
+
+    Seconds are left out: a live model's come from another machine. An event's origin is left out too: it follows from the other
+    events, and older runs do not have it.
+    """
+    if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
+        return f"it ended {rerun.outcome} in place of {original.outcome}"
+    for number, (event, again) in enumerate(zip(original.events, rerun.events, strict=False)):
+        if timeless(event) != timeless(again):
+            return f"event {number} is another"
+    if len(original.events) != len(rerun.events):
+        return f"it has {len(rerun.events)} events in place of {len(original.events)}"
+    return ""
+
+
+def timeless(event: Any) -> tuple[object, ...]:
+    origin = next(
+        ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
+    )
+    values = (getattr(event, field.name) for field in fields(event) if field.name not in origin)
+    return (type(event), *(value for value in values if not isinstance(value, float)))
+
+
+def record_of(folder: Path, trial: str) -> TrialRecord:
+    """Return the trial of this name. Raise as `original_of` does."""
+    read_manifest(folder)
+    records = {record.id: record for record in latest(read_trials(folder))}
+    if trial == WORST:
+        return max(
+            records.values(), key=lambda record: (TrialFailure.of(record).times, record.outcome not in ("solved", "error"))
+        )
+    matching = [record for id_, record in records.items() if id_.startswith(trial)] if len(trial) >= SHORTEST else []
+    if len(matching) > 1:
+        raise ConfigError(f"trial '{trial}': {len(matching)} trials of {folder.name} begin so; give more of the id")
+    if not matching:
+        raise ConfigError(f"trial '{trial}': {folder.name} has none; give {SHORTEST} characters of an id, or '{WORST}'")
+    return matching[0]
+
+
+def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord]) -> Config:
+    """Return the run's config for the arms of these trials. Models are simulated, or answer from the recording."""
+
+    def each(name: Callable[[TrialRecord], str]) -> list[str]:
+        return list(dict.fromkeys(map(name, records)))
+
+    values = manifest.config.model_dump(exclude_unset=True)
+    values |= {
+        "scenarios": each(lambda record: f"{record.scenario}/{record.instance}" if record.instance else record.scenario),
+        "architectures": each(lambda record: record.architecture),
+        "models": each(lambda record: record.model),
+        "plans": each(lambda record: record.plan),
+        "repetitions": max(record.repetition for record in records),
+        "instances": None,
+        "model": _entries(manifest, folder),
+    }
+    return Config.model_validate(values)
+
+
+def _entries(manifest: Manifest, folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    recorded = recorded_entries(folder)
+    entries = {}
+    for name, parameters in manifest.models.items():
+        shown = parameters.shown
+        if shown.get("recording") or shown.get("kind") != "simulated":
+            entries[name] = recorded[name]
+            continue
+        known = MODELS["simulated"].settings.model_fields
+        entries[name] = {key: value for key, value in shown.items() if key in known}
+        if bank := shown.get("bank"):
+            entries[name]["bank"] = bank["name"]
+    return entries
+
+
+def _place(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]:
+    plan = plan or str(trial.plan)
+    return trial.scenario, trial.instance, trial.architecture, trial.model, plan, trial.repetition
+
+
+def require_equal(original: Original, rerun: TrialResult) -> None:
+    """Raise ResultsError if a rerun with nothing changed differs from the recorded trial."""
+    if why := differs(original.record, rerun.record):
+        message = f"trial {original.record.id}: a rerun with nothing changed is another trial: {why}"
+        detail = f" ({rerun.record.reason})" if rerun.record.outcome == "error" else ""
+        raise ResultsError(f"{message}{detail}; run it on the version of the code and the packs that recorded it")

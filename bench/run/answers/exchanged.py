@@ -1,0 +1,86 @@
+"""A wrong answer whose form is right: one value is exchanged for another that the schema allows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.run.answers.places import FieldPath
+from bench.scenario import Json, Output, schema_of
+
+MOST_LEAVES = 2**16
+"""The most leaves that are checked against a schema, over all tries."""
+LARGEST = 2**53
+"""The float limit beyond which adding one may give the same number."""
+
+
+def exchanged(value: Json, schema: type[Output] | None, draw: Random) -> Json:
+    """Return the value with one leaf exchanged for another that its schema allows; None if none is found within the limit on
+    tries."""
+    paths = [path for path in _leaves(value) if path]
+    draw.shuffle(paths)
+    changed, tries = copy.deepcopy(value), MOST_LEAVES // max(len(paths), 1)
+    for path in paths[:tries]:
+        parent, name = _parent(changed, path), path[-1]
+        leaf = parent[name]
+        for other in _alternatives(leaf, schema):
+            parent[name] = other
+            if _fits(schema, changed):
+                return changed
+        parent[name] = leaf
+    return None
+
+
+def _parent(value: Json, path: FieldPath) -> Any:
+    for step in path[:-1]:
+        value = value[step]
+    return value
+
+
+def _leaves(value: Json, path: FieldPath = ()) -> Iterator[FieldPath]:
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from _leaves(item, (*path, key))
+    else:
+        yield path
+
+
+def _alternatives(leaf: Json, schema: type[Output] | None) -> list[Json]:
+    if isinstance(leaf, bool):
+        return [not leaf]
+    if isinstance(leaf, int) and abs(leaf) >= LARGEST:
+        return [leaf // 2]
+    if isinstance(leaf, int | float):
+        return [leaf + 1, leaf - 1, leaf / 2, leaf / 2 + 0.25]
+    if not isinstance(leaf, str):
+        return []
+    return [other for other in _enum_members(schema) if other != leaf] + [f"not {leaf}"]
+
+
+def _enum_members(schema: type[Output] | None) -> list[str]:
+    """Return every text in an enumeration of the schema; the schema decides later whether one fits at a place."""
+    values: list[str] = []
+    stack: list[Any] = [schema_of(schema)] if schema else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            values += [member for member in node.get("enum", ()) if isinstance(member, str)]
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return values
+
+
+def _fits(schema: type[Output] | None, value: Json) -> bool:
+    if schema is None:
+        return True
+    try:
+        schema.model_validate(value)
+    except ValidationError:
+        return False
+    return True

@@ -1,0 +1,141 @@
+"""A model splits the task: its parts are added as subtasks, and one last call writes the answer from their notes.
+
+The paper's decompositions are written by developers, and it names derived ones as untried. Here the model decides which parts
+there are, what each is told and reads, and which documents the answer is written from. Each output is verified before it is
+handed on. A rejected output is asked for again alone, with the reason, as in `runtime_structured`. A derived part has none of
+the pack's checks: its verifier sees that there are notes, but not whether they are right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from pydantic import Field
+
+from bench.run.architectures.waves import by_needs
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Context, Output, Subtask, Task
+
+SPLIT = "Split"
+"""The splitter's name. No subtask of a pack and no part can have it: their names begin with a small letter."""
+MOST_PARTS = 8
+INSTRUCTIONS = (
+    "Split the task below into smaller parts; they are carried out later. Whoever carries a part out sees its instructions and"
+    " what it reads, and nothing else, and writes notes. The answer is then written from all notes, and from the documents that"
+    f" you name for it. Make at most {MOST_PARTS} parts."
+)
+
+
+class PartPlan(Output):
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$", description="small letters, digits and _")
+    instructions: str = Field(min_length=1, description="what is to be done and noted down")
+    reads: list[str] = Field(description="names of documents, and of parts whose notes it needs")
+
+
+class Split(Output):
+    parts: list[PartPlan] = Field(min_length=1, description="in any order")
+    answer_reads: list[str] = Field(description="names of the documents that the answer is written from")
+
+    @property
+    def needs(self) -> Mapping[str, Collection[str]]:
+        return {part.name: part.reads for part in self.parts}
+
+
+class Notes(Output):
+    notes: str = Field(min_length=1, description="all that the answer needs of this part")
+
+
+async def derived_subtasks(task: Task, workbench: Workbench) -> None:
+    splitter = splitter_of(task)
+    workbench.add(splitter, reference=split_of(task).model_dump(mode="json"))
+    split = await _split(workbench, splitter)
+    for wave in by_needs([_added(part) for part in split.parts], split.needs):
+        for part in wave:
+            workbench.add(part)
+        await asyncio.gather(*(_until_accepted(workbench, part, planned_by=splitter) for part in wave))
+    await _until_accepted(workbench, *_answering(task, split), planned_by=splitter)
+
+
+async def _split(workbench: Workbench, splitter: Subtask) -> Split:
+    """Return a split that can be carried out, as the state holds it, so that faults there are noticed too."""
+    rejected = None
+    while True:
+        workbench.commit_unverified(await workbench.propose(splitter, repair=rejected))
+        rejected = workbench.checkpoint([splitter])
+        split = workbench.output(splitter)
+        if not rejected and isinstance(split, Split):
+            return split
+
+
+async def _until_accepted(workbench: Workbench, *subtasks: Subtask, planned_by: Subtask) -> None:
+    proposal = await workbench.propose(*subtasks, planned_by=planned_by)
+    while rejected := workbench.verify(proposal, sufficiency=True):
+        proposal = await workbench.propose(*subtasks, repair=rejected, planned_by=planned_by)
+    workbench.commit(proposal)
+
+
+def _added(part: PartPlan) -> Subtask:
+    return Subtask(part.name, part.instructions, tuple(dict.fromkeys(part.reads)), Notes)
+
+
+def _answering(task: Task, split: Split) -> list[Subtask]:
+    """Return the task's subtasks, for one call that reads the notes and the documents that the split names."""
+    names = {subtask.name for subtask in task.subtasks}
+    outputs = dict.fromkeys((*split.answer_reads, *(part.name for part in split.parts)))
+    return [replace(subtask, reads=(*(name for name in subtask.reads if name in names), *outputs)) for subtask in task.subtasks]
+
+
+def splitter_of(task: Task) -> Subtask:
+    """Return the subtask that asks for a split of this task. It is told what `monolithic` is told, without the documents'
+    texts."""
+
+    def can_be_carried_out(split: Split, _: Context) -> str | None:
+        return _wrong_parts(task, split) or _wrong_reads(task, split)
+
+    documents = [f"- {name}, {len(text.splitlines())} lines" for name, text in task.documents.items()]
+    asked = [f"# Output: {subtask.name}\n{subtask.instructions}" for subtask in task.subtasks]
+    task_text = "\n".join((INSTRUCTIONS, "", "Documents:", *documents))
+    return Subtask(SPLIT, "\n\n".join((task_text, *asked)), (), Split, checks=(can_be_carried_out,))
+
+
+def split_of(task: Task) -> Split:
+    """Return the split of a simulated model: notes for each subtask of the pack, and an answer from notes alone."""
+    notes = {subtask.name: f"{subtask.name}_notes" for subtask in task.subtasks}
+    parts = [
+        PartPlan(
+            name=notes[subtask.name], instructions=subtask.instructions, reads=[notes.get(name, name) for name in subtask.reads]
+        )
+        for subtask in task.subtasks[:MOST_PARTS]
+    ]
+    return Split(parts=parts, answer_reads=[])
+
+
+def _wrong_parts(task: Task, split: Split) -> str | None:
+    names = [part.name for part in split.parts]
+    if len(names) > MOST_PARTS:
+        return f"there are {len(names)} parts; make at most {MOST_PARTS}"
+    taken = {*task.documents, *(subtask.name for subtask in task.subtasks)}
+    for name in names:
+        if name in taken:
+            return f"the name '{name}' is that of a document or of an output; give the part another"
+        if names.count(name) > 1:
+            return f"{names.count(name)} parts are named '{name}'; give each a name of its own"
+    return None
+
+
+def _wrong_reads(task: Task, split: Split) -> str | None:
+    documents, names = list(task.documents), [part.name for part in split.parts]
+    for reader, reads, known in [
+        *((f"part '{part.name}'", part.reads, [*documents, *names]) for part in split.parts),
+        ("the answer", split.answer_reads, documents),
+    ]:
+        for name in reads:
+            if name not in known:
+                return f"{reader} reads '{name}', which does not exist; it can read {', '.join(known)}"
+    try:
+        by_needs([_added(part) for part in split.parts], split.needs)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -1,0 +1,34 @@
+"""The subtasks, grouped into calls by a policy that was learned from earlier trials' rejections; otherwise
+`runtime_structured`.
+
+The outputs of one call are verified, committed and rejected together. With one subtask a call this is `runtime_structured`, and
+with all in one call it is `monolithic` with the reason told.
+"""
+
+from __future__ import annotations
+
+from bench.record.policy import LearnedPolicy
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+
+
+async def learned_policy(task: Task, workbench: Workbench, policy: LearnedPolicy) -> None:
+    calls = [
+        [task.subtask(name) for name in call]
+        for call in policy.calls_for(task.name, [subtask.name for subtask in task.subtasks])
+    ]
+    repairs: dict[str, Rejected] = {}
+    while left := next((call for call in calls if not all(map(workbench.done, call))), None):
+        asked = [subtask for subtask in left if not workbench.done(subtask) and not workbench.skip(subtask)]
+        if not asked:
+            continue
+        reasons = [repairs.pop(subtask.name) for subtask in asked if subtask.name in repairs]
+        proposal = await workbench.propose(*asked, repair=reasons[0] if reasons else None)
+        if rejected := workbench.verify(proposal, sufficiency=True):
+            repairs[rejected.subtask] = rejected
+            continue
+        workbench.commit(proposal)
+        for finding in filter(None, map(workbench.finding, asked)):
+            workbench.invalidate(finding)
+            repairs[finding.subtask] = finding

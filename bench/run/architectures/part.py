@@ -1,0 +1,78 @@
+"""The entry of an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bench.common.registry import Part
+from bench.record.formats import ANSWER_FORMATS, AnswerFormat
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+
+Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
+"""Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
+
+
+UNTOLD = "nothing"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How an architecture is built, in words. Comparing two that differ in several of these is no evidence for any of them.
+
+    asks      how the task is asked
+    verifies  when an output is verified
+    repeats   what is asked again after a rejection
+    tells     what the next prompt is told of it, unless a config's `repair` says that it is told nothing
+    """
+
+    asks: str
+    verifies: str
+    repeats: str
+    tells: str = UNTOLD
+
+
+@dataclass(frozen=True)
+class ArchitecturePart(Part):
+    """The entry of an architecture.
+
+    path             where its function stands, `module:function`: imported when it is run
+    prepare          import path of a function that is called before its module is imported
+    through          our modules that it works through, besides the endpoint for those that make their own calls
+    acts_in          a `task`, a `world`, or `either`
+    makes_own_calls  whether it calls the measuring endpoint; else it asks on the workbench's line
+    answer_formats   the formats in which it can run
+    parallel         its function takes `parallel`: a form that asks at the same time for all that it can
+    forms            its function takes `form`: the forms of a pattern (`bench.record.form`)
+    learns           its function takes `policy`: what it learned from earlier trials (`bench.record.policy`)
+    is_instrument    whether it only measures: it asks, and does nothing
+    is_outside       whether it works in a process that is not ours: its answers can be anybody's code
+    structure        how it differs from others; None if that is not said
+    limits           what it cannot express, or how it differs from ours: a line each, for readers of a table
+    """
+
+    path: str = ""
+    prepare: str = field(default="", kw_only=True)
+    through: tuple[str, ...] = ()
+    acts_in: Literal["task", "world", "either"] = "task"
+    makes_own_calls: bool = False
+    answer_formats: tuple[AnswerFormat, ...] = ANSWER_FORMATS
+    parallel: bool = False
+    forms: bool = False
+    learns: bool = False
+    is_instrument: bool = False
+    is_outside: bool = False
+    structure: Structure | None = None
+    limits: tuple[str, ...] = ()
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """Return the modules that hold its code."""
+        endpoint = ("bench.run.endpoint.server",) if self.makes_own_calls else ()
+        return (*filter(None, [self.path.partition(":")[0]]), *self.through, *endpoint)
+
+    def __post_init__(self) -> None:
+        self.refuse_unknown("acts_in", [self.acts_in], ("task", "world", "either"))
+        self.refuse_unknown("answer_formats", self.answer_formats, ANSWER_FORMATS)

@@ -1,0 +1,30 @@
+"""Each output is verified before it is committed; a rejected one is asked for again alone, with the reason appended.
+
+It branches on three signals: which subtasks are done, whether an output is valid, and whether it is sufficient. So it skips
+unneeded subtasks, asks again for weak outputs, and reopens a subtask that a validating subtask found wrong.
+
+In parallel, all that can be asked now is asked at the same time, also rejected subtasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+
+
+async def runtime_structured(_: Task, workbench: Workbench, parallel: bool = False) -> None:
+    repairs: dict[str, Rejected] = {}
+    while ready := workbench.ready():
+        wave = [subtask for subtask in (ready if parallel else ready[:1]) if not workbench.skip(subtask)]
+        asked = [workbench.propose(subtask, repair=repairs.pop(subtask.name, None)) for subtask in wave]
+        for proposal in await asyncio.gather(*asked) if parallel else [await proposal_asked for proposal_asked in asked]:
+            if rejected := workbench.verify(proposal, sufficiency=True):
+                repairs[rejected.subtask] = rejected
+            else:
+                workbench.commit(proposal)
+        for rejection in filter(None, map(workbench.finding, wave)):
+            workbench.invalidate(rejection)
+            repairs[rejection.subtask] = rejection

@@ -1,0 +1,232 @@
+"""Read Anthropic's messages: a request to /v1/messages becomes the chat completion that it means.
+
+A client gets the address without its /v1, and sends its key as `x-api-key`. The experiment decides on `thinking` and effort, as
+on sampling settings. `cache_control` changes no reply, and is taken. Chat completions have no `is_error` for a tool's result:
+it is taken, and the result's text must say it. A message of role `system` keeps its place. Images, documents, and tools that a
+provider would run are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from bench.record.messages import Message
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
+
+from bench.common.bounds import BoundedTable, Listed
+from bench.record.tool_calls import ToolCall
+from bench.run.endpoint.carried import NOTHING, Carried, carried_in
+from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside
+from bench.run.endpoint.messages import text_in
+from bench.run.endpoint.problem import LONGEST_NAME, read_body, refuse_field
+from bench.run.endpoint.wire import MOST_MESSAGES, Chat, conversation, exchange_at
+from bench.run.models.options import OPTIONS, options_in
+from bench.run.trial.answering import Exchange
+
+UNREADABLE = "INVALID_JSON"
+"""The key of a tool's arguments that are no JSON object, as in Anthropic's documentation."""
+RESTRICTED: Mapping[str, Restricted] = {
+    "context_management": Restricted("nothing is left out of a conversation here; leave the field out"),
+    "mcp_servers": Restricted("no tools are called here; leave the field out"),
+    "container": Restricted("no code is run here; leave the field out"),
+    "compaction": Restricted("nothing is left out of a conversation here; leave the field out"),
+}
+BESIDE_A_TOOL = frozenset({"type", "name", "description", "input_schema", "strict", "cache_control", "eager_input_streaming"})
+
+
+class _Block(BaseModel):
+    """A content block. Fields that it does not know must be empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cache_control: Any = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Block:
+        for field, value in (self.model_extra or {}).items():
+            if value not in (None, [], {}, ""):
+                raise ValueError(f"{field[:LONGEST_NAME]}: would not be passed on; leave it out")
+        return self
+
+
+class _TextBlock(_Block):
+    type: Literal["text"]
+    text: str
+
+
+class _Thinking(_Block):
+    type: Literal["thinking"]
+    thinking: str | None = None
+    signature: Annotated[Carried, PlainValidator(carried_in)] = Field(NOTHING, validate_default=True)
+
+
+class _ToolUse(_Block):
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(min_length=1)]
+    name: str
+    input: BoundedTable[str, Any]
+
+    @property
+    def arguments(self) -> str:
+        written = self.input.get(UNREADABLE)
+        return written if isinstance(written, str) and len(self.input) == 1 else json.dumps(self.input, ensure_ascii=False)
+
+
+class _ToolResult(_Block):
+    type: Literal["tool_result"]
+    tool_use_id: Annotated[str, Field(min_length=1)]
+    content: Annotated[str | None, BeforeValidator(text_in)] = None
+    is_error: bool | None = None
+
+
+def _kind(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", "")
+    return kind if isinstance(kind, str) else ""
+
+
+ContentBlock = Annotated[
+    Annotated[_TextBlock, Tag("text")]
+    | Annotated[_Thinking, Tag("thinking")]
+    | Annotated[_ToolUse, Tag("tool_use")]
+    | Annotated[_ToolResult, Tag("tool_result")],
+    Discriminator(
+        _kind,
+        custom_error_type="block",
+        custom_error_message="a block has type 'text', 'thinking', 'tool_use' or 'tool_result'; images are not served",
+    ),
+]
+
+
+def _blocks(content: object) -> object:
+    """Return a text as one text block; other content unchanged."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+class _Turn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "assistant", "system"]
+    content: Annotated[Listed[ContentBlock], BeforeValidator(_blocks), Field(max_length=MOST_MESSAGES)]
+
+    @model_validator(mode="after")
+    def _whole(self) -> _Turn:
+        assistants = ("tool_use", "thinking")
+        misplaced = {"assistant": ("tool_result",), "user": assistants, "system": (*assistants, "tool_result")}[self.role]
+        if wrong := next((block.type for block in self.content if block.type in misplaced), None):
+            raise ValueError(f"a message of the {self.role} has no block of type '{wrong}'")
+        return self
+
+
+class _OutputConfig(BaseModel):
+    """The output settings. Only `format` is passed on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    effort: str | None = None
+    task_budget: BoundedTable[str, Any] | None = None
+    format: BoundedTable[str, Any] | None = None
+
+
+class _Thread(BaseModel):
+    """Whether the conversation of an answer that was given in this trial goes on. Then the system's message and the tools are
+    the earlier ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["create", "continue"]
+    previous_message_id: str | None = None
+
+
+class _MessagesBody(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    messages: Listed[_Turn] = Field(min_length=1, max_length=MOST_MESSAGES)
+    system: Annotated[str | None, BeforeValidator(text_in)] = None
+    stream: bool | None = None
+    tools: Listed[BoundedTable[str, Any]] | None = None
+    tool_choice: BoundedTable[str, Any] | None = None
+    stop_sequences: Listed[str] | None = None
+    max_tokens: int | None = None
+    output_config: _OutputConfig | None = None
+    thread: _Thread | None = None
+
+
+def chat_of(
+    body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
+) -> Chat:
+    """Read a request's body, as `bench.run.endpoint.wire.chat_of` reads a chat completion's."""
+    asked = read_body(body, _MessagesBody)
+    fields = asked.model_extra or {}
+    for field in fields.keys() & set(OPTIONS):
+        refuse_field(field, "it is a field of chat completions; ask as Anthropic's messages do, or at /v1/chat/completions")
+    refuse_others(fields, RESTRICTED, frozenset(_MessagesBody.model_fields))
+    hints = set_aside({**fields, "effort": asked.output_config.effort if asked.output_config else None})
+    messages, options = tuple(_messages(asked)), _fields(asked)
+    if asked.thread and asked.thread.type == "continue":
+        _, earlier = exchange_at(asked.thread.previous_message_id or "", exchanges or {}, "thread")
+        messages = (*earlier.conversation, *messages)
+        options["tools"] = options["tools"] or options_in(earlier.options).get("tools")
+    return Chat(conversation(messages), bool(asked.stream), options=options_among(options, parameters or {}), set_aside=hints)
+
+
+def _messages(asked: _MessagesBody) -> Iterator[Message]:
+    """Yield the messages. A turn's tool results come before its text, as each provider demands."""
+    if asked.system:
+        yield Message("system", asked.system)
+    for turn in asked.messages:
+        texts = [block.text for block in turn.content if isinstance(block, _TextBlock)]
+        thoughts = [block.signature for block in turn.content if isinstance(block, _Thinking)]
+        signed = {id_: extra for thought in thoughts for id_, extra in thought.calls.items()}
+        calls = [
+            ToolCall(block.id, block.name, block.arguments, signed.get(block.id, ""))
+            for block in turn.content
+            if isinstance(block, _ToolUse)
+        ]
+        results = [block for block in turn.content if isinstance(block, _ToolResult)]
+        for result in results:
+            yield Message("tool", result.content or "", tool_call_id=result.tool_use_id)
+        if texts or not results:
+            yield Message(turn.role, "\n\n".join(texts), tuple(calls), extra=thoughts[-1].message if thoughts else "")
+
+
+def _fields(asked: _MessagesBody) -> dict[str, Any]:
+    """Return the options as a chat completion has them."""
+    choice = asked.tool_choice or {}
+    return {
+        "tools": [_tool(tool, number) for number, tool in enumerate(asked.tools or ())],
+        "tool_choice": _choice(choice) if choice else None,
+        "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
+        "response_format": _response_format(asked.output_config),
+        "stop": asked.stop_sequences,
+        "max_completion_tokens": asked.max_tokens,
+    }
+
+
+def _tool(tool: Mapping[str, Any], number: int) -> dict[str, Any]:
+    if tool.get("type") not in (None, "custom") or "input_schema" not in tool:
+        refuse_field("tools", f"{number}: only tools that the client runs, each with a name and an input_schema, are passed on")
+    if unknown := {name for name, value in tool.items() if value not in (None, [], {}, False)} - BESIDE_A_TOOL:
+        refuse_field("tools", f"{number}: {min(unknown)[:LONGEST_NAME]}: would not be passed on; leave it out")
+    named = {"name": tool.get("name"), "description": tool.get("description"), "strict": tool.get("strict")}
+    given = {name: value for name, value in named.items() if value is not None}
+    return {"type": "function", "function": {**given, "parameters": tool["input_schema"]}}
+
+
+def _choice(choice: Mapping[str, Any]) -> Any:
+    kind = choice.get("type")
+    if kind == "tool":
+        return {"type": "function", "function": {"name": choice.get("name")}}
+    known = {"auto": "auto", "any": "required", "none": "none"}
+    if not isinstance(kind, str) or kind not in known:
+        refuse_field("tool_choice", "give a type: 'auto', 'any', 'none', or 'tool' with its name")
+    return known[kind]
+
+
+def _response_format(wanted: _OutputConfig | None) -> dict[str, Any] | None:
+    if wanted is None or wanted.format is None:
+        return None
+    if wanted.format.get("type") != "json_schema":
+        refuse_field("output_config", "format: only a type 'json_schema', with its schema, is passed on")
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted.format.get("schema")}}

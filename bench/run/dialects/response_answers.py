@@ -1,0 +1,165 @@
+"""Write a reply as the Responses API does, whole and as typed events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bench.run.endpoint.answers import as_json, pieces_of
+from bench.run.endpoint.carried import carried_text
+from bench.run.endpoint.wire import Chat
+from bench.run.models.base import Reply
+from bench.run.models.options import options_in
+
+UNFINISHED = {"length": "max_output_tokens", "content_filter": "content_filter"}
+"""Finish reasons of an incomplete reply, and the reason that the answer gives."""
+WireObject = dict[str, Any]
+
+
+def whole(replies: Sequence[Reply], number: int, asked: Chat) -> bytes:
+    """Return the whole answer to request `number`."""
+    [reply] = replies
+    return as_json(_response(reply, number, asked, _status(reply), [_done(item) for item in items_of(reply, number)]))
+
+
+def begun(reply: Reply, number: int, asked: Chat) -> bytes:
+    """Return the first bytes of an answer, up to where the beginning of its reply breaks off."""
+    written = whole([reply], number, asked)
+    item = reply.tool_calls[-1].arguments if reply.tool_calls else reply.text
+    last = as_json(item)[:-1]
+    return written[: written.rindex(last) + len(last)]
+
+
+def stream(replies: Sequence[Reply], number: int, asked: Chat) -> Iterator[bytes]:
+    """Yield the same answer as events."""
+    [reply] = replies
+    numbered = _Numbered()
+    yield from _opening(reply, number, asked, numbered)
+    status = _status(reply)
+    ended = _response(reply, number, asked, status, [_done(item) for item in items_of(reply, number)])
+    yield numbered.event(f"response.{status}", response=ended)
+
+
+def stream_begun(reply: Reply, number: int, asked: Chat) -> Iterator[bytes]:
+    """Yield the events of the beginning of a reply. A part that breaks off gets no event that it is done."""
+    events = list(_opening(reply, number, asked, _Numbered()))
+    kinds = [event.split(b"\n", 1)[0] for event in events]
+    last = max(place for place, kind in enumerate(kinds) if kind.endswith((b".delta", b".added", b".in_progress")))
+    yield from events[: last + 1]
+
+
+class _Numbered:
+    """Numbers the events, from 0."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def event(self, kind: str, **values: Any) -> bytes:
+        body = as_json({"type": kind, "sequence_number": self._next, **values})
+        self._next += 1
+        return b"event: " + kind.encode() + b"\ndata: " + body + b"\n\n"
+
+
+def _opening(reply: Reply, number: int, asked: Chat, numbered: _Numbered) -> Iterator[bytes]:
+    """Yield all events before the last."""
+    started = _response(reply, number, asked, "in_progress", [])
+    yield numbered.event("response.created", response=started)
+    yield numbered.event("response.in_progress", response=started)
+    for index, item in enumerate(items_of(reply, number)):
+        yield numbered.event("response.output_item.added", output_index=index, item=_empty(item))
+        where = {"item_id": item["id"], "output_index": index}
+        if item["type"] == "message":
+            yield from _message(item, where, numbered)
+        elif item["type"] == "function_call":
+            yield from _call(item, where, numbered)
+        yield numbered.event("response.output_item.done", output_index=index, item=_done(item))
+
+
+def _message(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
+    [part] = item["content"]
+    kind = "output_text" if "text" in part else "refusal"
+    text = part["text" if kind == "output_text" else "refusal"]
+    field = "text" if kind == "output_text" else "refusal"
+    extra: WireObject = {"logprobs": []} if kind == "output_text" else {}
+    at = {**where, "content_index": 0}
+    yield numbered.event("response.content_part.added", **at, part={**part, field: ""})
+    for piece in pieces_of(text):
+        yield numbered.event(f"response.{kind}.delta", **at, delta=piece, **extra)
+    yield numbered.event(f"response.{kind}.done", **at, **{field: text}, **extra)
+    yield numbered.event("response.content_part.done", **at, part=part)
+
+
+def _call(item: WireObject, where: WireObject, numbered: _Numbered) -> Iterator[bytes]:
+    for piece in pieces_of(item["arguments"]):
+        yield numbered.event("response.function_call_arguments.delta", **where, delta=piece)
+    done = "response.function_call_arguments.done"
+    yield numbered.event(done, **where, name=item["name"], arguments=item["arguments"])
+
+
+def items_of(reply: Reply, number: int) -> list[WireObject]:
+    """Return the reply's items: the fields that the provider wants back, if any; a message, unless there are only tool calls;
+    and each tool call."""
+    items: list[WireObject] = []
+    if carried := carried_text(reply):
+        items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [], "encrypted_content": carried})
+    if reply.text or not reply.tool_calls:
+        part: WireObject = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        if reply.finish == "content_filter":
+            part = {"type": "refusal", "refusal": reply.text}
+        items.append({"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [part]})
+    for place, call in enumerate(reply.tool_calls):
+        known = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        items.append({"id": f"fc_{number}_{place}", "type": "function_call", **known})
+    return items
+
+
+def _done(item: WireObject) -> WireObject:
+    return {**item, "status": "completed"}
+
+
+def _empty(item: WireObject) -> WireObject:
+    """Return an item as it is when it begins."""
+    empty: dict[str, WireObject] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+    return {**item, "status": "in_progress", **empty.get(item["type"], {})}
+
+
+def _status(reply: Reply) -> str:
+    return "incomplete" if reply.finish in UNFINISHED else "completed"
+
+
+def _response(reply: Reply, number: int, asked: Chat, status: str, output: list[WireObject]) -> WireObject:
+    options = options_in(asked.options)
+    usage = reply.usage if status != "in_progress" else None
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": asked.created,
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": UNFINISHED[reply.finish]} if status == "incomplete" else None,
+        "instructions": None,
+        "metadata": {},
+        "model": asked.model,
+        "parallel_tool_calls": options.get("parallel_tool_calls", True),
+        "temperature": None,
+        "tool_choice": _choice(options.get("tool_choice", "auto")),
+        "tools": [_tool(tool["function"]) for tool in options.get("tools", [])],
+        "top_p": None,
+        "usage": usage
+        and {
+            "input_tokens": usage.tokens_in,
+            "input_tokens_details": {"cached_tokens": usage.cached or 0},
+            "output_tokens": usage.tokens_out,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage.tokens_in + usage.tokens_out,
+        },
+        "output": output,
+    }
+
+
+def _choice(choice: Any) -> Any:
+    return {"type": "function", "name": choice["function"]["name"]} if isinstance(choice, dict) else choice
+
+
+def _tool(function: WireObject) -> WireObject:
+    return {"type": "function", "parameters": None, "strict": None, **function}

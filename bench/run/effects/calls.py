@@ -1,0 +1,47 @@
+"""The effects of faults on a call of the model (`bench.run.trial.effects`)."""
+
+from __future__ import annotations
+
+from bench.common.errors import RateLimited, ServerFailed, TimedOut
+from bench.run.models.base import Reply
+from bench.run.trial.effects import CallEffect, CutReply, Disturbance, Send, halved
+
+
+async def rate_limit(_: Send, fault: Disturbance) -> Reply:
+    """Fail with 429, and the fault's seconds in Retry-After."""
+    raise RateLimited("429 (injected)", retry_after=fault.seconds, injected=True)
+
+
+async def server_error(_: Send, __: Disturbance) -> Reply:
+    raise ServerFailed("500 (injected)", injected=True)
+
+
+async def timeout(_: Send, fault: Disturbance) -> Reply:
+    """Wait the fault's seconds, then time out."""
+    await fault.sleep(fault.seconds)
+    raise TimedOut(f"no reply within {fault.seconds:g} s (injected)", injected=True)
+
+
+async def cut_off(send: Send, _: Disturbance) -> Reply:
+    """Send half of the reply: half of its text and of its tool calls' arguments."""
+    raise CutReply(halved(await send()))
+
+
+async def slow(send: Send, fault: Disturbance) -> Reply:
+    await fault.sleep(fault.seconds)
+    return await send()
+
+
+async def filtered(_: Send, __: Disturbance) -> Reply:
+    """Refuse as the provider's filter does, in the model's place."""
+    return Reply("", finish="content_filter")
+
+
+EFFECTS = (
+    CallEffect("refusal", filtered, changes_reply=True),
+    CallEffect("rate_limit", rate_limit, fails=True),
+    CallEffect("server_error", server_error, fails=True),
+    CallEffect("timeout", timeout, fails=True),
+    CallEffect("cut_off", cut_off, fails=True),
+    CallEffect("slow", slow),
+)

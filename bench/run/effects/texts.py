@@ -1,0 +1,147 @@
+"""The effects of faults on a text: on a reply, an input, or a write to the state (`bench.run.trial.effects`)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+from bench.run.answers.exchanged import exchanged
+from bench.run.answers.places import FieldPath
+from bench.run.trial.effects import CONTENT, Target, TextEffect, dump
+from bench.scenario import Json, schema_of
+
+
+def missing_field(target: Target, draw: Random) -> str | None:
+    """Remove one required field."""
+    paths = list(_required(target))
+    if not paths:
+        return None
+    value = copy.deepcopy(target.value)
+    *parents, name = draw.choice(paths)
+    del _at(value, parents)[name]
+    return dump(value)
+
+
+def wrong_type(target: Target, draw: Random) -> str | None:
+    """Put an object where the schema wants a scalar, or a text where it wants an object or a list, in one required field."""
+    paths = list(_required(target))
+    if not paths:
+        return None
+    value = copy.deepcopy(target.value)
+    *parents, name = draw.choice(paths)
+    parent = _at(value, parents)
+    parent[name] = "see above" if isinstance(parent[name], dict | list) else {"value": parent[name]}
+    return dump(value)
+
+
+def truncated(target: Target, draw: Random) -> str | None:
+    """Break the text off somewhere in its middle, before its last closing brace."""
+    closed = target.text.rstrip().rstrip("`").rstrip()
+    if len(closed) < 2:
+        return None
+    return closed[: max(1, int(len(closed) * draw.uniform(0.3, 0.9)))]
+
+
+def not_json(target: Target, draw: Random) -> str | None:
+    """Answer in words, as a model does that forgets the form."""
+    if isinstance(target.value, dict) and target.value:
+        return "Here is what I found about " + ", ".join(name.replace("_", " ") for name in target.value) + "."
+    return draw.choice(("As discussed above.", "Let me think about this step by step."))
+
+
+def empty(target: Target, _: Random) -> str | None:
+    """Return an empty text."""
+    return "" if target.text else None
+
+
+def refusal(_: Target, draw: Random) -> str | None:
+    return draw.choice(("I'm sorry, but I can't help with that.", "I cannot assist with this request."))
+
+
+def wrong_value(target: Target, draw: Random) -> str | None:
+    """Return an output that is valid by schema, plausible, and wrong: one of the pack's wrong outputs, else one value
+    exchanged."""
+    others = [output for output in target.wrong_outputs if output != target.value]
+    return dump(draw.choice(others)) if others else _one_value_off(target, draw)
+
+
+def says_no(target: Target, _: Random) -> str | None:
+    """Let a validating subtask refuse what it judges: each true of its output becomes false."""
+    refused = _denied(target.value) if target.validates else target.value
+    return dump(refused) if refused != target.value else None
+
+
+def stale(target: Target, draw: Random) -> str | None:
+    """Return the version before; if there was none, the text without its later half."""
+    if target.earlier is not None and target.earlier != target.text:
+        return target.earlier
+    if target.value is not None:
+        halved = _halved(target.value)
+        return dump(halved) if halved != target.value else _one_value_off(target, draw)
+    lines = target.text.splitlines(keepends=True)
+    return "".join(lines[: len(lines) // 2]) if target.text else None
+
+
+def _required(target: Target) -> Iterator[FieldPath]:
+    """Yield the paths of the required fields that the value has."""
+    if target.schema is None or not isinstance(target.value, dict):
+        return
+    schema = schema_of(target.schema)
+    yield from _required_in(target.value, schema, schema.get("$defs", {}))
+
+
+def _required_in(value: Json, schema: Any, defs: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    while "$ref" in schema:
+        schema = defs[schema["$ref"].rsplit("/", 1)[-1]]
+    if isinstance(value, dict):
+        for name, field in schema.get("properties", {}).items():
+            if name in value:
+                if name in schema.get("required", ()):
+                    yield (*path, name)
+                yield from _required_in(value[name], field, defs, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _required_in(item, schema.get("items", {}), defs, (*path, index))
+
+
+def _at(value: Json, path: Sequence[str | int]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _one_value_off(target: Target, draw: Random) -> str | None:
+    other = exchanged(target.value, target.schema, draw)
+    return None if other is None else dump(other)
+
+
+def _denied(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_denied(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _denied(item) for name, item in value.items()}
+    return False if value is True else value
+
+
+def _halved(value: Json) -> Json:
+    """Return the value with each list cut to its first half."""
+    if isinstance(value, list):
+        return [_halved(item) for item in value[: (len(value) + 1) // 2]]
+    if isinstance(value, dict):
+        return {name: _halved(item) for name, item in value.items()}
+    return value
+
+
+EFFECTS = (
+    TextEffect("missing_field", missing_field, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("wrong_type", wrong_type, points=CONTENT, needs_json=True, breaks_form=True),
+    TextEffect("truncated", truncated, points=("output", "input"), ends_reply=True, breaks_form=True),
+    TextEffect("not_json", not_json, points=("output",), breaks_form=True),
+    TextEffect("empty", empty, points=CONTENT, breaks_form=True),
+    TextEffect("refusal", refusal, points=("output",), breaks_form=True),
+    TextEffect("wrong_value", wrong_value, points=CONTENT, needs_json=True, from_reference=True),
+    TextEffect("says_no", says_no, points=("output",), needs_json=True, alarms=True),
+    TextEffect("stale", stale, points=("input", "state")),
+)

@@ -1,0 +1,128 @@
+"""Who may ask at an endpoint on loopback. Other requests reach it too: from pages in a browser on this machine, and from other
+users' programs.
+
+    Host              must name loopback: a page that made its own name point here (DNS rebinding) sends that name
+    Origin, Sec-Fetch-Site   are sent by browsers and by no agent: refused
+    Authorization     `Bearer TOKEN`, if the endpoint has a token; clients call it the API key. Azure's send it as `api-key`,
+                  Anthropic's as `x-api-key`
+    Content-Type      must be JSON: a page cannot send that elsewhere without asking first
+    Content-Encoding  must be absent: a few packed bytes could be gigabytes
+
+A refused request leaves no event in a trial and begins none, and its connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bench.run.endpoint.problem import Problem
+
+HERE = frozenset({"127.0.0.1", "::1", "localhost"})
+LARGEST_BODY = 8 * 2**20
+"""Bytes of the largest body."""
+MOST_CONNECTIONS = 1024
+"""Connections open at a time. Further ones are closed as they come."""
+SECONDS = 30.0
+"""A new connection must begin its first request within this time, and any request's body must arrive within it."""
+KEPT = 75.0
+"""Seconds after an answer within which the next request's head must arrive, or the connection is closed. nginx waits as long,
+so that clients are used to it."""
+
+
+class TurnedAway(Problem):
+    """A request from a client that may not ask here."""
+
+
+class AccessGuard:
+    """Stands before the handlers of one endpoint.
+
+    kept          seconds within which a connection's next request must begin
+    token         what a client gives as its API key; "" if the endpoint asks for none
+    turned_away   how many requests were refused; `why` is the last one's reason
+    """
+
+    def __init__(self, token: str = "", seconds: float = SECONDS, most: int = MOST_CONNECTIONS, kept: float = KEPT):
+        self.kept = kept
+        self._token, self._seconds, self._most = token, seconds, most
+        self._silent = set[asyncio.Protocol]()
+        self._coming = 0
+        self.turned_away, self.why = 0, ""
+
+    @web.middleware
+    async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Pass on a request that may be served (a middleware). Raises TurnedAway for a stranger, or Problem for a malformed
+        request."""
+        if problem := self._stranger(request):
+            self.turned_away += 1
+            self.why = f"{problem.status}: {problem.message}"
+            raise problem
+        self._silent.discard(request.protocol)
+        await self._take_body(request)
+        return await handler(request)
+
+    def connection(self, server: web.Server) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        if len(server.connections) + self._coming >= self._most:
+            return _Closed()
+        protocol, loop = server(), asyncio.get_running_loop()
+        self._silent.add(protocol)
+        self._coming += 1
+        loop.call_soon(self._come)  # just before the server is told of the connection and counts it
+        loop.call_later(self._seconds, self._close_if_silent, protocol)
+        return protocol
+
+    def _come(self) -> None:
+        self._coming -= 1
+
+    def _close_if_silent(self, protocol: web.RequestHandler) -> None:
+        if protocol in self._silent:
+            self._silent.remove(protocol)
+            protocol.force_close()
+
+    def _stranger(self, request: web.Request) -> TurnedAway | None:
+        if not _is_here(request.headers.get("Host", "")):
+            return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
+        if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
+            return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
+        if self._token and not any(hmac.compare_digest(token, self._token.encode()) for token in _tokens_of(request)):
+            problem = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
+            return TurnedAway(401, problem, code="invalid_api_key")
+        return None
+
+    async def _take_body(self, request: web.Request) -> None:
+        """Read the body, so that no handler waits for it. It is kept with the request."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await request.read()
+        except TimeoutError:
+            raise TurnedAway(408, f"the body was not there in {self._seconds:g} s; send it whole") from None
+        if "Content-Encoding" in request.headers:
+            raise Problem(415, "Content-Encoding: a packed body is not taken; send it as it is")
+        if body and request.content_type != "application/json":
+            raise Problem(415, f"Content-Type: {request.content_type[:80]} is not taken; send application/json")
+
+
+class _Closed(asyncio.Protocol):
+    """Closes a connection beyond the limit."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in HERE
+    except ValueError:
+        return False
+
+
+def _tokens_of(request: web.Request) -> list[bytes]:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    keys = (request.headers.get(name, "") for name in ("api-key", "x-api-key"))
+    tokens = (token if scheme.lower() == "bearer" else "", *keys)
+    return [token.strip().encode(errors="surrogateescape") for token in tokens]

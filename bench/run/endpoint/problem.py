@@ -1,0 +1,61 @@
+"""Why a request gets no reply, in OpenAI's form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from bench.common.bounds import crowded, validated
+from bench.common.wording import first_of
+
+LONGEST_NAME = 80
+"""Characters of a field's name that a refusal repeats."""
+
+
+@dataclass(frozen=True)
+class Problem(Exception):
+    status: int
+    message: str
+    type: str = "invalid_request_error"
+    param: str | None = None
+    code: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        error = {"message": self.message, "type": self.type, "param": self.param, "code": self.code}
+        return {"error": error}
+
+
+def refuse_field(field: str, why: str) -> NoReturn:
+    field = " ".join(field[:LONGEST_NAME].split())
+    raise Problem(400, f"{field}: {why}", param=field)
+
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def read_body(body: bytes, form: type[Body]) -> Body:
+    """Return a request's body. Raises Problem, status 400, if it does not fit, or has more values than any client sends."""
+    refuse_crowd(body)
+    try:
+        return validated(TypeAdapter(form), body)
+    except ValidationError as error:
+        raise _malformed(error) from None
+
+
+def refuse_crowd(body: bytes) -> None:
+    """Raise Problem if a body has so many values that reading it would take much time and memory."""
+    if why := crowded(body):
+        raise Problem(400, f"the body: {why}; send less at a time")
+
+
+def _malformed(error: ValidationError) -> Problem:
+    """Return the first error in one line."""
+    first = first_of(error)[0]
+    message = " ".join(first["msg"].removeprefix("Value error, ").split())
+    param = " ".join(".".join(str(step)[:LONGEST_NAME] for step in first["loc"]).split())
+    if first["type"] == "json_invalid":
+        return Problem(400, f"the body is no JSON: {message}")
+    return Problem(400, f"{param}: {message}" if param else f"the body: {message}", param=param or None)

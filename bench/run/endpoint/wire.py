@@ -1,0 +1,98 @@
+"""Read OpenAI's chat completions requests. Nothing here knows of sockets.
+
+`bench.run.endpoint.fields` says which fields of a request are taken, and what becomes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.record.messages import Message
+from pydantic import BaseModel, ConfigDict, Field
+
+from bench.common.bounds import Listed
+from bench.run.endpoint.fields import options_among, refuse_others, set_aside
+from bench.run.endpoint.messages import SentMessage, refuse_loose_results
+from bench.run.endpoint.problem import LONGEST_NAME, Problem, read_body, refuse_field
+from bench.run.trial.answering import Exchange
+
+MODEL = "bench"
+"""The endpoint's name for its model, unless told otherwise: the experiment decides which model answers."""
+MOST_REPLIES = 128
+"""Replies to one request."""
+MOST_MESSAGES = 10_000
+"""Messages in one request."""
+
+MOST_DIGITS = 18
+"""Of the number in an answer's id."""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A request: its messages, the model's options (`bench.run.models.options`), the number of replies, and how they are sent.
+    `model` is the name in the answers, whatever name the client sent. `created` is the second of its arrival, since 1970.
+    The first `instructions` messages hold for this request alone, also if its conversation goes on in another.
+    `set_aside` holds the client's settings that the experiment replaces, and its hints (`bench.run.endpoint.fields`)."""
+
+    messages: tuple[Message, ...]
+    stream: bool = False
+    include_usage: bool = False
+    options: str = ""
+    replies: int = 1
+    model: str = MODEL
+    created: int = 0
+    instructions: int = 0
+    set_aside: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+class _StreamOptions(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+    continuous_usage_stats: bool | None = None
+
+
+class _ChatBody(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    messages: Listed[SentMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    n: int | None = Field(None, ge=1, le=MOST_REPLIES)
+
+
+def chat_of(
+    body: bytes, parameters: Mapping[str, object] | None = None, exchanges: Mapping[int, Exchange] | None = None
+) -> Chat:
+    """Read a request's body; `parameters` are those of the experiment's model, `exchanges` what was asked and given before, by
+    number. Raises Problem, status 400, if it is malformed or asks for what is not passed on."""
+    del exchanges  # a chat completion names no earlier one
+    asked = read_body(body, _ChatBody)
+    fields = asked.model_extra or {}
+    refuse_others(fields)
+    usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+    options = options_among(fields, parameters or {})
+    messages = conversation(message.plain for message in asked.messages)
+    return Chat(messages, bool(asked.stream), usage, options, asked.n or 1, set_aside=set_aside(fields))
+
+
+def exchange_at(id_: str, exchanges: Mapping[int, Exchange], field: str) -> tuple[int, Exchange]:
+    """Return the exchange that gave this id, which holds its number, and the number. Raises Problem if none did."""
+    digits = id_.partition("_")[2].partition("_")[0]
+    number = int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else 0
+    if number not in exchanges:
+        refuse_field(field, f"'{id_[:LONGEST_NAME]}' was not given here; send the whole conversation")
+    return number, exchanges[number]
+
+
+def conversation(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages as a tuple. Raises Problem if a tool's result belongs to no call."""
+    whole = tuple(messages)
+    try:
+        refuse_loose_results(whole)
+    except ValueError as error:
+        raise Problem(400, str(error), param="messages") from None
+    return whole

@@ -1,0 +1,257 @@
+"""Join parts of one run that were recorded apart: its shards, or parts by instance, plan or repetition.
+
+    merged = merge_parts([Path("results/mine-shard-1-of-2"), Path("results/mine-shard-2-of-2")], Path("results/mine"))
+
+The trials, responses and texts stay what they are. Only the chains are made anew, and the manifest says what it was made of.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.common.errors import ResultsError
+from bench.record.agreement import NAMED, NamedParts, differences, key_that_differs
+from bench.record.archive import archive_path
+from bench.record.files import GRADES, holds
+from bench.record.manifest import BaselineGrades, Manifest, ManifestPack, Merged
+from bench.record.reading import read_manifest, read_records, read_responses, text_lines
+from bench.record.record import SessionRecord, TrialRecord
+from bench.record.store import RunWriter, set_aside
+from bench.record.verify import RunCheck, whole_digest
+from bench.run.experiment.new_manifest import joint_digest
+from bench.run.experiment.provenance import now
+from bench.scenario import scenario_key
+
+Entry = TypeVar("Entry")
+BY_INSTANCE: Mapping[str, NamedParts] = {
+    **NAMED,
+    "version of what is asked by the scenario": lambda manifest: _of_instances(manifest, "asked"),
+    "version of the reference of the scenario": lambda manifest: _of_instances(manifest, "reference"),
+    "version of the grader of the scenario": lambda manifest: _of_instances(manifest, "graded_by"),
+    "variant of the scenario": lambda manifest: {name: pack.variant for name, pack in manifest.scenarios.items()},
+    "plan": lambda manifest: manifest.config.plan,
+    "variant of an architecture": lambda manifest: manifest.config.architecture,
+}
+IN_PARTS = {"scenarios", "architectures", "models", "plans", "architecture", "plan", "repetitions"}
+"""The keys of a config in which the parts of a run can differ."""
+
+
+@dataclass(frozen=True)
+class RunPart:
+    """A checked part of a run. `trials` maps ids to outcomes, `tasks` are (model, scenario, instance, repetition)."""
+
+    folder: Path
+    manifest: Manifest
+    trials: Mapping[str, str]
+    tasks: frozenset[tuple[str, str, str, int]]
+
+    @property
+    def source(self) -> Merged:
+        fields = {"name": self.manifest.name, "started": self.manifest.started, "portion": self.manifest.portion}
+        return Merged(
+            **fields,
+            trials=len(self.trials),
+            digest=whole_digest(self.folder),
+            commit=self.manifest.code.commit,
+            machine=self.manifest.machine,
+        )
+
+
+def merge_parts(folders: Sequence[Path], target: Path) -> tuple[int, int]:
+    """Write one run that holds all trials of these parts.
+
+    Args:
+        folders: The parts' folders, or those that their archives stand for. Their order decides nothing but that of names.
+        target: The folder of the new run. It is made whole or not at all.
+
+    Returns:
+        How many trials it holds that did not end in an error, and how many a whole run would.
+
+    Raises:
+        ResultsError: The parts are not of a single run, a trial is in two of them, one is damaged or not closed, or the target
+            exists.
+    """
+    if target.exists() or archive_path(target).exists():
+        raise ResultsError(f"{target}: exists already; give another --name")
+    parts = [_checked(folder) for folder in folders]
+    for first, second in itertools.combinations(parts, 2):
+        _refuse(first, second)
+    manifest = _manifest(parts, target.name)
+    whole = _whole(manifest)
+    ended = sum(outcome != "error" for part in parts for outcome in part.trials.values())
+    half = target.with_name(f".{target.name}.half")
+    if half.exists():  # a merge was killed, or else it is writing, and its lock refuses this
+        shutil.rmtree(set_aside(half))
+    writer = RunWriter(half, manifest)
+    try:
+        for part in sorted(parts, key=lambda part: min(part.trials)):
+            _copy(part.folder, writer)
+        note = f"merged of {len(parts)} parts: {', '.join(part.manifest.name for part in parts)}"
+        writer.note(SessionRecord(now(), "began", note))
+        how = "complete" if ended == whole else f"stopped: {whole - ended} trials are missing"
+        writer.note(SessionRecord(now(), "ended", how, mark=writer.mark if ended == whole else None))
+        _rename(half, target)  # while it is locked, so that no other merge takes it for one that was killed
+    except BaseException:
+        shutil.rmtree(half, ignore_errors=True)
+        raise
+    finally:
+        writer.close()
+    return ended, whole
+
+
+def _rename(half: Path, target: Path) -> None:
+    try:
+        half.rename(target)
+    except OSError as error:
+        problem = "exists already; give another --name" if target.exists() else f"cannot be written: {error.strerror}"
+        raise ResultsError(f"{target}: {problem}") from error
+
+
+def _checked(folder: Path) -> RunPart:
+    """Check a part. Raises ResultsError if the part is damaged, was graded anew, or has no end."""
+    manifest, check = read_manifest(folder), RunCheck(folder)
+    outcomes: dict[str, str] = {}
+    tasks: set[tuple[str, str, str, int]] = set()
+    for record in check:
+        if isinstance(record, TrialRecord):
+            outcomes[record.id] = record.outcome
+            tasks.add((record.model, record.scenario, record.instance, record.repetition))
+    checked = check.checked
+    if checked.defects:
+        raise ResultsError(f"{checked.defects[0].text}; see `bench verify {folder}`; restore the file from a copy")
+    if not checked.has_end:
+        raise ResultsError(f"{folder}: has {checked.ending}; let its command go on to an end, then merge")
+    if holds(folder, GRADES):
+        raise ResultsError(f"{folder}: was graded anew; merge the parts without {GRADES}, then `bench regrade` the whole")
+    if not outcomes:
+        raise ResultsError(f"{folder}: holds no trial; leave it out, or let its command go on")
+    return RunPart(folder, manifest, outcomes, frozenset(tasks))
+
+
+def _refuse(part: RunPart, other: RunPart) -> None:
+    """Raise ResultsError if two parts are not of a single run, or both hold what only one of them can hold."""
+    _refuse_unlike(part.manifest, other.manifest)
+    if twice := len(part.trials.keys() & other.trials.keys()):
+        problem = f"{part.folder} and {other.folder} share {twice} trial{'' if twice == 1 else 's'}"
+        raise ResultsError(f"{problem}; name each part once")
+    for model, scenario, instance, repetition in sorted(part.tasks & other.tasks):
+        if part.manifest.models[model].cache:
+            task = f"{scenario}/{instance}" if instance else scenario
+            problem = f"{part.folder} and {other.folder} both hold trials of {task}, repetition {repetition}"
+            why = f"'{model}' gives equal requests of all arms one reply (cache = true), and these were asked apart"
+            raise ResultsError(f"{problem}: {why}; compare them by `bench report`, which takes several runs")
+
+
+def _copy(folder: Path, writer: RunWriter) -> None:
+    """Append all that a part holds, except its sessions' marks of an end: the merged run has its own end."""
+    for line in text_lines(folder):
+        writer.add_texts({line["digest"]: line["text"]})
+    for response in read_responses(folder):
+        writer.respond(response, {})
+    for record in read_records(folder):
+        if isinstance(record, SessionRecord):
+            writer.note(replace(record, mark=None))
+        else:
+            writer.add(record, {})
+
+
+def _whole(manifest: Manifest) -> int:
+    """Return the number of trials of the whole run."""
+    config = manifest.config
+    tasks = sum(len(pack.instances) for pack in manifest.scenarios.values())
+    return tasks * math.prod(map(len, (config.architectures, config.models, config.plans))) * config.repetitions
+
+
+def _manifest(parts: Sequence[RunPart], name: str) -> Manifest:
+    """Return the manifest of the whole run: what all parts agree on, and what each of them names."""
+    manifests = [part.manifest for part in parts]
+    configs = [manifest.config for manifest in manifests]
+    config: dict[str, Any] = {
+        key: tuple(dict.fromkeys(itertools.chain.from_iterable(getattr(config, key) for config in configs)))
+        for key in ("scenarios", "architectures", "models", "plans")
+    }
+    config |= {key: _united(getattr(config, key) for config in configs) for key in ("architecture", "plan")}
+    tables = ("models", "concurrency", "recordings", "architectures", "parts", "packages", "prepared")
+    changed: dict[str, Any] = {key: _united(getattr(manifest, key) for manifest in manifests) for key in tables}
+    packs = dict.fromkeys(itertools.chain.from_iterable(manifest.scenarios for manifest in manifests))
+    return manifests[0].model_copy(
+        update=changed
+        | {
+            "name": name,
+            "started": min(manifest.started for manifest in manifests),
+            "portion": "",
+            "config": configs[0].model_copy(update={**config, "repetitions": max(config.repetitions for config in configs)}),
+            "scenarios": {
+                pack: _pack([manifest.scenarios[pack] for manifest in manifests if pack in manifest.scenarios])
+                for pack in packs
+            },
+            "sandbox": _weakest([manifest.sandbox for manifest in manifests]),
+            "merged": tuple(part.source for part in parts),
+        }
+    )
+
+
+def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:
+    return {name: entry for table in tables for name, entry in table.items()}
+
+
+def _weakest(sandboxes: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return each guard's state: missing if it was missing for any part."""
+    return _united([*sandboxes, *({name: how for name, how in sandbox.items() if how != "in force"} for sandbox in sandboxes)])
+
+
+def _pack(packs: Sequence[ManifestPack]) -> ManifestPack:
+    """Return the pack with the instances of all parts."""
+    apart = list({pack.instances: pack for pack in sorted(packs, key=lambda pack: bool(pack.reference))}.values())
+    if len(apart) == 1:
+        return apart[0]
+    asked, graded, reference = (_by_instance(apart, what) for what in ("asked", "graded_by", "reference"))
+    baselines = [pack.baseline for pack in apart if pack.baseline]
+    is_known = len(baselines) == len(apart) and sum(baseline.of for baseline in baselines) == len(asked)
+    tokens = sum(pack.document_tokens * len(pack.instances) for pack in apart) / sum(len(pack.instances) for pack in apart)
+    changed = {
+        "instances": tuple(asked),
+        "asked": joint_digest(list(asked.values())),
+        "asked_by_instance": asked,
+        "graded_by": joint_digest(list(graded.values())),
+        "graded_by_instance": graded,
+        "reference": joint_digest(list(reference.values())) if all(reference.values()) else None,
+        "reference_by_instance": reference if all(reference.values()) else {},
+        "document_tokens": round(tokens),
+        "baseline": _summed(baselines) if is_known else None,
+    }
+    return apart[0].model_copy(update=changed)
+
+
+def _by_instance(packs: Sequence[ManifestPack], what: str) -> dict[str, str]:
+    return {instance: pack.digests(instance)[what] for pack in packs for instance in pack.instances}
+
+
+def _summed(baselines: Sequence[BaselineGrades]) -> BaselineGrades:
+    every = sum(baseline.of for baseline in baselines)
+    score = sum(baseline.score * baseline.of for baseline in baselines) / every
+    return BaselineGrades(solved=sum(baseline.solved for baseline in baselines), of=every, score=score)
+
+
+def _refuse_unlike(first: Manifest, second: Manifest) -> None:
+    """Raise ResultsError if two runs are not parts of one: whatever both name must be equal."""
+    for what, before, after in differences(first, second, IN_PARTS, BY_INSTANCE, all_names=False):
+        difference = ": {} is {} and {}".format(*key_that_differs(before, after)) if what == "config" else ""
+        problem = f"{first.name} and {second.name} are not parts of a single run: each has another {what}{difference}"
+        raise ResultsError(f"{problem}; `bench report {first.name} {second.name}` shows what they share")
+
+
+def _of_instances(manifest: Manifest, what: str) -> dict[str, object]:
+    """Return the digest of each instance that has one."""
+    return {
+        scenario_key(name, instance): digest
+        for name, pack in manifest.scenarios.items()
+        for instance in pack.instances
+        if (digest := pack.digests(instance)[what])
+    }

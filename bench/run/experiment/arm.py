@@ -1,0 +1,47 @@
+"""What a config's names stand for, looked up once: architectures as they are run, and arms with all that their trials need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from bench.common.values import dataclass
+from bench.record.form import Form
+from bench.record.policy import LearnedPolicy
+from bench.run.architectures.part import Architecture, ArchitecturePart
+from bench.run.models.base import Model
+from bench.run.trial.faults import FaultPlan
+from bench.run.trial.trial import Settings
+from bench.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class ResolvedArchitecture:
+    """An architecture as one config runs it, under its own name if it is a variant.
+
+    part      its entry
+    work      its function, in the form that the config asks for
+    digest    the digest of its code
+    versions  the versions of its own packages, beside those that all architectures need
+    """
+
+    name: str
+    part: ArchitecturePart
+    work: Architecture
+    settings: Settings
+    digest: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    parallel: bool = False
+    form: Form | None = None
+    policy: LearnedPolicy | None = None
+
+
+@dataclass(frozen=True)
+class ResolvedArm:
+    """One arm of an experiment, at one instance of its scenario."""
+
+    scenario: Scenario
+    architecture: ResolvedArchitecture
+    model: Model
+    plan: FaultPlan
+    settings: Settings

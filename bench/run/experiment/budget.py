@@ -1,0 +1,83 @@
+"""The budget of one `bench run`: tokens, money, minutes. Only replies that this invocation sent for count; earlier replies of a
+run are not paid again, and a reply from a cache costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.common.errors import CallFailed, ConfigError
+from bench.common.tokens import count_tokens
+from bench.record.model_parameters import ModelParameters
+from bench.run.models.base import Model, Response
+from bench.run.models.counting import tokens_read, tokens_written
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits; None is no limit. `tokens` are counted by our tokenizer; `cost` is in dollars, by the provider's count if it
+    sent one."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+
+
+class Spending:
+    """How much of a budget was spent. Raises ConfigError if the cost is limited and a model's prices are unknown."""
+
+    def __init__(self, budget: Budget, models: Mapping[str, Model]):
+        self.budget = budget
+        self._parameters = {name: ModelParameters.of(model.parameters) for name, model in models.items()}
+        self.tokens, self.cost = 0, 0.0
+        lacking = next(filter(None, (parameter.unpriced(name) for name, parameter in self._parameters.items())), "")
+        if budget.cost is not None and lacking:
+            problem = f"--max-cost: model '{lacking}' has no price_in and price_out, so what it costs is unknown"
+            raise ConfigError(f"{problem}; give both in its table, or bound the run by --max-tokens")
+
+    def saw(self, response: Response) -> None:
+        """Count a response as paid, unless it was paid before or nobody was paid for it."""
+        tokens = _tokens_of(response)
+        self.tokens += sum(tokens)
+        if self.budget.cost is not None:
+            subtasks = response.request.context.subtasks
+            answered = self._parameters[response.model].answering(response.outcome.by, subtasks)
+            self.cost += (answered.cost(*_billed(response, tokens)) if answered else None) or 0.0
+
+    @property
+    def reached(self) -> str:
+        """Which limit was reached, in words; "" for none. The caller, which has a clock, checks the minutes."""
+        budget = self.budget
+        if budget.tokens is not None and self.tokens >= budget.tokens:
+            return f"--max-tokens {budget.tokens:,} is reached"
+        if budget.cost is not None and self.cost >= budget.cost:
+            return f"--max-cost {budget.cost:g} is reached"
+        return ""
+
+    @property
+    def summary(self) -> str:
+        """What was spent, in words."""
+        money = "" if self.budget.cost is None else f", {self.cost:.4g} $"
+        return f"{self.tokens:,} tokens{money} in this invocation"
+
+
+def _tokens_of(response: Response) -> tuple[int, int]:
+    """Return the tokens read and written, by our tokenizer."""
+    outcome = response.outcome
+    if isinstance(outcome, CallFailed):
+        if not outcome.paid:
+            return 0, 0
+        written = count_tokens(outcome.partial)
+    elif outcome.reused:
+        return 0, 0
+    else:
+        written = tokens_written(outcome)
+    return tokens_read(response.request), written
+
+
+def _billed(response: Response, tokens: tuple[int, int]) -> tuple[int, int]:
+    """Return the tokens read and written, by the provider's count if it sent one."""
+    outcome = response.outcome
+    if isinstance(outcome, CallFailed):
+        return outcome.counted or tokens
+    return (outcome.usage.tokens_in, outcome.usage.tokens_out) if outcome.usage and any(tokens) else tokens

@@ -1,0 +1,247 @@
+"""The code that a trial depends on: the files that its parts reach by imports, and a digest of them.
+
+The core is what every trial runs through. An architecture, an effect or a model is only in the ids of the trials that use it:
+by its module, by what that imports and the core does not, and by the versions of the packages that these import. Imports for
+types alone (`if TYPE_CHECKING:`) are ignored, and so is code that shows results.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.common.registry import Part
+from bench.run.packs.imports import run_statements_of
+
+PACKAGE = Path(__file__).resolve().parents[1]
+ENTRY = "bench.run.experiment.trial"
+"""The module in which every trial begins."""
+SHOWS = frozenset({"analysis", "cli", "overview", "regression", "render", "report", "scorecard", "studies"})
+"""The rooms that show results, the core's and a wing's: an edit there changes no trial."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A file, and `root`, the folder from which its module is imported. A module that is installed `by_itself` has no siblings:
+    the other files in that folder belong to other packages."""
+
+    path: Path
+    root: Path
+    by_itself: bool = False
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One import: `from .module import names` has the level 1."""
+
+    module: str
+    names: tuple[str, ...] = ()
+    level: int = 0
+
+    @property
+    def top(self) -> str:
+        return self.module.partition(".")[0]
+
+    @property
+    def paths(self) -> list[list[str]]:
+        """What can be a module: each of the names, or the module itself if there are none."""
+        parts = self.module.split(".") if self.module else []
+        return [[*parts, name] for name in self.names] or [parts]
+
+
+def _names_in(folder: Path) -> frozenset[str]:
+    """Return the names of the files and folders in a folder; empty if there is no such folder."""
+    return frozenset(path.name for path in folder.iterdir()) if folder.is_dir() else frozenset()
+
+
+NamesIn = Callable[[Path], frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Files, each with its name independent of where it lies, and the modules of other packages that they import."""
+
+    files: Mapping[Path, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
+
+
+class Codebase:
+    """The code of a package of ours in some folder, and of what is used with it."""
+
+    def __init__(self, package: Path = PACKAGE):
+        self.package = package
+        self._uses: dict[Path, tuple[tuple[Home, ...], frozenset[str]]] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of the core's code."""
+        return _digest_of(self._core.files, {"python": platform.python_version(), **_versions(self._core.packages)})
+
+    def of_part(self, part: Part, *more: str) -> str:
+        """Return the digest of a part's code and of further modules that it works through, with the name of its package, if
+        that is not ours."""
+        digest = self.of(*part.modules, *filter(None, [part.home]), *more)
+        return f"{part.package} {digest}" if part.package else digest
+
+    def of(self, *modules: str) -> str:
+        """Return the digest of what these modules reach and the core does not; "" if that is nothing."""
+        reached = self._reached(modules)
+        files = {path: name for path, name in reached.files.items() if path not in self._core.files}
+        versions = _versions(reached.packages - self._core.packages)
+        return _digest_of(files, versions) if files or versions else ""
+
+    @cached_property
+    def _core(self) -> Reached:
+        return self._reached([ENTRY])
+
+    @cached_property
+    def _ours(self) -> Mapping[str, Path]:
+        """Module -> its file, for all that a trial can depend on. The whole package's `__init__` is only for readers: no trial
+        runs it."""
+        files: dict[str, Path] = {}
+        for path in self.package.rglob("*.py"):
+            parts = path.relative_to(self.package).with_suffix("").parts
+            if parts != ("__init__",) and SHOWS.isdisjoint(parts[:2]):
+                files[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
+        return files
+
+    def _reached(self, modules: Iterable[str]) -> Reached:
+        files, packages = dict[Path, str](), set[str]()
+        queue = [home for module in modules for home in self._homes(module)]
+        names = cache(_names_in)  # for this search: each folder is read once, and not for each module that can lie in it
+        while queue:
+            home = queue.pop()
+            if home.path not in files:
+                files[home.path] = home.path.relative_to(home.root).as_posix()
+                used, outside = self._used(home, names)
+                queue += used
+                packages |= outside
+        return Reached(files, frozenset(packages - sys.stdlib_module_names - {""}))
+
+    def _used(self, home: Home, names: NamesIn) -> tuple[Sequence[Home], frozenset[str]]:
+        """Return the files that a file's imports run, and the imported modules of other packages. Cached for our files."""
+        if home.path in self._uses:
+            return self._uses[home.path]
+        is_ours = home.root == self.package.parent
+        used, packages = [] if is_ours else list(_around(home, names)), set[str]()
+        for imported in _imports(home.path):
+            if imported.top == "bench" and not imported.level:
+                used += self._run_by(imported)
+            elif beside_home := list(_beside(home, imported, names)):
+                used += beside_home
+            else:
+                packages.add(imported.top)
+        found_once = tuple(used), frozenset(packages)
+        if is_ours:
+            self._uses[home.path] = found_once
+        return found_once
+
+    def _homes(self, module: str) -> Iterator[Home]:
+        if module.partition(".")[0] == "bench":
+            yield from self._run_by(Imported(module))
+        elif file := getattr(sys.modules.get(module), "__file__", None):
+            path = Path(file).resolve()
+            depth = module.count(".") + (path.name == "__init__.py")
+            is_installed = "site-packages" in path.parents[depth].parts
+            yield Home(path, path.parents[max(0, depth - is_installed)], by_itself=is_installed and depth == 0)
+
+    def _run_by(self, imported: Imported) -> Iterator[Home]:
+        """Yield our files that an import runs."""
+        for parts in imported.paths:
+            for end in range(2, len(parts) + 1):
+                if path := self._ours.get(".".join(parts[:end])):
+                    yield Home(path, self.package.parent, by_itself=True)
+
+
+def names_package(digest: str) -> bool:
+    """Return whether a part's digest is of another package's code (`Codebase.of_part`)."""
+    return " " in digest
+
+
+@cache
+def our_codebase() -> Codebase:
+    """Return our codebase as it lies here, read once in a process."""
+    return Codebase()
+
+
+def _imports(path: Path) -> Iterator[Imported]:
+    try:
+        statements = run_statements_of(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # it was never imported
+    for statement in statements:
+        names = tuple(alias.name for alias in statement.names)
+        if isinstance(statement, ast.Import):
+            yield from map(Imported, names)
+        else:
+            yield Imported(statement.module or "", names, statement.level)
+
+
+def _beside(home: Home, imported: Imported, names_in: NamesIn) -> Iterator[Home]:
+    """Yield the files in a home's folder, and in its subfolders, that an import can mean."""
+    for parts in imported.paths:
+        if imported.level:
+            starts = [(home.path.parents[imported.level - 1], parts)]
+        elif home.by_itself:
+            starts = []
+        else:  # the packages above the folder are named, too, and their number is unknown
+            starts = [(home.root, parts[start:]) for start in range(len(parts))]
+        for folder, rest in starts:
+            yield from (Home(path, home.root, home.by_itself) for path in _on_the_way(folder, rest, names_in))
+
+
+def _around(home: Home, names_in: NamesIn) -> Iterator[Home]:
+    """Yield the packages that hold a module."""
+    for folder in home.path.parents:
+        if folder != home.root and folder.is_relative_to(home.root) and "__init__.py" in names_in(folder):
+            yield Home(folder / "__init__.py", home.root, home.by_itself)
+
+
+def _on_the_way(folder: Path, parts: Sequence[str], names_in: NamesIn) -> Iterator[Path]:
+    """Yield the nested packages that an import runs, and the module at its end, as far as they exist."""
+    for part in parts:
+        there = names_in(folder)
+        if f"{part}.py" in there:
+            yield (folder / f"{part}.py").resolve()
+        if part not in there:
+            return
+        folder /= part
+        if "__init__.py" in names_in(folder):
+            yield (folder / "__init__.py").resolve()
+
+
+def _digest_of(files: Mapping[Path, str], versions: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for path, name in sorted(files.items(), key=lambda item: (item[1], item[0])):
+        content = path.read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    digest.update(repr(sorted(versions.items())).encode())
+    return digest.hexdigest()[:20]
+
+
+def _versions(modules: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of the packages of these modules; a module that is not installed has none."""
+    return dict(filter(None, map(_version_of, modules)))
+
+
+@cache
+def _version_of(module: str) -> tuple[str, str] | None:
+    try:
+        return module, metadata.version(module)
+    except metadata.PackageNotFoundError:
+        named = _distributions().get(module) if module in sys.modules or find_spec(module) else None
+        return (named[0], metadata.version(named[0])) if named else None
+
+
+@cache
+def _distributions() -> Mapping[str, Sequence[str]]:
+    """Module -> the packages that install it, for modules with other names. Slow: it lists every file of every package."""
+    return metadata.packages_distributions()

@@ -1,0 +1,86 @@
+"""Grade answers as they come, equal answers only once.
+
+A grader is a pack's code, and an answer can be made to break it. So an exception that an answer provokes in its grader makes
+the answer wrong, with a note. It is an error of the pack only if the grader also raises on the pack's reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.common.digests import digest_of
+from bench.common.errors import Unguarded, one_line
+from bench.record.places import place_of
+from bench.run.packs.environments import of_packs
+from bench.run.sandbox import SandboxBroken
+from bench.scenario import Answer, Grade, Scenario
+
+LONGEST = 200
+"""Characters of an exception's message."""
+GradeKey = tuple[str, str, str]
+"""Scenario and instance, the grader's digest, the answer's digest: these determine a grade."""
+
+
+def key_of(scenario: Scenario, answer: Answer) -> GradeKey:
+    text = "\0".join(f"{name}\0{answer[name].model_dump_json()}" for name in scenario.task.answer_names)
+    return scenario.key, scenario.graded_by, digest_of(text)
+
+
+def graded(scenario: Scenario, given: Any) -> Grade:
+    """Return the grade of an answer, or of an environment at its end.
+
+    Raises the grader's exception if it also fails on the reference, and SandboxBroken if the sandbox cannot run here.
+    """
+    try:
+        return scenario.grade_world(given) if scenario.environment else scenario.grade_answer(given)
+    except SandboxBroken:
+        raise
+    except Exception as error:
+        if not _grades_its_reference(scenario):
+            raise
+        message = f"{type(error).__name__}: {error}"
+        return Grade(False, 0.0, {}, f"the grader fails on this answer ({place_of(error)}): {one_line(message, LONGEST)}")
+
+
+def _grades_its_reference(scenario: Scenario) -> bool:
+    """Return whether the grader can grade the pack's right answer."""
+    try:
+        if scenario.environment is None:
+            scenario.grade_outputs(scenario.reference)
+        else:
+            scenario.grade_world(of_packs(scenario.environment).right_end(scenario.environment))
+    except Exception:
+        return False
+    return True
+
+
+@dataclass
+class Graders:
+    """Grades answers in a thread, equal answers only once.
+
+    stored    grades that are already known, such as a recording's
+    refusal   why graders that run a model's code grade nothing new; "" if they may
+    """
+
+    stored: Mapping[GradeKey, Grade] = field(default_factory=dict)
+    refusal: str = ""
+    _known: dict[GradeKey, Grade] = field(default_factory=dict)
+
+    async def grade(self, scenario: Scenario, answer: Any) -> Grade:
+        """Grade an answer, or the content of the environment as it ended.
+
+        Raises Unguarded if the answer has no stored grade and may not be graded here, and what `graded` raises.
+        """
+        if scenario.environment:
+            ended = of_packs(scenario.environment).ended
+            return await asyncio.to_thread(lambda: graded(scenario, ended(answer)))
+        key = key_of(scenario, answer)
+        if (grade := self.stored.get(key) or self._known.get(key)) is not None:
+            return grade
+        if self.refusal and scenario.grader_runs_code:
+            raise Unguarded(self.refusal)
+        self._known[key] = await asyncio.to_thread(graded, scenario, answer)
+        return self._known[key]

@@ -1,0 +1,273 @@
+"""From a config to its trials: their order, and the id of each, a digest of all that determines it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import overload
+
+from bench.common.errors import ConfigError
+from bench.common.seeding import draw_for
+from bench.record.policy import seen_by
+from bench.record.record import arm_of
+from bench.run.architectures.part import Architecture
+from bench.run.experiment.arm import ResolvedArchitecture, ResolvedArm
+from bench.run.experiment.code import Codebase, our_codebase
+from bench.run.experiment.config import Config
+from bench.run.experiment.keys import key_of
+from bench.run.experiment.model_entries import MODELS
+from bench.run.experiment.resolved_architectures import refuse_misfits, resolve_architectures
+from bench.run.experiment.resolved_models import refuse_unknown_routes, resolve_models
+from bench.run.experiment.resolved_plans import resolve_plan
+from bench.run.models.base import Model
+from bench.run.packs import load_instances, load_pack
+from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.trial.call import BackOff
+from bench.run.trial.effects import EFFECTS
+from bench.run.trial.faults import FaultPlan
+from bench.run.trial.key import TrialKey
+from bench.run.trial.trial import Server, Settings, no_server
+from bench.scenario import Scenario, scenario_key
+
+_text_of = partial(json.dumps, sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class TrialSpec:
+    """One trial to run."""
+
+    id: str
+    scenario: str
+    architecture: str
+    model: str
+    plan: FaultPlan
+    repetition: int
+    instance: str = ""
+
+    @property
+    def arm(self) -> str:
+        return arm_of(self.architecture, self.plan.name)
+
+    @property
+    def scenario_key(self) -> str:
+        return scenario_key(self.scenario, self.instance)
+
+
+class TrialSpecs(Sequence[TrialSpec]):
+    """Trials in the order in which they run. Each is made on demand, and none is kept: there can be millions.
+
+    make    makes them anew
+    count   how many there are; None if they are counted on demand
+    """
+
+    def __init__(self, make: Callable[[], Iterator[TrialSpec]], count: int | None = None):
+        self._make, self._count = make, count
+
+    def __iter__(self) -> Iterator[TrialSpec]:
+        return self._make()
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> TrialSpec: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[TrialSpec]: ...
+    def __getitem__(self, place: int | slice) -> TrialSpec | Sequence[TrialSpec]:
+        return tuple(self)[place]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A resolved experiment: everything that its trials need, and the trials in the order in which they run.
+
+    scenarios   by `Scenario.key`: each instance of each pack
+    plans       (`Scenario.key`, plan) -> the plan for that instance
+    effects     (effect, point) -> the digest of its code; `kinds`: model -> the digest of its kind's code
+    server      where a system finds its endpoint
+    portion     which trials of the experiment these are, in words (`bench.run.experiment.portion`); "" for all
+    """
+
+    config: Config
+    scenarios: Mapping[str, Scenario]
+    plans: Mapping[tuple[str, str], FaultPlan]
+    architectures: Mapping[str, ResolvedArchitecture]
+    models: Mapping[str, Model]
+    effects: Mapping[tuple[str, str], str]
+    kinds: Mapping[str, str]
+    environments: Mapping[str, str]
+    back_off: BackOff
+    server: Server
+    specs: Sequence[TrialSpec]
+    portion: str = ""
+
+    def arm(self, spec: TrialSpec) -> ResolvedArm:
+        """Return what a trial's names stand for."""
+        architecture, settings = self.architectures[spec.architecture], self._settings[spec.architecture, spec.model]
+        return ResolvedArm(self.scenarios[spec.scenario_key], architecture, self.models[spec.model], spec.plan, settings)
+
+    @cached_property
+    def _settings(self) -> Mapping[tuple[str, str], Settings]:
+        """(architecture, model) -> the settings."""
+        config, known = self.config, self.architectures.items()
+        return {
+            (name, model): replace(architecture.settings, answer_format=config.format_of(model), tags=config.tags_of(model))
+            for name, architecture in known
+            for model in self.models
+        }
+
+    def key(self, spec: TrialSpec) -> TrialKey:
+        """Return what a trial's draws depend on."""
+        return key_of(self.config.seed, spec)
+
+    def trial_of(self, spec: TrialSpec, code_digest: str) -> Callable[[int], TrialSpec]:
+        """Return the function that makes the trial of each repetition at this place, with its id: the digest of all that
+        determines it. The grader is not in it: grades can be made anew. Parts that all repetitions share are serialized
+        once."""
+        arm = self.arm(spec)
+        entry = arm.architecture
+        determined_by: dict[str, object] = {
+            "code": code_digest,
+            "asked": arm.scenario.asked,
+            "scenario": [spec.scenario, spec.instance],
+            "architecture": [
+                entry.name,
+                entry.part.name,
+                entry.digest,
+                entry.parallel,
+                entry.form and entry.form.settings,
+                entry.versions,
+            ],
+            "model": [spec.model, arm.model.parameters, self.kinds[spec.model]],
+            "plan": [asdict(spec.plan), [self.effects[fault.effect, fault.point] for fault in spec.plan.faults]],
+            "seed": self.config.seed,
+            "settings": [asdict(arm.settings), asdict(self.back_off)],
+        }
+        if arm.scenario.environment:
+            determined_by["environment"] = self.environments[arm.scenario.environment.part]
+        if answers_by_reference(arm.model, spec.plan):
+            determined_by["reference"] = arm.scenario.reference_digest
+        texts, draws = {name: _text_of(value) for name, value in determined_by.items()}, asdict(self.key(spec))
+
+        def trial(repetition: int) -> TrialSpec:
+            every = {**texts, "draws": _text_of({**draws, "repetition": repetition}), "repetition": str(repetition)}
+            text = ", ".join(f'"{name}": {every[name]}' for name in sorted(every))
+            digest = hashlib.sha256(f"{{{text}}}".encode()).hexdigest()
+            return replace(spec, id=digest[:20], repetition=repetition)
+
+        return trial
+
+    def worked_by(self, work: Architecture) -> Matrix:
+        """Return the same trials, with this function in the place of every architecture."""
+        return replace(self, architectures={name: replace(entry, work=work) for name, entry in self.architectures.items()})
+
+    @property
+    def packs(self) -> Mapping[str, tuple[Scenario, ...]]:
+        """The instances of each pack, by the scenario's name."""
+        packs: dict[str, list[Scenario]] = {}
+        for scenario in self.scenarios.values():
+            packs.setdefault(scenario.name, []).append(scenario)
+        return {name: tuple(scenarios) for name, scenarios in packs.items()}
+
+
+def build_matrix(
+    config: Config,
+    packs: Sequence[Path],
+    code_digest: str,
+    *,
+    architectures: Mapping[str, Architecture] | None = None,
+    scenarios: Mapping[str, Scenario] | None = None,
+    codebase: Codebase | None = None,
+) -> Matrix:
+    """Load what the config names and make its trials. `code_digest` is the digest of the core's code; `codebase` is the code of
+    parts, if it lies elsewhere.
+
+    Trials are interleaved: all arms of a repetition run, in an order drawn for each, before the next repetition begins, so that
+    changes over time affect all arms alike. Raises PackError or ConfigError for what cannot be loaded.
+    """
+    policies = config.policies()
+    loaded = [
+        scenario
+        for name in config.scenarios
+        for scenario in _instances(name, config, packs, scenarios or {}, seen_by(policies, name.partition("/")[0]))
+    ]
+    known = {scenario.key: scenario for scenario in loaded}
+    if len(known) < len(loaded):
+        raise ConfigError(f"scenarios: two of {', '.join(config.scenarios)} are the same pack and variant; name each once")
+    codebase = codebase or our_codebase()
+    chosen = resolve_architectures(config, architectures or {}, codebase, policies)
+    refuse_unknown_routes(config, known, packs)
+    refuse_misfits(config, chosen.values(), known)
+    effects = dict.fromkeys((fault.effect, fault.point) for plan in config.plans for fault in config.faults_of(plan))
+    kinds = {
+        name: [MODELS[config.model[reached].kind] for reached in (name, *config.model[name].passes_on_to)]
+        for name in config.models
+    }
+    surrounding = dict.fromkeys(pack.environment.part for pack in loaded if pack.environment)
+    server: Server = no_server
+    if any(arm.part.makes_own_calls for arm in chosen.values()):
+        from bench.run.endpoint.server import serve_session as server  # noqa: PLC0415  aiohttp is slow to import; and not in mid-trial, where it would count
+    matrix = Matrix(
+        config=config,
+        scenarios=known,
+        plans={(key, plan): resolve_plan(config, plan, scenario) for key, scenario in known.items() for plan in config.plans},
+        architectures=chosen,
+        models=resolve_models(config, known, chosen.values()),
+        effects={key: codebase.of_part(EFFECTS[key]) for key in effects},
+        kinds={name: " + ".join(dict.fromkeys(map(codebase.of_part, parts))) for name, parts in kinds.items()},
+        environments={kind: codebase.of_part(ENVIRONMENTS[kind]) for kind in surrounding},
+        back_off=BackOff(config.back_off.tries, config.back_off.base, config.back_off.most),
+        server=server,
+        specs=(),
+    )
+    trials = config.repetitions * len(matrix.plans) * len(config.models) * len(config.architectures)
+    return replace(matrix, specs=TrialSpecs(partial(_specs, matrix, code_digest), trials))
+
+
+def _instances(
+    name: str, config: Config, packs: Sequence[Path], scenarios: Mapping[str, Scenario], seen: frozenset[str]
+) -> Sequence[Scenario]:
+    """Return the instances that the config asks for: the named one, as `pack/instance`, or a sample of the config's size. The
+    sample is drawn by the seed and the pack's name alone, so that all arms, and all variants that share instance names, have
+    the same. No arm runs instances that a policy has `seen`. Raises ConfigError if none is left."""
+    pack, _, instance = name.partition("/")
+    if name in scenarios:
+        chosen: Sequence[Scenario] = [scenarios[name]]
+    elif instance:
+        chosen = [load_pack(pack, packs, instance)]
+    else:
+        chosen = load_instances(pack, packs, config.instances, "instances", config.seed, pack.partition(":")[0], without=seen)
+    fresh = [scenario for scenario in chosen if scenario.instance not in seen]
+    if not fresh:
+        problem = f"scenario '{name}' has no instance on which no policy of this config was learned"
+        raise ConfigError(f"{problem}; learn on others (bench learn RUN --instances N), or run another scenario")
+    return fresh
+
+
+def _specs(matrix: Matrix, code_digest: str) -> Iterator[TrialSpec]:
+    config = matrix.config
+    arms = [
+        TrialSpec("", scenario.name, architecture, model, matrix.plans[key, plan], 0, scenario.instance)
+        for key, scenario in matrix.scenarios.items()
+        for plan in config.plans
+        for model in config.models
+        for architecture in config.architectures
+    ]
+    trial_at = cache(lambda place: matrix.trial_of(arms[place], code_digest))
+    for repetition in range(1, config.repetitions + 1):
+        order = list(range(len(arms)))
+        draw_for(config.seed, "order", repetition).shuffle(order)
+        for place in order:
+            yield trial_at(place)(repetition)
+
+
+def answers_by_reference(model: Model, plan: FaultPlan) -> bool:
+    """Return whether the pack's reference or wrong answers determine a trial: the model answers with them, or a fault puts them
+    in."""
+    return model.timing == "simulated" or any(EFFECTS[fault.effect, fault.point].from_reference for fault in plan.faults)

@@ -1,0 +1,71 @@
+"""A model's table in a config, and the core's kinds of models: simulated, recorded, or routed to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from bench.common.registry import Registry
+from bench.run.experiment.model_part import BaseModelEntry, ModelPart
+from bench.run.models.recorded import RecordedSettings
+from bench.run.models.routed import RoutedSettings
+from bench.run.models.simulated import SimulatedSettings
+
+
+class SimulatedEntry(SimulatedSettings, BaseModelEntry):
+    kind: Literal["simulated"]
+
+
+class RecordedEntry(RecordedSettings, BaseModelEntry):
+    kind: Literal["recorded"]
+
+    @property
+    def replays(self) -> Path | None:
+        return self.run
+
+
+class RoutedEntry(RoutedSettings, BaseModelEntry):
+    kind: Literal["routed"]
+
+    @property
+    def passes_on_to(self) -> tuple[str, ...]:
+        return self.targets
+
+
+OURS = (
+    ModelPart("simulated", SimulatedEntry, "bench.run.models.simulated:made"),
+    ModelPart("recorded", RecordedEntry, "bench.run.models.recorded:made"),
+    ModelPart("routed", RoutedEntry, "bench.run.models.routed:made"),
+)
+MODELS = Registry("kind of model", ModelPart, f"{__name__}:OURS", plural="models")
+
+
+class ReadEntry:
+    """Reads a model's table by its kind."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(cls._read)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "object"}
+
+    @staticmethod
+    def _read(given: object) -> BaseModelEntry:
+        if isinstance(given, BaseModelEntry):
+            return given
+        kind = given.get("kind") if isinstance(given, Mapping) else None
+        if not isinstance(kind, str):
+            raise ValueError(f'says no kind; add kind = "...", one of {", ".join(MODELS.names)}')
+        if kind not in MODELS:
+            raise ValueError(MODELS.unknown(kind))
+        return MODELS[kind].settings.model_validate(given)
+
+
+ModelEntry = Annotated[BaseModelEntry, ReadEntry]

@@ -1,0 +1,126 @@
+"""Make the manifest of a run when it begins."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from bench.record.config import StoredConfig
+from pydantic import JsonValue
+
+from bench.common.tokens import TOKENIZER, count_tokens
+from bench.record.files import FORMAT
+from bench.record.formats import DEFAULT
+from bench.record.history import History
+from bench.record.manifest import BaselineGrades, Manifest, ManifestPack
+from bench.record.model_parameters import ModelParameters
+from bench.run.experiment.matrix import Matrix, answers_by_reference
+from bench.run.experiment.provenance import code_version, machine, now, package_versions
+from bench.run.experiment.untrusted import Permission
+from bench.run.models.base import Model
+from bench.run.models.recorded import RecordedModel
+from bench.run.models.routed import answerers
+from bench.run.sandbox import guards
+from bench.run.trial.drafts import THINK
+from bench.scenario import Scenario
+
+
+def manifest_of(
+    matrix: Matrix, name: str, prepared: Mapping[str, JsonValue] | None = None, permission: Permission | None = None
+) -> Manifest:
+    """Return the manifest of a run that begins now; `prepared` is what the run's study keeps, `permission` how it grades."""
+    config = matrix.config
+    return Manifest(
+        format=FORMAT,
+        name=name,
+        started=now(),
+        config=StoredConfig.model_validate(config.model_dump(exclude={"model"})),
+        models={name: _parameters(model, matrix, name) for name, model in matrix.models.items()},
+        concurrency={name: model.concurrency for name, model in matrix.models.items()},
+        recordings=_recordings(matrix.models.values()),
+        architectures={name: architecture.digest for name, architecture in matrix.architectures.items()},
+        policies={name: architecture.policy for name, architecture in matrix.architectures.items() if architecture.policy},
+        parts={
+            **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
+            **{f"model {name}": digest for name, digest in matrix.kinds.items()},
+        },
+        scenarios={name: _pack(instances, matrix) for name, instances in matrix.packs.items()},
+        tokenizer=TOKENIZER,
+        code=code_version(),
+        packages={**package_versions(), **_own_packages(matrix)},
+        machine=machine(),
+        sandbox=guards().as_json(),
+        unguarded=permission.unguarded if permission else None,
+        stored_grades=permission.stored_grades if permission else {},
+        prepared=prepared or {},
+        portion=matrix.portion,
+    )
+
+
+def _own_packages(matrix: Matrix) -> dict[str, str]:
+    """Return the versions of the packages that only some architectures of this run need."""
+    each = (architecture.versions for architecture in matrix.architectures.values())
+    return {name: version for versions in each for name, version in sorted(versions.items())}
+
+
+def _recordings(models: Iterable[Model]) -> dict[str, History]:
+    """Return the history of each recording from which this run's models answer, by model."""
+    answering = itertools.chain.from_iterable(map(answerers, models))
+    recorded = {
+        answering_part.name: answering_part.history for answering_part in answering if isinstance(answering_part, RecordedModel)
+    }
+    return {name: history for name, history in recorded.items() if isinstance(history, History)}
+
+
+def _parameters(model: Model, matrix: Matrix, name: str) -> ModelParameters:
+    """Return a model's parameters, with its answer format and tags if they are not the default."""
+    asked: dict[str, object] = {} if (form := matrix.config.format_of(name)) == DEFAULT else {"answer_format": form}
+    tags = [pair for pair in matrix.config.tags_of(name) if pair not in THINK]
+    return ModelParameters.of({**model.parameters, **asked, **({"draft_tags": tags} if tags else {})})
+
+
+def _pack(instances: Sequence[Scenario], matrix: Matrix) -> ManifestPack:
+    first = instances[0]
+    return ManifestPack(
+        variant=first.variant,
+        instances=tuple(scenario.instance for scenario in instances),
+        asked=joint_digest([scenario.asked for scenario in instances]),
+        asked_by_instance={scenario.instance: scenario.asked for scenario in instances},
+        graded_by=joint_digest([scenario.graded_by for scenario in instances]),
+        subtasks=tuple(subtask.name for subtask in first.task.subtasks),
+        document_tokens=round(sum(map(_document_tokens, instances)) / len(instances)),
+        stages=tuple(tuple(subtask.name for subtask in stage) for stage in first.task.stages),
+        baseline=_baseline(instances) if first.graded else None,
+        reference=_reference(instances, matrix),
+        graded_by_instance=_each(instances, "graded_by"),
+        reference_by_instance=_each(instances, "reference_digest") if _reference(instances, matrix) else {},
+    )
+
+
+def _each(instances: Sequence[Scenario], digest: str) -> dict[str, str]:
+    """Return a digest of each instance, if there are several."""
+    return {instance.instance: getattr(instance, digest) for instance in instances} if len(instances) > 1 else {}
+
+
+def _reference(instances: Sequence[Scenario], matrix: Matrix) -> str | None:
+    plans = [plan for (key, _), plan in matrix.plans.items() if matrix.scenarios[key].name == instances[0].name]
+    if not any(answers_by_reference(model, plan) for model in matrix.models.values() for plan in plans):
+        return None
+    return joint_digest([scenario.reference_digest for scenario in instances])
+
+
+def joint_digest(digests: Sequence[str]) -> str:
+    """Return the digest of the only instance, or one digest over all."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\0".join(digests).encode()).hexdigest()[:20]
+
+
+def _document_tokens(scenario: Scenario) -> int:
+    return sum(map(count_tokens, scenario.task.documents.values()))
+
+
+def _baseline(instances: Sequence[Scenario]) -> BaselineGrades:
+    answers = [(scenario, scenario.baseline(scenario.task.documents)) for scenario in instances]
+    grades = [scenario.grade_outputs(answer) for scenario, answer in answers if answer]  # an empty answer scores nothing
+    solved = sum(grade.correct for grade in grades)
+    return BaselineGrades(solved=solved, of=len(answers), score=sum(grade.score for grade in grades) / len(answers))

@@ -1,0 +1,85 @@
+"""The portion of an experiment that one command runs if several machines share its trials."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from bench.common.errors import ConfigError
+from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
+from bench.run.models.cached import CachedModel
+from bench.run.models.routed import answerers
+
+PAIR = re.compile(r"([1-9]\d{0,5})([/-])([1-9]\d{0,5})")
+WHOLE = re.compile(r"[1-9]\d{0,5}")
+
+
+@dataclass(frozen=True)
+class Portion:
+    """The trials to run; all of them, unless a field says otherwise.
+
+    shard   (number, count): this shard out of so many; a trial's shard follows from its id alone
+    first   the number of the first repetition
+    """
+
+    shard: tuple[int, int] = (1, 1)
+    first: int = 1
+
+    @property
+    def is_all(self) -> bool:
+        return self == Portion()
+
+    @property
+    def suffix(self) -> str:
+        """The end of the run folder's name, so that portions in one place have different folders."""
+        shard = f"-shard-{self.shard[0]}-of-{self.shard[1]}" if self.shard[1] > 1 else ""
+        return f"{shard}-from-{self.first}" if self.first > 1 else shard
+
+    def in_words(self, repetitions: int) -> str:
+        """Return in words which trials these are; "" for all. `repetitions` is the number of the last repetition."""
+        shard = f"shard {self.shard[0]} of {self.shard[1]}" if self.shard[1] > 1 else ""
+        return ", ".join(filter(None, (shard, f"repetitions {self.first} to {repetitions}" if self.first > 1 else "")))
+
+    def holds(self, spec: TrialSpec) -> bool:
+        number, of = self.shard
+        return spec.repetition >= self.first and int(spec.id, 16) % of == number - 1
+
+
+def shard_in(text: str | None) -> tuple[int, int]:
+    """Read `3/8`. Raises ConfigError for another text."""
+    pair = PAIR.fullmatch(text or "1/1")
+    if not pair or pair[2] != "/" or int(pair[1]) > int(pair[3]):
+        raise ConfigError(f"--shard {text}: say which shard of how many, such as 3/8")
+    return int(pair[1]), int(pair[3])
+
+
+def repetitions_in(text: str | None) -> tuple[int, int | None]:
+    """Read `10`, or `6-10`, as the first and the last repetition; for None the last is the config's. Raises ConfigError."""
+    if text is None:
+        return 1, None
+    if WHOLE.fullmatch(text):
+        return 1, int(text)
+    pair = PAIR.fullmatch(text)
+    if not pair or pair[2] != "-" or int(pair[1]) > int(pair[3]):
+        raise ConfigError(f"--repetitions {text}: say how many, such as 10, or from which to which, such as 6-10")
+    return int(pair[1]), int(pair[3])
+
+
+def portioned(matrix: Matrix, portion: Portion) -> Matrix:
+    """Return the matrix with only a portion's trials.
+
+    Raises:
+        ConfigError: The portion is empty, or a shard would separate trials that must get the same replies.
+    """
+    if portion.is_all:
+        return matrix
+    for name, model in matrix.models.items():
+        if portion.shard[1] > 1 and any(isinstance(answerer, CachedModel) and answerer.shared for answerer in answerers(model)):
+            problem = (
+                f"--shard: '{name}' gives equal requests of all arms one reply (cache = true), and shards share no replies"
+            )
+            raise ConfigError(f"{problem}; part the run by --repetitions 6-10 or by --scenario PACK/INSTANCE instead")
+    chosen, problem = TrialSpecs(lambda: filter(portion.holds, matrix.specs)), portion.in_words(matrix.config.repetitions)
+    if not chosen:
+        raise ConfigError(f"{problem}: none of the {len(matrix.specs)} trials is in it; part the run in fewer")
+    return replace(matrix, specs=chosen, portion=problem)

@@ -1,0 +1,116 @@
+"""What an experiment will take, before it is run: each arm runs once with the reference's answers in the model's place.
+
+A command is not started: nobody knows what it does beside asking its model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from bench.common.errors import NotRecorded
+from bench.record.cost import Tariff
+from bench.record.events import Called
+from bench.record.record import TrialRecord
+from bench.run.architectures.registry import OUTSIDE
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import Matrix, TrialSpec
+from bench.run.experiment.model_entries import RoutedEntry
+from bench.run.experiment.trial import run_trial
+from bench.run.models.base import Model
+from bench.run.models.recorded import RecordedModel
+from bench.run.models.routed import RoutedModel, answerers
+from bench.run.models.simulated import SimulatedModel, SimulatedSettings
+from bench.run.trial.loop import run
+from bench.run.trial.slots import Slots
+
+
+@dataclass(frozen=True)
+class ArmPreview:
+    """What all repetitions of one arm will take, by our tokenizer. `cost` is None if the model has no prices; all three numbers
+    are None for a command."""
+
+    scenario: str
+    architecture: str
+    model: str
+    plan: str
+    trials: int
+    calls: int | None
+    tokens: int | None
+    cost: float | None
+
+
+def preview(matrix: Matrix) -> Iterator[ArmPreview]:
+    """Yield one row for each arm. No model is asked, and no command is started."""
+    rehearsal = replace(matrix, models={name: _stand_in(name, matrix) for name in matrix.models})
+    tariff = Tariff.of(matrix.models)
+    for arm, records in groupby(run(_first_repetition(rehearsal)), key=_arm):
+        yield _preview(arm, list(records), matrix.config.repetitions, tariff)
+    commands = Counter(
+        (spec.scenario, spec.architecture, spec.model, spec.plan.name) for spec in matrix.specs if _is_command(spec, matrix)
+    )
+    for named, trials in commands.items():
+        yield ArmPreview(*named, trials, None, None, None)
+
+
+def _stand_in(name: str, matrix: Matrix) -> Model:
+    """Return a model that answers with the references in this model's name; a routed model passes on to such models."""
+    entry = matrix.config.model[name]
+    if isinstance(entry, RoutedEntry):
+        return RoutedModel(name, entry, {target: _stand_in(target, matrix) for target in entry.targets})
+    return SimulatedModel(name, SimulatedSettings(wrapping=False), matrix.scenarios)
+
+
+async def _first_repetition(matrix: Matrix) -> list[TrialRecord]:
+    graders = Graders()
+    specs = [spec for spec in matrix.specs if spec.repetition == 1 and not _is_command(spec, matrix)]
+    records = [(await run_trial(spec, matrix, Slots(), graders)).record for spec in specs]
+    return sorted(records, key=_arm)
+
+
+def unanswered(matrix: Matrix, graders: Mapping[str, Graders]) -> Iterator[str]:
+    """Yield a line for each arm in which a recorded model lacks replies. Its trials are run and kept nowhere; a command is not
+    started. `graders` are those of each model, as `bench.run.experiment.untrusted.permission` gives them."""
+    replays = [name for name, model in matrix.models.items() if any(map(_is_recorded, answerers(model)))]
+    specs = [spec for spec in matrix.specs if spec.model in replays and not _is_command(spec, matrix)]
+    lacking = Counter(_arm(record) for record in run(_not_answered(specs, matrix, graders)))
+    of = Counter((spec.scenario, spec.plan.name, spec.model, spec.architecture) for spec in specs)
+    for arm, trials in of.items():
+        if lacking[arm]:
+            scenario, plan, model, architecture = arm
+            where = f"{architecture} on {scenario}, plan {plan}, {model}"
+            yield f"{lacking[arm]} of {trials} trials ask what the recording lacks: {where}"
+    if lacking.total():
+        yield "Each of these would end in an error. Only the model itself can answer them: run the config without recorded:"
+    elif specs:
+        yield f"The recording has each reply that these {len(specs)} trials ask for."
+
+
+async def _not_answered(specs: Sequence[TrialSpec], matrix: Matrix, graders: Mapping[str, Graders]) -> list[TrialRecord]:
+    records = [(await run_trial(spec, matrix, Slots(), graders[spec.model])).record for spec in specs]
+    return [record for record in records if record.outcome == "error" and record.reason.startswith(NotRecorded.kind)]
+
+
+def _is_recorded(model: Model) -> bool:
+    return isinstance(model, RecordedModel)
+
+
+def _is_command(spec: TrialSpec, matrix: Matrix) -> bool:
+    return matrix.arm(spec).architecture.part is OUTSIDE["command"]
+
+
+def _arm(record: TrialRecord) -> tuple[str, str, str, str]:
+    return record.scenario, record.plan, record.model, record.architecture
+
+
+def _preview(arm: tuple[str, str, str, str], records: Sequence[TrialRecord], repetitions: int, tariff: Tariff) -> ArmPreview:
+    """Return the preview of an arm: each repetition takes what the instances of the first take."""
+    scenario, plan, model, architecture = arm
+    calls = sum(isinstance(event, Called) for record in records for event in record.events)
+    tokens = sum(record.tokens for record in records)
+    costs = [tariff.cost(record) for record in records]
+    cost = None if None in costs else sum(cost or 0.0 for cost in costs) * repetitions
+    named = (scenario, architecture, model, plan)
+    return ArmPreview(*named, len(records) * repetitions, calls * repetitions, tokens * repetitions, cost)

@@ -1,0 +1,82 @@
+"""The origin of a result: the code, the packages and the machine that made it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+
+from bench.common.numbers import Count
+from bench.record.entry import ManifestPart
+from bench.run.experiment.code import PACKAGE, our_codebase
+
+DISTRIBUTION = "recovery-bench"
+
+
+class CodeVersion(ManifestPart):
+    """Our version; in a git checkout also its commit, and whether files differ from it."""
+
+    version: str = "–"
+    commit: str | None = None
+    dirty: bool | None = None
+    digest: str = "–"
+    """The digest of the code that determines every trial."""
+
+
+class Machine(ManifestPart):
+    """The kind of machine; no name, no address, no path."""
+
+    system: str | None = None
+    release: str | None = None
+    machine: str | None = None
+    processors: Count | None = None
+
+
+@cache
+def package_versions() -> Mapping[str, str]:
+    """Return the installed versions of Python and of the packages that we require. Cached."""
+    required = metadata.requires(DISTRIBUTION) or []
+    names = sorted({_package(line) for line in required if "extra ==" not in line})
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def extra_versions(extras: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of the packages in these optional dependencies of ours."""
+    marked = [f'extra == "{extra}"' for extra in extras] + [f"extra == '{extra}'" for extra in extras]
+    lines = [line for line in metadata.requires(DISTRIBUTION) or [] if any(mark in line for mark in marked)]
+    return {name: metadata.version(name) for name in sorted(map(_package, lines))}
+
+
+def _package(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+
+
+def code_version() -> CodeVersion:
+    """Return the version of the running code."""
+    commit = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
+    dirty = bool(changed) if commit else None
+    return CodeVersion(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
+
+
+def machine() -> Machine:
+    """Return the machine that this runs on."""
+    return Machine(system=platform.system(), release=platform.release(), machine=platform.machine(), processors=os.cpu_count())
+
+
+def now() -> str:
+    """Return the time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], cwd=PACKAGE.parent, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,224 @@
+"""Every run is also a recording: its responses are read as its models' replies to requests."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench.record.messages import Message, StoredMessage, stored
+
+from bench.common.digests import Texts
+from bench.common.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
+from bench.record.extra_fields import extra_in, extra_text
+from bench.record.files import RESPONSES, TEXTS, opened
+from bench.record.history import History
+from bench.record.reading import read_manifest, read_records, read_responses, read_texts
+from bench.record.record import ResponseRecord, SessionRecord, TrialRecord, latest
+from bench.record.tool_calls import calls_in, text_of
+from bench.run.models.base import Reply, Request, RequestContext, Response, Usage
+from bench.run.models.recording import Recording
+
+RECORDED = "recorded:"
+"""The prefix of a run's name on the command line, if its recorded models are to answer."""
+DECIDING = ("kind", "model", "temperature", "max_tokens", "top_p", "response_format", "weights", "extra_body", "omit")
+"""The parameters of a model that determine its replies."""
+ASKED = ("answer_format", "draft_tags")
+"""Keys of a manifest's model that are no parameters: how it is asked, and how its replies are read."""
+
+
+def recorded_entries(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return a config's entry for each model that the run in `folder` recorded, by name, asked as it was there. Raises
+    ResultsError."""
+    manifest = read_manifest(folder)
+    return {
+        name: {"kind": "recorded", "run": str(folder), "model": name, "answer_format": asked.answer_format}
+        | {key: value for key, value in asked.shown.items() if key in ASKED}
+        for name, asked in manifest.models.items()
+    }
+
+
+def load_recording(
+    folder: Path, model: str, seed: int, repetitions: int, concurrency: int | None = None
+) -> tuple[Recording, dict[str, object]]:
+    """Return what `model` did in a run, and its parameters there with the recording's name and digest. `concurrency` replaces
+    the run's own, which can itself have been declared.
+
+    Raises ResultsError if the folder holds no whole run of this format. Raises ConfigError if the run cannot answer: it lacks
+    the model or a repetition, or has another seed. Requests can differ: one that was never made fails with `NotRecorded` when
+    it comes.
+    """
+    manifest = read_manifest(folder)
+    asked = manifest.models.get(model)
+    if asked is None:
+        raise ConfigError(f"recording {folder}: holds no model '{model}'; {nearest(model, manifest.models)}")
+    if manifest.config.seed != seed:
+        problem = f"recording {folder}: was made with seed {manifest.config.seed}, this config has {seed}"
+        raise ConfigError(f"{problem}: no request would be the same; use that seed, or record again")
+    records = [record for record in read_records(folder) if isinstance(record, SessionRecord) or record.model == model]
+    trials = latest(record for record in records if isinstance(record, TrialRecord))
+    if not trials:
+        raise ResultsError(f"recording {folder}: holds no trial of '{model}' yet; let its run end, or go on with it")
+    whole = _whole_repetitions(trials)
+    if whole < repetitions:
+        problem = f"recording {folder}: holds {whole} whole repetitions of '{model}', this config asks for {repetitions}"
+        raise ConfigError(f"{problem}; give --repetitions {max(whole, 1)}, or record the rest first")
+    declared = concurrency or (asked.recording and asked.recording.concurrency)
+    digest = _digest(folder)
+    fields_of_run: dict[str, object] = {
+        "name": manifest.name,
+        "digest": digest,
+        "started": manifest.started,
+        "trials": len(trials),
+    }
+    fields_of_run |= {"concurrency": declared} if declared else {}
+    recording = Recording(
+        manifest.name,
+        manifest.started[:10],
+        responses_of(folder, lambda response: response.model == model),
+        declared or manifest.concurrency.get(model, 1),
+        History.of(manifest.name, digest, manifest.machine, manifest.recordings.get(model), records),
+        declared is not None,
+    )
+    parameters = {key: value for key, value in asked.shown.items() if key not in ASKED}  # the config says them
+    return recording, {**parameters, "recording": fields_of_run}
+
+
+def responses_of(folder: Path, wanted: Callable[[ResponseRecord], bool]) -> Iterator[Response]:
+    """Yield the wanted responses of a run, with their texts."""
+    texts = read_texts(folder)
+    for record in read_responses(folder):
+        if wanted(record):
+            yield response_of(record, texts, folder)
+
+
+def responses_before(folders: Sequence[Path], parameters: Mapping[str, object]) -> tuple[list[Response], list[dict[str, str]]]:
+    """Return the replies of models with these parameters in the runs in `folders`, and these runs' names and digests.
+
+    A run without such a model contributes nothing. Raises ResultsError if a folder holds no run.
+    """
+    settings = settings_digest(parameters)
+    responses, runs = list[Response](), list[dict[str, str]]()
+    for folder in folders:
+        manifest = read_manifest(folder)
+        replies = list(responses_of(folder, lambda response: response.settings == settings))
+        responses += replies
+        runs += [{"name": manifest.name, "digest": _digest(folder)}] if replies else []
+    return responses, runs
+
+
+def settings_digest(parameters: Mapping[str, object]) -> str:
+    """Return the digest of what determines a model's replies. Models with equal digests are asked alike, whatever their
+    names."""
+    deciding = {key: parameters[key] for key in DECIDING if parameters.get(key) is not None}
+    return hashlib.blake2b(json.dumps(deciding, sort_keys=True, default=str).encode(), digest_size=10).hexdigest()
+
+
+def record_of(response: Response, settings: str, texts: Texts) -> ResponseRecord:
+    """Return a response as it is kept; its texts go into `texts`."""
+    request, outcome = response.request, response.outcome
+    context = request.context
+    asked: dict[str, Any] = {
+        "model": response.model,
+        "settings": settings,
+        "messages": stored(request.messages, texts),
+        "seed": request.seed,
+        "occurrence": request.occurrence,
+        "answers": request.answers,
+        "scenario": context.scenario,
+        "instance": context.instance,
+        "repetition": context.repetition,
+        "arm": context.arm,
+        "seconds": response.seconds,
+        "by": outcome.by,
+        "options": texts.keep(request.options) if request.options else None,
+    }
+    if isinstance(outcome, CallFailed):
+        counted = outcome.counted or (None, None)
+        return ResponseRecord(
+            **asked,
+            usage_in=counted[0],
+            usage_out=counted[1],
+            failure=outcome.kind,
+            detail=outcome.detail,
+            retry_after=outcome.retry_after,
+            partial=texts.keep(outcome.partial) if outcome.partial else None,
+        )
+    usage = outcome.usage
+    return ResponseRecord(
+        **asked,
+        reply=texts.keep(outcome.text),
+        finish=outcome.finish,
+        usage_in=usage.tokens_in if usage else None,
+        usage_out=usage.tokens_out if usage else None,
+        usage_cached=usage.cached if usage else None,
+        reused=outcome.reused,
+        tool_calls=texts.keep(text_of(outcome.tool_calls)) if outcome.tool_calls else None,
+        extra=texts.keep(outcome.extra) if outcome.extra else None,
+    )
+
+
+def response_of(record: ResponseRecord, texts: Mapping[str, str], folder: Path) -> Response:
+    """Return the response that `record_of` kept; `folder` is for the message about a missing text. Raises ResultsError."""
+    try:
+        messages = tuple(_message(message, texts) for message in record.messages)
+        options = texts[record.options] if record.options else ""
+        outcome = _outcome(record, texts)
+    except KeyError as missing:
+        named = f"{folder / TEXTS}: lacks the text {missing} of a response in {RESPONSES}"
+        raise ResultsError(f"{named}; restore the file from a copy, or record again") from missing
+    except ValueError as error:
+        named = f"{folder / TEXTS}: a text of a response in {RESPONSES} {error}"
+        raise ResultsError(f"{named}; restore the file from a copy, or record again") from error
+    context = RequestContext(
+        record.scenario, (), record.repetition, attempt=0, arm=record.arm, instance=record.instance, model=record.model
+    )
+    request = Request(messages, record.seed, context, record.occurrence, record.answers, options=options)
+    return Response(record.model, request, outcome, record.seconds)
+
+
+def _message(message: StoredMessage, texts: Mapping[str, str]) -> Message:
+    calls = calls_in(texts[message.tool_calls]) if message.tool_calls else ()
+    return Message(message.role, texts[message.content], calls, message.tool_call_id, _extra(message.extra, texts))
+
+
+def _extra(digest: str | None, texts: Mapping[str, str]) -> str:
+    return extra_text(extra_in(texts[digest])) if digest else ""
+
+
+def _outcome(record: ResponseRecord, texts: Mapping[str, str]) -> Reply | CallFailed:
+    counted = None
+    if record.usage_in is not None and record.usage_out is not None:
+        counted = record.usage_in, record.usage_out
+    if record.reply is None:
+        partial = texts[record.partial] if record.partial else ""
+        kind = failures_by_kind()[record.failure]
+        failure = kind(record.detail, retry_after=record.retry_after, partial=partial, counted=counted)
+        failure.by = record.by
+        return failure
+    usage = Usage(*counted, record.usage_cached) if counted else None
+    calls = calls_in(texts[record.tool_calls]) if record.tool_calls else ()
+    reply = Reply(texts[record.reply], record.finish, usage, record.by, record.reused, tool_calls=calls)
+    return replace(reply, extra=_extra(record.extra, texts))
+
+
+def _whole_repetitions(trials: Sequence[TrialRecord]) -> int:
+    """Return how many repetitions, counted from the first, have a trial of every arm and instance of the run."""
+    arms: dict[int, set[tuple[str, str, str]]] = {}
+    for trial in trials:
+        arms.setdefault(trial.repetition, set()).add((trial.scenario, trial.instance, trial.arm))
+    every = set().union(*arms.values())
+    return next(number for number in itertools.count() if arms.get(number + 1) != every)
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in (RESPONSES, TEXTS):
+        with opened(folder / name) as file:
+            for part in iter(lambda: file.read(2**20), b""):
+                digest.update(part)
+    return digest.hexdigest()[:20]

@@ -1,0 +1,80 @@
+"""Grade the stored answers of a run anew, by the packs' present graders. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.common.errors import BenchError, ResultsError, Unguarded
+from bench.common.registry import attribute_at
+from bench.record.places import place_of
+from bench.record.reading import read_manifest, read_texts, read_trials
+from bench.record.record import NewGrade, Regrade, TrialRecord, latest, outcome_of
+from bench.record.store import append_grades, writing
+from bench.run.experiment.answers import answer_of
+from bench.run.experiment.grading import graded
+from bench.run.experiment.new_manifest import joint_digest
+from bench.run.experiment.provenance import now
+from bench.run.experiment.trial import UNFIT
+from bench.run.experiment.untrusted import missing_guards, refusal
+from bench.run.packs import load_pack
+from bench.run.packs.environments import ENVIRONMENTS, of_packs
+from bench.scenario import Grade, Scenario, TaskEnvironment, scenario_key
+
+
+def regrade(folder: Path, packs: Sequence[Path], unguarded: bool = False) -> list[Regrade]:
+    """Grade the answers of a run anew and keep the grades that changed. Returns what was done, by scenario.
+
+    unguarded   whether to run a model's code even if a guard of the sandbox is missing; this is recorded
+
+    Raises ResultsError if the folder holds no run, is being written to, or lacks a text; PackError if a pack cannot be loaded;
+    Unguarded if code that may not run would have to.
+    """
+    manifest, lacking = read_manifest(folder), missing_guards()
+    with writing(folder):
+        texts = read_texts(folder)
+        trials = [trial for trial in latest(read_trials(folder)) if trial.grade is not None]
+        done = []
+        for name, pack in manifest.scenarios.items():
+            scenarios = [load_pack(name, packs, instance) for instance in pack.instances]
+            known = {scenario.key: scenario for scenario in scenarios}
+            chosen = [trial for trial in trials if trial.scenario == name]
+            without = lacking if chosen and scenarios[0].grader_runs_code else ()
+            if without and not unguarded:
+                raise Unguarded(refusal(name, without))
+            grades = [(trial, _graded(trial, known[scenario_key(name, trial.instance)], texts, folder)) for trial in chosen]
+            changed = [NewGrade(trial.id, outcome_of(grade), grade) for trial, grade in grades if grade != trial.grade]
+            digest = joint_digest([scenario.graded_by for scenario in scenarios])
+            done.append(Regrade(now(), name, digest, len(grades), len(changed), without))
+            append_grades(folder, [done[-1], *changed])
+    return done
+
+
+def _graded(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Grade:
+    given = _given(trial, scenario, texts, folder)
+    if given is None:
+        return UNFIT
+    try:
+        return graded(scenario, given)
+    except Exception as error:  # a grader is a pack's code: its author must correct what it raises
+        problem = f"{place_of(error) or scenario.name}: the grader fails on trial {trial.id}: {type(error).__name__}: {error}"
+        raise ResultsError(" ".join(problem.split())) from error
+
+
+def _given(trial: TrialRecord, scenario: Scenario, texts: Mapping[str, str], folder: Path) -> Any:
+    """Return what to grade: the trial's environment, or its answer; None if that does not fit."""
+    if scenario.environment is None:
+        return answer_of(trial, scenario, texts, folder)
+    return _ended(scenario.environment, trial, texts, folder)
+
+
+def _ended(environment: TaskEnvironment, trial: TrialRecord, texts: Mapping[str, str], folder: Path) -> Any:
+    """Return the trial's environment at its end, as it was kept."""
+    kept = attribute_at(ENVIRONMENTS[environment.part].trial).kept(trial.events)
+    if kept not in texts:
+        raise ResultsError(f"{folder}: lacks the text '{kept}' of trial {trial.id}; restore it from a copy")
+    try:
+        return of_packs(environment).restored(texts[kept])
+    except BenchError as error:
+        raise ResultsError(f"{folder}: the text '{kept}' of trial {trial.id}: {error}; restore it from a copy") from error

@@ -1,0 +1,180 @@
+"""Run the missing trials, as many at a time as their endpoints take, and append each when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Container, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bench.common.errors import BadAnswer, EndpointError, NoText, UnknownFinish, Unreachable, UsedUp
+from bench.record.record import SessionRecord
+from bench.record.store import RunLines, RunWriter
+from bench.run.experiment.grading import Graders
+from bench.run.experiment.matrix import Matrix, TrialSpec, TrialSpecs
+from bench.run.experiment.provenance import now
+from bench.run.experiment.responses import ResponseKeeper, answers_of
+from bench.run.experiment.session import Session
+from bench.run.experiment.trial import TrialResult, run_trial
+from bench.run.experiment.trouble import gates_of, tend, trouble_of
+from bench.run.experiment.untrusted import permission
+from bench.run.models.base import Model, Request, Response
+from bench.run.models.cached import CachedModel
+from bench.run.models.routed import answerers, answering
+from bench.run.trial.gate import Gate
+from bench.run.trial.slots import Slots
+
+LOST = (Unreachable, BadAnswer, NoText, UnknownFinish)
+ENDPOINT_LOST_AFTER = 3
+"""So many trials in a row that an endpoint failed for good stop the run, since the rest would fail as well."""
+
+Conduct = Callable[
+    [TrialSpec, Matrix, Slots, Graders, Callable[[Response], object], Callable[[Response], object]],
+    Coroutine[Any, Any, TrialResult | None],
+]
+"""Runs a trial, as `run_trial` does. Returns None if it did not end, and the session was ended for that."""
+
+
+def missing(specs: Sequence[TrialSpec], ended: Collection[str]) -> Sequence[TrialSpec]:
+    """Return the trials whose ids are not in `ended`."""
+    return TrialSpecs(lambda: (spec for spec in specs if spec.id not in ended)) if ended else specs
+
+
+async def run_matrix(
+    matrix: Matrix,
+    writer: RunWriter,
+    watch: Callable[[TrialResult], None],
+    session: Session | None = None,
+    conduct: Conduct = run_trial,
+) -> None:
+    """Run the missing trials of a matrix; `watch` gets each trial once it is stored. `session` can be ended earlier. `conduct`
+    runs a trial, here or elsewhere.
+
+    As many live trials run at a time as their endpoint takes calls; without real time, one at a time is as quick. Models that
+    share an endpoint take turns. Raises EndpointError if a model cannot be used, ResultsError if a record cannot be written,
+    Unguarded if code that may not run would have to. All that was recorded stays.
+    """
+    todo, session = missing(matrix.specs, writer.ended), session or Session()
+    graders = (session.permitted or permission(matrix)).graders
+    used = {name: model for name, model in matrix.models.items() if any(spec.model == name for spec in todo)}
+    gates = gates_of(used.values(), matrix.back_off)
+    writer.note(SessionRecord(now(), "began", f"{len(todo)} of {len(matrix.specs)} trials to run"))
+    how, mark = "stopped", None
+    try:
+        for model in used.values():
+            await model.prepare()
+        _remember(used.values(), writer)
+        left = await run_all(todo, used, gates, matrix, writer, watch, session, graders, conduct)
+        how, mark = (f"stopped: {session.ending}", None) if left else ("complete", writer.mark)
+        session.raise_error()
+    finally:
+        writer.note(SessionRecord(now(), "ended", how, trouble_of(gates), mark))
+        for model in used.values():
+            await model.close()
+
+
+def _remember(models: Iterable[Model], writer: RunWriter) -> None:
+    """Give cached models the responses that a continued run already has."""
+    for model in itertools.chain.from_iterable(map(answerers, models)):
+        if isinstance(model, CachedModel):
+            model.know(answers_of(model, writer.folder))
+
+
+async def run_all(
+    todo: Sequence[TrialSpec],
+    models: Mapping[str, Model],
+    gates: Mapping[str, Gate],
+    matrix: Matrix,
+    writer: RunWriter | RunLines,
+    watch: Callable[[TrialResult], None],
+    session: Session,
+    graders: Mapping[str, Graders],
+    conduct: Conduct = run_trial,
+) -> int:
+    """Run these trials, whose models are prepared, and return how many of them have not come to their end. Raises as
+    `run_matrix` does."""
+    health = {name: _Health(model, session) for name, model in models.items()}
+    keepers = {name: ResponseKeeper(model, writer) for name, model in models.items()}
+    left = len(todo)
+
+    def gate_for(model: Model) -> Callable[[Request], Gate]:
+        return lambda request: gates[answering(model, request).endpoint]
+
+    async def work(queue: Iterator[TrialSpec]) -> None:
+        nonlocal left
+        while not session.why and (spec := next(queue, None)):
+            slots = Slots(gate_for(models[spec.model]))
+            saw = session.watching(spec.architecture)
+            trial = conduct(spec, matrix, slots, graders[spec.model], keepers[spec.model], saw)
+            result = await session.until_held(trial, slots)
+            if result:
+                writer.add(result.record, result.texts)
+                left -= 1
+                watch(result)
+                health[spec.model].saw(result)
+
+    session.begin(gates.values())
+    try:
+        async with asyncio.TaskGroup() as group:
+            tending = [group.create_task(tend(*watched, matrix.back_off, session)) for watched in _watched(models, gates)]
+            workers = [
+                group.create_task(work(queue))
+                for sharing in _sharing(models)
+                for queue in [_asking(sharing, todo)]
+                for _ in range(_at_a_time([models[name] for name in sharing], gates))
+            ]
+            await asyncio.gather(*workers)
+            for task in tending:
+                task.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return left
+
+
+def _asking(models: Container[str], specs: Iterable[TrialSpec]) -> Iterator[TrialSpec]:
+    return (spec for spec in specs if spec.model in models)
+
+
+def _watched(models: Mapping[str, Model], gates: Mapping[str, Gate]) -> Iterable[tuple[Gate, Model]]:
+    """Return the gates of live endpoints, each with one of its models."""
+    live = (part for model in models.values() for part in answerers(model) if part.timing == "live")
+    return {part.endpoint: (gates[part.endpoint], part) for part in live}.values()
+
+
+def _endpoints(model: Model) -> set[str]:
+    return {part.endpoint for part in answerers(model)}
+
+
+def _sharing(models: Mapping[str, Model]) -> list[set[str]]:
+    """Return sets of model names; models that share an endpoint, even through a third model, are in one set."""
+    sets: list[set[str]] = []
+    for name, model in models.items():
+        met = [names for names in sets if any(_endpoints(models[other]) & _endpoints(model) for other in names)]
+        sets = [*(names for names in sets if names not in met), {name}.union(*met)]
+    return sets
+
+
+def _at_a_time(models: Sequence[Model], gates: Mapping[str, Gate]) -> int:
+    """Return how many trials of models that share endpoints run together: the smallest limit of their endpoints, so that none
+    waits for another's calls."""
+    if not any(model.timing == "live" for model in models):
+        return 1
+    return min(gates[endpoint].most for model in models for endpoint in _endpoints(model))
+
+
+class _Health:
+    """Notices that an endpoint is gone, and ends the session."""
+
+    def __init__(self, model: Model, session: Session):
+        self._model, self._session = model, session
+        self._lost = 0
+
+    def saw(self, result: TrialResult) -> None:
+        failure = result.failure
+        self._lost = self._lost + 1 if isinstance(failure, LOST) else 0
+        if failure and (self._lost >= ENDPOINT_LOST_AFTER or isinstance(failure, UsedUp)):
+            problem = (
+                f"model '{self._model.name}' at {self._model.endpoint} failed {self._lost} trials in a row: {failure.detail}"
+            )
+            error = EndpointError(f"{problem}; {failure.advice or 'see to it'}; the same command goes on")
+            self._session.end("the endpoint fails", error)

@@ -1,0 +1,177 @@
+"""One trial, from its spec to its record. Only here scenario, architecture, model and faults are joined, and exceptions become
+outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bench.common.errors import CallFailed, GaveUp, ResultsError, Ungraded, Unguarded, Unmeasured, whole_text
+from bench.common.registry import attribute_at
+from bench.common.values import dataclass
+from bench.record.events import Called
+from bench.record.places import place_of
+from bench.record.record import Outcome, TrialRecord, outcome_of
+from bench.run.models.base import Response
+from bench.run.packs.environments import ENVIRONMENTS
+from bench.run.trial.faults import Strike
+from bench.run.trial.log import TrialLog
+from bench.run.trial.slots import Slots
+from bench.run.trial.trial import Surroundings, Trial
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Grade, Scenario, TaskEnvironment
+
+if TYPE_CHECKING:  # the other imports show what a trial runs through (`bench.run.experiment.code`)
+    from bench.run.experiment.grading import Graders
+    from bench.run.experiment.matrix import Matrix, TrialSpec
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A record, the texts that its events name by digest, and the exception behind an infrastructure error.
+
+    strikes   the planned strikes, in order: (the fault's place in the plan, its strike)
+    """
+
+    record: TrialRecord
+    texts: dict[str, str]
+    failure: CallFailed | None = None
+    strikes: tuple[tuple[int, Strike], ...] = ()
+
+
+UNFIT = Grade(False, 0.0, {}, "an output of the final answer does not fit its schema")
+"""The grade of an answer that was damaged after it had been verified."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a trial ended. `failure` is the endpoint's failure, if there was one; `traceback` is a bug's, as text."""
+
+    outcome: Outcome
+    reason: str = ""
+    grade: Grade | None = None
+    failure: CallFailed | None = None
+    traceback: str = ""
+
+
+async def run_trial(
+    spec: TrialSpec,
+    matrix: Matrix,
+    slots: Slots,
+    graders: Graders,
+    on_response: Callable[[Response], object] = lambda _: None,
+    on_counted: Callable[[Response], object] = lambda _: None,
+) -> TrialResult:
+    """Run one trial to its end. Whatever goes wrong is an outcome; only cancellation is raised, and ResultsError if a response
+    cannot be kept.
+
+    `on_response` gets each response of the model as it arrives, `on_counted` once its tokens are counted.
+    """
+    arm = matrix.arm(spec)
+    scenario = arm.scenario
+    trial = Trial(
+        scenario,
+        arm.model,
+        spec.plan,
+        matrix.key(spec),
+        arm.settings,
+        slots=slots,
+        back_off=matrix.back_off,
+        server=matrix.server,
+        log=TrialLog(on_response, on_counted),
+        around=partial(_around, environment=scenario.environment),
+    )
+    workbench = Workbench(trial)
+    try:
+        work = partial(arm.architecture.work, scenario.task, workbench)
+        ending = await _before(matrix.config.deadline_seconds, _ending(trial, work, scenario, graders))
+    finally:
+        trial.surroundings.close()
+    trial.close(answered=ending.grade is not None)
+    log, clock = trial.log, trial.clock
+    record = TrialRecord(
+        id=spec.id,
+        scenario=spec.scenario,
+        architecture=spec.architecture,
+        model=spec.model,
+        plan=spec.plan.name,
+        repetition=spec.repetition,
+        outcome=ending.outcome,
+        reason=" ".join(whole_text(ending.reason).split()),
+        grade=ending.grade,
+        tokens=trial.caller.tokens,
+        api_seconds=clock.api_seconds,
+        waiting_seconds=clock.waiting_seconds,
+        framework_seconds=clock.framework_seconds,
+        timing=arm.model.timing,
+        events=tuple(log.events),
+        instance=spec.instance,
+        traceback=log.store_text(ending.traceback) if ending.traceback else None,
+    )
+    strikes = tuple((receipt.due.number, receipt.due.strike) for receipt in trial.schedule.receipts)
+    return TrialResult(record, log.texts, ending.failure, strikes)
+
+
+def _around(trial: Trial, environment: TaskEnvironment | None) -> Surroundings:
+    """Make the task's surroundings."""
+    if environment is None:
+        return Surroundings()
+    surroundings: Surroundings = attribute_at(ENVIRONMENTS[environment.part].trial).around(trial, environment)
+    return surroundings
+
+
+async def _before(deadline: float, ending: Coroutine[Any, Any, Ending]) -> Ending:
+    """Return how a trial ends, or an error if it does not end within so many real seconds."""
+    try:
+        async with asyncio.timeout(deadline):
+            return await ending
+    except TimeoutError:
+        return Ending("error", f"no end within {deadline:g} s; give it more with deadline_seconds, or see what it waits for")
+
+
+async def _ending(trial: Trial, work: Callable[[], Coroutine[Any, Any, None]], scenario: Scenario, graders: Graders) -> Ending:
+    """Let the architecture work, have its result graded, and turn exceptions into outcomes."""
+    stopped = None
+    try:
+        await trial.surroundings.live(trial, work)
+    except Exception as error:
+        stopped = _ended_by(error, trial.log)
+    try:
+        graded = trial.surroundings.end(trial, stopped is not None)
+        if stopped:
+            return stopped
+        grade = UNFIT if graded is None else await graders.grade(scenario, graded)
+    except Exception as error:
+        return stopped or _ended_by(error, trial.log)
+    return Ending(outcome_of(grade), grade=grade)
+
+
+def _ended_by(error: Exception, log: TrialLog) -> Ending:
+    """Return the outcome of an exception. Of several at once the first counts, but an unforeseen one comes before all others.
+    Raises ResultsError: a response could not be kept, and it would have to be asked for again."""
+    match error:
+        case ExceptionGroup():
+            return min((_ended_by(inner, log) for inner in error.exceptions), key=lambda ending: ending.outcome != "error")
+        case GaveUp():
+            return Ending("gave_up", str(error))
+        case Ungraded():
+            return Ending("ungraded", str(error))
+        case CallFailed():
+            return Ending("error", f"{error.kind}: {error.detail}", failure=error)
+        case Unguarded() | Unmeasured():
+            return Ending("error", str(error))
+        case ResultsError():
+            raise error
+        case _:
+            return _bug(error, log)
+
+
+def _bug(bug: Exception, log: TrialLog) -> Ending:
+    """Return a bug's ending, with its place: the file and line, and what the model was last asked for."""
+    asked = next((event.subtasks for event in reversed(log.events) if isinstance(event, Called)), ())
+    where = ", ".join(filter(None, (place_of(bug), f"after a call for {' + '.join(asked)}" if asked else "before any call")))
+    whole = "".join(traceback.format_exception(bug))
+    return Ending("error", f"{type(bug).__name__}: {bug} ({where})", traceback=whole)

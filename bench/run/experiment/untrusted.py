@@ -1,0 +1,120 @@
+"""Decide whether code that a model wrote may run here. If a guard of the sandbox is missing, it may not, unless the user says
+so.
+
+A replay then shows its recording's grades, by the digest of the answer; what is kept names the grader that gave them, which can
+be older than the pack's. An answer whose code would have to run is refused in one line. A simulated model's answers are the
+pack's own code, and the user chose to run that: it is not refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.common.errors import Unguarded
+from bench.record.reading import read_grades, read_manifest, read_texts, read_trials
+from bench.record.record import latest
+from bench.run.experiment.answers import answer_of
+from bench.run.experiment.grading import GradeKey, Graders, key_of
+from bench.run.experiment.matrix import Matrix, TrialSpec
+from bench.run.models.routed import answerers
+from bench.run.sandbox import guards
+from bench.scenario import Grade, scenario_key
+
+
+@dataclass(frozen=True)
+class Permission:
+    """How a run grades.
+
+    graders        by model
+    unguarded      the missing guards despite which the user let code run; None if the user did not say so
+    stored_grades  run -> scenario -> digest of the grader that gave the grades shown
+    notice         the same in a line for the user; "" if all guards are in force
+    """
+
+    graders: Mapping[str, Graders]
+    unguarded: tuple[str, ...] | None = None
+    stored_grades: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    notice: str = ""
+
+
+def missing_guards() -> tuple[str, ...]:
+    return tuple(guard.name for guard in guards().missing)
+
+
+def permission(matrix: Matrix, unguarded: bool = False) -> Permission:
+    """Return how the trials of a matrix are graded here; `unguarded` is the user's word that code may run all the same.
+
+    Raises Unguarded if a model's code would run for which no stored grade exists.
+    """
+    lacking, usual = missing_guards(), Graders()
+    everyone = dict.fromkeys(matrix.models, usual)
+    if unguarded:
+        notice = f"UNGUARDED: code of models is run without {', '.join(lacking)}, as you say" if lacking else ""
+        return Permission(everyone, unguarded=lacking, notice=notice)
+    foreign = [spec for spec in matrix.specs if _runs_foreign_code(spec, matrix)] if lacking else []
+    if not foreign:
+        return Permission(everyone)
+    for spec in foreign:
+        if matrix.models[spec.model].timing != "recorded":
+            raise Unguarded(refusal(spec.scenario, lacking))
+        if matrix.scenarios[spec.scenario_key].checks_run_code:
+            [run, *_] = _recordings(spec.model, matrix)
+            raise Unguarded(f"{refusal(spec.scenario, lacking)}; or see what was stored: bench report {run.name}")
+    replayed = {spec.model: _recordings(spec.model, matrix) for spec in foreign}
+    graders = {name: Graders(_stored(folders, matrix), refusal("", lacking)) for name, folders in replayed.items()}
+    scenarios = sorted({spec.scenario for spec in foreign})
+    runs = {folder.name: _graded_by(folder, scenarios) for folders in replayed.values() for folder in folders}
+    notice = (
+        f"Guards of the sandbox are missing ({', '.join(lacking)}): no answer's code is run, the grades are those stored in"
+    )
+    return Permission({**everyone, **graders}, stored_grades=runs, notice=f"{notice} {', '.join(runs)}.")
+
+
+def refusal(scenario: str, lacking: Sequence[str]) -> str:
+    """Return why nothing is run, and what to do."""
+    what = (
+        f"'{scenario}' runs code that a model wrote"
+        if scenario
+        else "no stored grade is this answer's, and its code is not run"
+    )
+    problem = f"{what}; here the sandbox lacks {', '.join(lacking)} (see: bench doctor)"
+    return f"{problem}: grade on a machine that has them, or say --unguarded, which is recorded"
+
+
+def _runs_foreign_code(spec: TrialSpec, matrix: Matrix) -> bool:
+    """Return whether judging or grading a trial runs code of a model or of an outside system, not only the pack's."""
+    arm = matrix.arm(spec)
+    if not (arm.scenario.checks_run_code or arm.scenario.grader_runs_code):
+        return False
+    return arm.architecture.part.is_outside or arm.model.timing != "simulated"
+
+
+def _recordings(model: str, matrix: Matrix) -> list[Path]:
+    entries = (matrix.config.model.get(part.name) for part in answerers(matrix.models[model]))
+    return [entry.replays for entry in entries if entry and entry.replays]
+
+
+def _stored(folders: Iterable[Path], matrix: Matrix) -> dict[GradeKey, Grade]:
+    """Return the grades in these runs, of answers to what is asked here."""
+    return {key: grade for folder in folders for key, grade in _stored_in(folder, matrix)}
+
+
+def _stored_in(folder: Path, matrix: Matrix) -> Iterator[tuple[GradeKey, Grade]]:
+    texts = read_texts(folder)
+    for trial in latest(read_trials(folder)):
+        scenario = matrix.scenarios.get(scenario_key(trial.scenario, trial.instance))
+        if scenario is None or trial.grade is None:
+            continue
+        if (answer := answer_of(trial, scenario, texts, folder)) is not None:
+            yield key_of(scenario, answer), trial.grade
+
+
+def _graded_by(folder: Path, scenarios: Iterable[str]) -> dict[str, str]:
+    """Return the digest of the grader that gave a run's grades, by scenario."""
+    packs = read_manifest(folder).scenarios
+    graded_by = {name: packs[name].graded_by for name in scenarios if name in packs}
+    return graded_by | {
+        grading.scenario: grading.graded_by for grading in read_grades(folder).history if grading.scenario in graded_by
+    }

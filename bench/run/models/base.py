@@ -1,0 +1,288 @@
+"""The interface of models. One method: a request in, a reply out; everything else is up to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+
+from pydantic import Field
+
+from bench.common.digests import Texts
+from bench.common.errors import CallFailed
+from bench.common.tokens import count_tokens
+from bench.common.values import dataclass, kept
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.record.tool_calls import ToolCall, counted_text_of, text_of
+from bench.scenario import Json
+
+MessageRole = Literal["system", "user", "assistant", "tool"]
+Timing = Literal["live", "simulated", "recorded"]
+"""Whether a trial's seconds are real, simulated or recorded."""
+
+
+def _is_empty(text: str | None) -> bool:
+    return not text
+
+
+OptionalText = Annotated[str | None, Field(exclude_if=_is_empty)]
+"""A text's digest that most records lack. An empty value is not written, so that a record without it stays the same as before
+the field existed."""
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message as a record stores it. Empty fields are not written.
+
+    `content` is the digest of its text, `tool_calls` the digest of their JSON, `extra` the digest of its extra fields.
+    """
+
+    role: MessageRole
+    content: str
+    tool_calls: OptionalText = None
+    tool_call_id: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    extra: OptionalText = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a request.
+
+    role           who speaks
+    content        its text
+    tool_calls     the tool calls that the assistant made
+    tool_call_id   the call whose result a message of role `tool` is
+    extra          other fields that the provider gave, and may want back (`bench.record.extra_fields`)
+    """
+
+    role: MessageRole
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    extra: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.content)  # that of a text is kept, and few messages of a trial differ in something else alone
+
+    @kept
+    def stored(self) -> tuple[StoredMessage, Texts]:
+        """Return the stored form, and the texts behind its digests: content, tool calls as JSON, and extra fields."""
+        texts = Texts()
+        content, calls = texts.keep(self.content), text_of(self.tool_calls)
+        named = texts.keep(calls) if calls else None
+        extra = texts.keep(self.extra) if self.extra else None
+        return StoredMessage(self.role, content, named, self.tool_call_id, extra), texts
+
+    @kept
+    def tokens(self) -> int:
+        """Return the number of tokens of its content and of its tool calls, by our tokenizer."""
+        return sum(map(count_tokens, filter(None, (self.content, counted_text_of(self.tool_calls)))))
+
+
+def stored(messages: Iterable[Message], texts: Texts) -> tuple[StoredMessage, ...]:
+    """Return messages as a record keeps them.
+
+    Args:
+        messages: The messages that were sent.
+        texts: Gets the texts behind the digests.
+
+    Returns:
+        Their stored forms, in the same order.
+    """
+    each = [message.stored for message in messages]
+    for _, named in each:
+        texts.update(named)
+    return tuple([message for message, _ in each])
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """What a request is for. It is never sent to a real model; simulated and recorded models find their reply by it.
+
+    scenario        the pack, with its variant
+    subtasks        the subtasks whose outputs are asked for
+    repetition      the trial's, from 1
+    attempt         the subtasks', from 1
+    arm             the architecture and the fault plan; only a recorded reply may depend on it
+    judging         whether a judgment on outputs of these subtasks is asked for, not the outputs
+    instance        "" for the only instance of a pack
+    sample          which of several samples this is, from 1
+    model           the trial's model, which can pass the request on to another
+    answer_format   what the messages ask for
+    state           the state of the world that is judged; "" if there is no world
+    drawn_from      the first parts of the trial's draws, for values that are the same at all of its calls
+    references      a simulated model's outputs for subtasks that an architecture added at run time
+    life            which process of the agent asks, from 1: each death in a world begins another
+    """
+
+    scenario: str
+    subtasks: tuple[str, ...]
+    repetition: int
+    attempt: int
+    arm: str = ""
+    judging: bool = False
+    instance: str = ""
+    sample: int = 1
+    model: str = ""
+    answer_format: AnswerFormat = DEFAULT
+    state: str = ""
+    drawn_from: tuple[object, ...] = ()
+    references: Mapping[str, Json] = field(default_factory=dict)
+    life: int = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """One chat completion.
+
+    messages     what is sent
+    seed         the same for every architecture at the same repetition and attempt
+    context      what it is for
+    occurrence   how often this trial has sent these messages with this seed, from 1
+    answers      how many of these requests got a reply
+    schema       the JSON schema of the answer, for a model that can be held to it
+    options      the client's other options (`bench.run.models.options`), as JSON; "" for none
+    """
+
+    messages: tuple[Message, ...]
+    seed: int
+    context: RequestContext
+    occurrence: int = 1
+    answers: int = 0
+    schema: Mapping[str, Any] | None = None
+    options: str = ""
+
+    @property
+    def asked(self) -> RequestContent:
+        """Return what two equal requests have in common."""
+        return self.messages, self.options, self.seed
+
+
+RequestContent = tuple[tuple[Message, ...], str, int]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The provider's token counts.
+
+    tokens_in    tokens of the prompt
+    tokens_out   tokens of the reply
+    cached       how many of `tokens_in` its prompt cache held; None if it does not say
+    """
+
+    tokens_in: int
+    tokens_out: int
+    cached: int | None = None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's reply.
+
+    text         its text
+    finish       how it ended, as OpenAI writes it: `stop`, `length`, `tool_calls`, `content_filter`
+    usage        None if the provider sent none
+    by           the model that answered, if the model that was asked passed the request on
+    reused       whether the same request had got this reply before
+    took         the seconds that it took then
+    flight       begin and end of the wait for it, in nanoseconds of `time.perf_counter_ns`, if the model knows them better
+                 than the caller, which a busy process makes late
+    tool_calls   the tool calls that it makes
+    extra        as in a message
+    """
+
+    text: str
+    finish: str = "stop"
+    usage: Usage | None = None
+    by: str = ""
+    reused: bool = False
+    took: float | None = None
+    flight: tuple[int, int] | None = field(default=None, compare=False)
+    tool_calls: tuple[ToolCall, ...] = ()
+    extra: str = ""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A model's reaction to one request: a reply, or a failure.
+
+    It is looked up by the request (messages, seed, how often this trial had sent it before) and by the arm.
+
+    model     the model's name
+    request   the request
+    outcome   the reply or the failure
+    seconds   how long it took
+    """
+
+    model: str
+    request: Request
+    outcome: Reply | CallFailed
+    seconds: float
+
+
+Sleep = Callable[[float], Awaitable[None]]
+"""Lets seconds pass on the trial's clock: a real sleep for a live trial, none for a simulated one."""
+
+
+class Model(Protocol):
+    """A model. Its parameters are in the trial's digest and the run's manifest; neither holds a key.
+
+    name          its name in the config
+    timing        the kind of its seconds: `live` ones are real, all others run on the trial's own clock
+    endpoint      calls to one endpoint share one bound on concurrency
+    concurrency   how many calls its endpoint takes at a time
+    """
+
+    name: str
+    timing: Timing
+    endpoint: str
+    concurrency: int
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Return all that determines its replies, as JSON by name, without keys."""
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Answer a request. The caller does all retries.
+
+        Args:
+            request: The request.
+            sleep: Lets seconds pass on the trial's clock; a model that is not live uses no other clock.
+
+        Returns:
+            The reply.
+
+        Raises:
+            CallFailed: No usable reply came; its type says how (`bench.common.errors`).
+        """
+        ...
+
+    async def prepare(self, patient: bool = True) -> None:
+        """Check that the model can be used.
+
+        Args:
+            patient: Whether to try again if it is only busy.
+
+        Raises:
+            EndpointError: It cannot be used.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release its resources. No request follows."""
+
+
+@runtime_checkable
+class ExchangedModel(Protocol):
+    """A model that can be another one in each process of the agent."""
+
+    def in_life(self, life: int) -> Model:
+        """Return the model that answers this process.
+
+        Args:
+            life: The process's number, from 1.
+
+        Returns:
+            Another model, or this one if the process does not matter.
+        """
+        ...

@@ -1,0 +1,102 @@
+"""A response cache: a request that was answered before is not sent again, but gets the same reply, usage and seconds.
+
+It has two uses. A run that was killed continues with the replies that it already has, so that no call is paid twice. And with
+`cache = true` the same request is sent once in a run, or in several (`cache_from`), and all arms that make it get the same
+reply. The arms of one repetition then differ by their structure and their faults, not by a server's chance or load: common
+random numbers, exactly (Law, Simulation Modeling and Analysis, 5th ed., section 11.2). Each arm's tokens count in full, as if
+it had paid for them alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter_ns
+
+from bench.record.messages import Timing
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from bench.common.bounds import Many
+from bench.run.models.base import Model, Reply, Request, RequestContent, Response, Sleep
+
+CacheKey = tuple[tuple[str, ...], RequestContent, int]
+"""The trial's model and arm (empty if all arms share replies), the request, and how many replies the trial had to it before."""
+
+
+class CacheSettings(BaseModel):
+    """The keys of a config's model table that control the cache."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cache: bool = False
+    """Send the same request (messages, seed) once in a run, and give its reply to every arm that makes it. An arm that makes it
+    meanwhile waits for that reply."""
+    cache_from: Many[Path] = ()
+    """Earlier runs whose replies are reused: a model with the same settings gets its replies from there, with the seconds that
+    they took. Needs `cache = true`."""
+
+    @model_validator(mode="after")
+    def _remembers(self) -> CacheSettings:
+        if self.cache_from and not self.cache:
+            raise ValueError("cache_from needs cache = true: otherwise every request is sent")
+        return self
+
+
+class CachedModel:
+    """Implements `bench.run.models.base.Model` on another model. A failed call is made again each time it is asked for.
+
+    shared   whether arms get each other's replies; otherwise each arm finds only its own
+    runs     names and digests of the earlier runs that the replies in `before` come from; they are among the parameters
+    """
+
+    def __init__(self, model: Model, shared: bool, before: Iterable[Response] = (), runs: Sequence[Mapping[str, str]] = ()):
+        self._model, self.shared, self.runs = model, shared, list(runs)
+        self._known: dict[CacheKey, Reply] = {}
+        self._asked: dict[CacheKey, asyncio.Event] = {}
+        self.name, self.endpoint, self.concurrency = model.name, model.endpoint, model.concurrency
+        self.timing: Timing = model.timing
+        self.know(before)
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {**self._model.parameters, **({"cache_from": self.runs} if self.runs else {})}
+
+    def know(self, responses: Iterable[Response]) -> None:
+        """Add the replies of earlier responses; the first reply to a request stays."""
+        for response in responses:
+            if isinstance(response.outcome, Reply):
+                reply = replace(response.outcome, took=response.seconds, reused=True, by="")
+                self._known.setdefault(self._key(response.request), reply)
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        if not self.shared:
+            return self._known.get(self._key(request)) or await self._model.reply(request, sleep)
+        key = self._key(request)
+        while earlier := self._asked.get(key):
+            await earlier.wait()
+        return self._known.get(key) or await self._sent(key, request, sleep)
+
+    async def _sent(self, key: CacheKey, request: Request, sleep: Sleep) -> Reply:
+        """Send the request; whoever makes it meanwhile waits. If this call fails, the next of them sends it."""
+        ended = self._asked[key] = asyncio.Event()
+        began = perf_counter_ns()
+        try:
+            reply = await self._model.reply(request, sleep)
+            flight = reply.flight or (began, perf_counter_ns())
+            self._known[key] = replace(reply, took=(flight[1] - flight[0]) / 1e9, reused=True, flight=None)
+            return reply
+        finally:
+            del self._asked[key]
+            ended.set()
+
+    def _key(self, request: Request) -> CacheKey:
+        asker = () if self.shared else (request.context.model, request.context.arm)
+        return asker, request.asked, request.answers
+
+    async def prepare(self, patient: bool = True) -> None:
+        await self._model.prepare(patient)
+
+    async def close(self) -> None:
+        await self._model.close()

@@ -1,0 +1,93 @@
+"""A proposer that errs at a declared rate, and learns from a rejection at measured or assumed rates.
+
+Half of its wrong outputs lack a required field. In the others one value is exchanged for another that the schema allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from bench.record.messages import Message
+
+from bench.run.answers.exchanged import exchanged
+from bench.run.answers.rejections import NOT_ACCEPTED, REJECTED
+from bench.scenario import Json, Output
+
+RepairSignal = Literal["typed", "untyped", "completed"]
+"""What a proposer is told of its last output: why it was rejected; only that it was rejected; or that all went well."""
+LACKS_A_FIELD = 0.5
+"""The share of wrong outputs that do not fit their schema: an assumption."""
+
+
+@dataclass(frozen=True)
+class ErringRepair:
+    """One rejected output, and the proposer's reply to one signal about it."""
+
+    scenario: str
+    instance: str
+    judgment: str
+    state: str
+    signal: RepairSignal
+    is_accepted: bool
+    is_right: bool
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How often the reply to a signal is right. `source` says in a manifest where the rates come from."""
+
+    right: Mapping[RepairSignal, float]
+    source: str
+
+    @property
+    def shown(self) -> dict[str, object]:
+        return {"right": dict(self.right), "source": self.source}
+
+
+def measured(run: str, model: str, repairs: Sequence[ErringRepair]) -> Learning:
+    """Compute the rates from a run of `every_repair`; a signal without replies has no rate."""
+    replies: dict[RepairSignal, list[bool]] = {}
+    for repair in repairs:
+        replies.setdefault(repair.signal, []).append(repair.is_right)
+    counts = ", ".join(f"{signal} {sum(accepted)} of {len(accepted)}" for signal, accepted in replies.items())
+    rates = {signal: sum(accepted) / len(accepted) for signal, accepted in replies.items()}
+    return Learning(rates, f"measured on {model} in {run}: {counts}")
+
+
+def heard(messages: Sequence[Message]) -> RepairSignal | None:
+    """Return what the messages say of the output before; None at a first attempt."""
+    text = messages[-1].content
+    if REJECTED not in text:
+        return None
+    return "untyped" if NOT_ACCEPTED in text[text.rindex(REJECTED) :] else "typed"
+
+
+@dataclass(frozen=True)
+class Erring:
+    """A source of right and wrong outputs. `error_rate` applies to first attempts, and to later ones if `learning` has no rate
+    for the signal."""
+
+    error_rate: float
+    learning: Learning | None = None
+
+    def output(self, right: Json, form: type[Output], signal: RepairSignal | None, draw: Random) -> Json:
+        """Return the right output, or a wrong one in its place.
+
+        One draw decides for every signal, so that two boundaries that differ only in their signal have the same luck.
+        """
+        luck = draw.random()
+        if luck >= self._wrong_after(signal) or not isinstance(right, dict):
+            return right
+        required = [name for name, field in form.model_fields.items() if field.is_required() and name in right]
+        if required and draw.random() < LACKS_A_FIELD:
+            forgotten = draw.choice(required)
+            return {name: value for name, value in right.items() if name != forgotten}
+        return exchanged(right, form, draw) or right
+
+    def _wrong_after(self, signal: RepairSignal | None) -> float:
+        if signal is None or self.learning is None or signal not in self.learning.right:
+            return self.error_rate
+        return 1.0 - self.learning.right[signal] if self.error_rate else 0.0

@@ -1,0 +1,38 @@
+"""What a model is made of beside its settings: the function that each kind's entry names gets this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.record.formats import AnswerFormat
+from bench.run.models.bank import Bank
+from bench.run.models.base import Model, Response
+from bench.run.models.erring import Learning
+from bench.run.models.recording import Recording
+from bench.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Making:
+    """What an experiment provides to make a model.
+
+    name             the model's name
+    answer_format    the format in which it is asked to answer
+    scenarios        the experiment's scenarios, by their keys
+    others           the models to which it passes requests on
+    recording        (run, model, calls at a time) -> what that model did there, and its parameters
+    answered_before  (runs, parameters) -> the responses of models with these parameters there, and the runs' names and digests
+    bank             run -> its replies to judgments
+    learning         run -> how often a judgment there was right after a rejection
+    """
+
+    name: str
+    answer_format: AnswerFormat
+    scenarios: Mapping[str, Scenario]
+    others: Mapping[str, Model]
+    recording: Callable[[Path, str, int | None], tuple[Recording, dict[str, object]]]
+    answered_before: Callable[[Sequence[Path], Mapping[str, object]], tuple[list[Response], list[dict[str, str]]]]
+    bank: Callable[[str], Bank]
+    learning: Callable[[str], Learning]

@@ -1,0 +1,92 @@
+"""A model that answers from a recorded run: the same request gets the same reply, with its recorded usage and seconds.
+
+A request is answered if the recorded run sent the same messages with the same seed. The seed depends on the scenario, the
+repetition and the attempt. So any architecture and any fault plan can be replayed up to the first request that the recorded run
+never made, such as a repair prompt that names another error. Any further request fails with `NotRecorded`; no reply is made up.
+
+If several trials of the recording sent the same request, each arm gets its own trial's reply. An arm that was not recorded gets
+the first one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.record.messages import Timing
+from pydantic import BaseModel, ConfigDict, Field
+
+from bench.common.errors import CallFailed, NotRecorded
+from bench.common.numbers import Price
+from bench.run.models.base import Reply, Request, Sleep
+from bench.run.models.making import Making
+from bench.run.models.recording import Recording
+
+
+class RecordedSettings(BaseModel):
+    """A model of a recorded run: each request is answered from that run's log. `--model recorded:RUN` needs no such table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run: Path
+    """The run's folder."""
+    model: str | None = None
+    """The model's name in that run; by default its name here."""
+    price_in: Price | None = None
+    """Dollars per million tokens read, instead of the recorded price."""
+    price_out: Price | None = None
+    """Dollars per million tokens written, instead of the recorded price."""
+    concurrency: int | None = Field(None, ge=1)
+    """How many calls run at a time here, instead of the run's number. Each call still takes its recorded seconds, and the
+    model's label says so."""
+
+
+class RecordedModel:
+    """Implements `bench.run.models.base.Model`. Its parameters are the recorded model's, and name the recording."""
+
+    timing: Timing = "recorded"
+
+    def __init__(self, name: str, recording: Recording, parameters: Mapping[str, object]):
+        self.name = name
+        self.endpoint = recording.description
+        self.concurrency = recording.concurrency
+        self._recording = recording
+        self._parameters = parameters
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return dict(self._parameters)
+
+    @property
+    def history(self) -> object:
+        """The recorded run's history; it determines no reply, so it is no parameter."""
+        return self._recording.history
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Return the recorded reply or raise the recorded failure; raise NotRecorded if there is neither."""
+        response = self._recording.find(request)
+        if response is None:
+            raise NotRecorded(self._missing(request))
+        await sleep(response.seconds)
+        if isinstance(response.outcome, CallFailed):
+            raise response.outcome.with_traceback(None)
+        return response.outcome
+
+    def _missing(self, request: Request) -> str:
+        context = request.context
+        where = f"{context.scenario}, {context.arm}, repetition {context.repetition}"
+        what = f"attempt {context.attempt} at {' + '.join(context.subtasks)}"
+        problem = f"the recording {self._recording.name} holds no reply to {what} ({where})"
+        return f"{problem}; to record one, run or serve this config on {self.name} itself, without recorded:"
+
+    async def prepare(self, patient: bool = True) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def made(settings: RecordedSettings, of: Making) -> RecordedModel:
+    recording, parameters = of.recording(settings.run, settings.model or of.name, settings.concurrency)
+    prices = settings.model_dump(include={"price_in", "price_out"}, exclude_none=True)
+    return RecordedModel(of.name, recording, {**parameters, **prices})

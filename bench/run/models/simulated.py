@@ -1,0 +1,256 @@
+"""A model that answers from the pack's reference, without network: for tests, for trying a pack, for large experiments.
+
+What it simulates is declared, not measured: a rate of natural failures (a required field is forgotten), a habit of wrapping
+JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's seed,
+scenario and subtasks, so that a trial is the same wherever and whenever it runs. As a judge, it checks whether the output that
+it is shown fits its schema. If a pack with a world offers tools, the model does the pack's work with them
+(`bench.run.packs.environments`). Elsewhere it reads documents with the tools for that (`bench.run.models.simulated_replies`), and calls
+any other tool only if it must.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from bench.record.messages import Timing
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bench.common.bounds import BoundedTable
+from bench.common.numbers import Price
+from bench.common.registry import attribute_at
+from bench.common.seeding import draw_for
+from bench.run.answers.fenced import written
+from bench.run.answers.places import Schema, holds_code
+from bench.run.models.bank import Bank
+from bench.run.models.base import Reply, Request, Sleep, Usage
+from bench.run.models.counting import tokens_read, tokens_written
+from bench.run.models.erring import Erring, Learning, RepairSignal, heard
+from bench.run.models.making import Making
+from bench.run.models.options import options_in
+from bench.run.models.simulated_replies import calling, next_look, smallest, within
+from bench.run.packs.environments import ENVIRONMENTS
+from bench.scenario import Call, Json, Output, Scenario, scenario_key
+
+ADVICE = "Give every field of the form that is asked for."
+
+
+class SimulatedSettings(BaseModel):
+    """A model that answers from the packs' references, without network. Everything shown of it is marked SIMULATED."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    failure_rate: float = Field(0.0, ge=0.0, le=1.0)
+    """The probability that a subtask's part of a reply lacks a required field."""
+    bank: str | None = None
+    """A run of `every_judgment`, by its name under results/ or its folder. In a world the model answers as the recorded model
+    did: with its error rates and its errors. The bank must hold replies to all judgments of the run's scenarios and their
+    variants. If tools are to be called, the model follows the procedure with the bank's judgments."""
+    error_rate: float = Field(0.0, ge=0.0, le=1.0, exclude_if=lambda rate: not rate)
+    """The probability that a judgment in a world is wrong. Half of the wrong outputs lack a required field; in the others one
+    value is exchanged for another that the schema allows."""
+    error_draws: int = Field(0, ge=0, exclude_if=lambda number: not number)
+    """The number of the set of draws for wrong judgments. Models with different numbers err in different places, under the same
+    faults."""
+    right_after: BoundedTable[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
+    """Assumed rates: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or only told
+    that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
+    repairs: str | None = Field(None, exclude_if=lambda run: run is None)
+    """The same rates, measured: a run of `every_repair`, by its name under results/ or its folder."""
+    wrapping: bool = True
+    """Whether some replies are in a code fence, indented, or behind a sentence, as models write them."""
+    seconds_per_call: float = Field(0.4, ge=0.0)
+    """Simulated seconds that every call takes; no real time passes."""
+    seconds_per_1000_in: float = Field(0.2, ge=0.0)
+    """Simulated seconds per 1,000 tokens read."""
+    seconds_per_1000_out: float = Field(20.0, ge=0.0)
+    """Simulated seconds per 1,000 tokens written."""
+    jitter: float = Field(0.15, ge=0.0, le=2.0)
+    """The spread of a call's seconds: the sd of the logarithm of a lognormal factor of median 1."""
+    price_in: Price | None = None
+    """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
+    price_out: Price | None = None
+    """Dollars per million tokens written."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> SimulatedSettings:
+        if self.error_rate and self.bank:
+            raise ValueError("a bank has its own error rates; leave out either bank or error_rate")
+        if self.repairs and self.right_after:
+            raise ValueError("the rates after a rejection are either measured or assumed; leave out repairs, or right_after")
+        if (self.repairs or self.right_after) and not self.error_rate:
+            raise ValueError("a model that never errs is never rejected; add error_rate")
+        return self
+
+
+class SimulatedModel:
+    """Answers a request with the reference outputs of its subtasks; `scenarios` maps keys to scenarios.
+
+    A subtask that was made at run time is answered with the reference that came with it, or else with the smallest output that
+    fits the request's schema.
+    """
+
+    timing: Timing = "simulated"
+    concurrency = 1_000
+    """More than any experiment asks for at a time: no call waits for another."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: SimulatedSettings,
+        scenarios: Mapping[str, Scenario],
+        bank: Bank | None = None,
+        learning: Learning | None = None,
+    ):
+        self.name, self._settings, self.bank = name, settings, bank
+        self._learning = learning or (Learning(settings.right_after, "assumed") if settings.right_after else None)
+        self._erring = Erring(settings.error_rate, self._learning) if settings.error_rate else None
+        self.endpoint = f"simulated:{name}"
+        self._scenarios = scenarios
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
+        parameters = {"kind": "simulated", **fields, **({"learns": self._learning.shown} if self._learning else {})}
+        bank = self.bank
+        return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        context, settings = request.context, self._settings
+        draw = draw_for("simulated", request.seed, context.scenario, *context.subtasks)
+        reply = self._reply(request, draw)
+        tokens_in, tokens_out = tokens_read(request), tokens_written(reply)
+        seconds = settings.seconds_per_call
+        seconds += (tokens_in * settings.seconds_per_1000_in + tokens_out * settings.seconds_per_1000_out) / 1000
+        await sleep(seconds * draw.lognormvariate(0.0, settings.jitter))
+        return replace(reply, usage=Usage(tokens_in, tokens_out))
+
+    def _reply(self, request: Request, draw: Random) -> Reply:
+        options = options_in(request.options)
+        if request.context.judging:
+            return Reply(self._judgment(request))
+        scenario, choice = self._scenario(request), options.get("tool_choice", "auto")
+        if options.get("tools") and choice != "none":
+            if isinstance(choice, dict) or (choice == "required" and scenario.environment is None):
+                return calling([self._forced(request, draw, options)], request)
+            if scenario.environment is not None:
+                working = attribute_at(ENVIRONMENTS[scenario.environment.part].simulated).working
+                forced = functools.partial(self._forced, request, draw)
+                reply: Reply = working(scenario, request, draw, options, self._settings.failure_rate, self.bank, forced)
+                return reply
+            if look := next_look(scenario.task, request.context.subtasks, request.messages, options["tools"]):
+                return calling([look], request)
+        return within(Reply(self._text(request, draw)), options)
+
+    def _forced(self, request: Request, draw: Random, options: Mapping[str, Any]) -> Call:
+        """Return a call of the tool that must be called. Its arguments are the subtask's output if that fits, else the
+        smallest."""
+        choice = options["tool_choice"]
+        named = choice["function"]["name"] if isinstance(choice, dict) else None
+        functions = [tool["function"] for tool in options["tools"]]
+        function = next((function for function in functions if function["name"] == named), functions[0])
+        schema = function.get("parameters") or {}
+        output = self._output(self._scenario(request), request.context.subtasks[0], request, draw)
+        needed, known = set(schema.get("required", ())), schema.get("properties", {}).keys()
+        fits = isinstance(output, dict) and needed <= output.keys() <= known
+        return Call(function["name"], output if fits and isinstance(output, dict) else smallest(schema))
+
+    def _text(self, request: Request, draw: Random) -> str:
+        scenario = self._scenario(request)
+        outputs = {name: self._output(scenario, name, request, draw) for name in request.context.subtasks}
+        if unread := next((text for text in outputs.values() if isinstance(text, str)), None):
+            return unread
+        value: Json = outputs if len(outputs) > 1 else next(iter(outputs.values()))
+        blocks = ""
+        if request.context.answer_format == "fenced" and holds_code(schema := self._schema(scenario, request)):
+            answer = written(value, schema)
+            value, blocks = answer.value, "".join(answer.blocks.values())
+        return (_wrapped(value, draw) if self._settings.wrapping else json.dumps(value, ensure_ascii=False)) + blocks
+
+    def _schema(self, scenario: Scenario, request: Request) -> Schema:
+        """Return the schema of the answer: the request's, or the pack's if a framework asked without a schema."""
+        if request.schema:
+            return request.schema
+        known = {
+            subtask.name: subtask.output.model_json_schema()
+            for subtask in scenario.task.subtasks
+            if subtask.name in request.context.subtasks
+        }
+        return {"properties": known} if len(known) > 1 else next(iter(known.values()), {})
+
+    def _judgment(self, request: Request) -> str:
+        """Return the verdict "yes" if the request shows an output that fits its schema, else "no". The advice is always the
+        same."""
+        task = self._scenario(request).task
+        shown = request.messages[-1].content
+        schemas = [subtask.output for subtask in task.subtasks if subtask.name in request.context.subtasks]
+        verdict = "yes" if any(_fits(schema, shown) for schema in schemas) else "no"
+        advice = dict.fromkeys(request.context.subtasks, ADVICE)
+        return json.dumps({"verdict": verdict, "discussion": ADVICE, "advice": advice})
+
+    def _scenario(self, request: Request) -> Scenario:
+        return self._scenarios[scenario_key(request.context.scenario, request.context.instance)]
+
+    def _output(self, scenario: Scenario, name: str, request: Request, draw: Random) -> Json | str:
+        """Return the output. With a bank it can be a text that is no output, as recorded."""
+        reference = {**scenario.reference, **request.context.references}
+        if name not in reference:
+            whole = smallest(request.schema or {})
+            return whole.get(name, whole) if len(request.context.subtasks) > 1 else whole
+        value = reference[name]
+        if self.bank and scenario.environment is not None:
+            context = request.context
+            value = self.bank.draw(scenario.name, context.instance, name, context.state, value, _of_state(request, name))
+        if self._erring and scenario.environment is not None and name in scenario.reference:
+            form = scenario.task.subtask(name).output
+            draws = self._settings.error_draws
+            value = self._erring.output(value, form, heard(request.messages), _of_state(request, name, *[draws] * bool(draws)))
+        if isinstance(value, str) or draw.random() >= self._settings.failure_rate:
+            return value
+        forgotten = draw.choice(_required(scenario, name, value))
+        return {field: content for field, content in value.items() if field != forgotten}
+
+    async def prepare(self, patient: bool = True) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def _of_state(request: Request, judgment: str, *draws: int) -> Random:
+    """Return the draws for one judgment in one state. The seed is the trial's and the attempt's, so all architectures draw
+    alike."""
+    return draw_for("bank", request.seed, request.context.instance, judgment, request.context.state, *draws)
+
+
+def _required(scenario: Scenario, name: str, value: Mapping[str, Json]) -> list[str]:
+    """Return the fields that can be left out: the required ones, or all fields of an output that was made at run time."""
+    if name not in scenario.reference:
+        return list(value)
+    fields = scenario.task.subtask(name).output.model_fields
+    return [field for field, info in fields.items() if info.is_required() and field in value]
+
+
+def _fits(schema: type[Output], text: str) -> bool:
+    """Return whether the first JSON object in a text fits a schema."""
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+        schema.model_validate(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _wrapped(value: Json, draw: Random) -> str:
+    """Return the JSON as models write it: bare or indented, alone, in a code fence, or behind a sentence."""
+    text = json.dumps(value, ensure_ascii=False, indent=draw.choice((None, 2)))
+    return draw.choice(("{}", "```json\n{}\n```", "Here is the answer:\n\n{}")).replace("{}", text, 1)
+
+
+def made(settings: SimulatedSettings, of: Making) -> SimulatedModel:
+    bank = of.bank(settings.bank) if settings.bank else None
+    return SimulatedModel(of.name, settings, of.scenarios, bank, of.learning(settings.repairs) if settings.repairs else None)

@@ -1,0 +1,90 @@
+"""Parts of a simulated model's replies: the next look into a document, tool calls, the cut at the length that was asked for,
+and the smallest value that fits a JSON schema if there is no reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bench.record.messages import Message
+
+from bench.common.seeding import seed_of
+from bench.common.tokens import first_tokens
+from bench.record.tool_calls import ToolCall
+from bench.run.models.base import Reply, Request
+from bench.run.models.document_tools import LIST, NAME, READ, name_in
+from bench.run.models.options import LENGTHS
+from bench.scenario import Call, Json, Task
+
+
+def next_look(
+    task: Task, subtasks: Iterable[str], messages: Sequence[Message], tools: Iterable[Mapping[str, Any]]
+) -> Call | None:
+    """Return the next call of the document tools: first the list, then the subtasks' documents in order.
+
+    None if the tools are not offered, or if all documents are read.
+    """
+    if not {LIST, READ} <= {tool["function"]["name"] for tool in tools}:
+        return None
+    made = [call for message in messages for call in message.tool_calls]
+    if not any(call.name == LIST for call in made):
+        return Call(LIST, {})
+    read = {name_in(call.arguments) for call in made if call.name == READ}
+    known = {subtask.name: subtask.reads for subtask in task.subtasks}
+    needed = [name for subtask in subtasks for name in known.get(subtask, ()) if name in task.documents]
+    unread = next((name for name in needed if name not in read), None)
+    return Call(READ, {NAME: unread}) if unread else None
+
+
+def calling(calls: Sequence[Call], request: Request) -> Reply:
+    """Return a reply that makes these calls. Ids differ between calls and between requests."""
+    where = ("tool call", request.seed, request.occurrence, len(request.messages))
+    written = [
+        ToolCall(f"call_{seed_of(*where, number):016x}", call.tool, json.dumps(call.arguments, ensure_ascii=False))
+        for number, call in enumerate(calls)
+    ]
+    return Reply("", "tool_calls", tool_calls=tuple(written))
+
+
+def within(reply: Reply, options: Mapping[str, Any]) -> Reply:
+    """Return the reply, cut at the request's stop texts and its greatest length."""
+    stops = options.get("stop", ())
+    text = reply.text
+    for stop in [stops] if isinstance(stops, str) else stops:
+        text = text.partition(stop)[0]
+    longest = min((options[name] for name in LENGTHS if name in options), default=None)
+    short = text if longest is None else first_tokens(text, longest)
+    return replace(reply, text=short, finish=reply.finish if short == text else "length")
+
+
+def smallest(schema: Mapping[str, Any]) -> Json:
+    """Return the smallest value of a schema: required properties only, empty lists, shortest texts, lower bounds. Patterns are
+    not read."""
+    return _smallest(schema, schema.get("$defs", {}))
+
+
+def _smallest(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Json:
+    if "$ref" in schema:
+        return _smallest(defs[schema["$ref"].rsplit("/", 1)[-1]], defs)
+    for word in ("anyOf", "oneOf"):
+        if schema.get(word):
+            return _smallest(schema[word][0], defs)
+    if "const" in schema or schema.get("enum"):
+        return schema["const"] if "const" in schema else schema["enum"][0]
+    match schema.get("type", "object"):
+        case "object":
+            properties = schema.get("properties", {})
+            return {name: _smallest(properties.get(name, {}), defs) for name in schema.get("required", ())}
+        case "array":
+            return [_smallest(schema.get("items", {}), defs)] * int(schema.get("minItems", 0))
+        case "string":
+            return "x" * max(1, int(schema.get("minLength", 1)))
+        case "integer" | "number" as kind:
+            low = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1 if "exclusiveMinimum" in schema else 0)
+            return int(low) if kind == "integer" else float(low)
+        case "boolean":
+            return False
+        case _:
+            return None

@@ -1,0 +1,171 @@
+"""Advice on an endpoint's failure: the second half of a line whose first half says what is wrong."""
+
+from __future__ import annotations
+
+import errno
+import re
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bench.common.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+    TooLong,
+    UnknownFinish,
+    Unreachable,
+    UsedUp,
+)
+from bench.run.models.options import OPTIONS
+from bench.run.openai.errors import error_of
+from bench.run.openai.proxies import Proxy
+from bench.run.openai.settings import NEEDED, OpenAISettings, normal_url
+from bench.run.openai.transport import ErrorStatus
+
+PROXY_ASKS = 407
+NO_FILES = (errno.EMFILE, errno.ENFILE)
+ANSWERS = "/chat/completions"
+
+OF_A_KEY = {
+    401: "check the key in {settings.api_key_env}",
+    403: "check that the key in {settings.api_key_env} may use this model",
+}
+AS_SENT = (400, 422)
+_MENTION = r"""(?:(?<!\w)(?=\w*_|seed|temperature)|(?<=["'`]))(?P<field>{name})(?!\w)"""
+"""A field's name in a sentence; a name that is a common word must be quoted."""
+OF_A_MESSAGE = re.compile(r"messages[.\[\]\w]{1,40}\.(?P<field>\w+)")
+"""A field of a message, named by its place: `messages.2.assistant.reasoning_content`."""
+PARAMETERS = "check the model's parameters in the config"
+NO_SYSTEM = re.compile(
+    r"system\W{0,3}(role|messages?) (is |are )?not supported|not support \W?system\b|roles must alternate", re.I
+)
+"""An error of a model, or a chat template, that takes no system message."""
+OF_A_KIND = {
+    Unreachable.kind: "check base_url, and that the server is running",
+    TimedOut.kind: "see whether the server is busy, or raise timeout_seconds",
+    RateLimited.kind: "come back later, or with less load",
+    ServerFailed.kind: "come back later, or see the server's log",
+    CutOff.kind: "see the server's log",
+    TooLong.kind: "set max_tokens, or see the server's log",
+    NoText.kind: "check that this model answers in text",
+    UnknownFinish.kind: "see what the server means by it: the words that are known stand in docs/providers.md",
+    NoCompletion.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
+    BadAnswer.kind: "check that base_url is an OpenAI-compatible endpoint (most end in /v1)",
+}
+
+
+def advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings, proxy: Proxy | None = None) -> str:
+    """Return what to do about `failure`, which was made from `error`; `proxy` stood between."""
+    if proxy and isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"check {proxy.variable}, and that the proxy is running"
+    if proxy and getattr(error, "status", None) == PROXY_ASKS:
+        return f"give both in {proxy.variable}, as http://NAME:PASSWORD@HOST:PORT"
+    advice = _advice_on(error, failure, settings)
+    return f"{advice}; it is asked through the proxy that {proxy.variable} names" if proxy else advice
+
+
+def _advice_on(error: Exception, failure: CallFailed, settings: OpenAISettings) -> str:
+    if isinstance(failure, UsedUp):
+        return f"see to the plan and the billing of the key in {settings.api_key_env}: waiting does not help"
+    if has_no_files(error):
+        return "raise the limit (ulimit -n), or lower concurrency"
+    if refused := tls_of(error):
+        return _on_tls(refused)
+    if isinstance(error, ErrorStatus):
+        return _on_status(error, failure, settings)
+    if error is failure and isinstance(failure, BadAnswer):  # an error in an answer of status 200
+        return PARAMETERS
+    return OF_A_KIND[failure.kind]
+
+
+def _on_status(error: ErrorStatus, failure: CallFailed, settings: OpenAISettings) -> str:
+    status = error.status
+    if 300 <= status < 400:
+        return f"set base_url to the address that answers itself{_suggested(error.headers.get('Location', ''))}"
+    if status in OF_A_KEY:
+        return OF_A_KEY[status].format(settings=settings)
+    if status == 404:
+        return _on_missing(error, settings)
+    return _on_refusal(error, settings) if status in AS_SENT else OF_A_KIND[failure.kind]
+
+
+def _on_refusal(error: ErrorStatus, settings: OpenAISettings) -> str:
+    """Return what to do about a request that the endpoint refuses, by the field that its error names."""
+    if NO_SYSTEM.search(error.body):
+        return "prompts begin with a system message: take a model, or give its server a chat template, that has one"
+    field = _named(error.body, settings)
+    if field == "max_tokens":
+        return (
+            "take max_tokens out of the model's table, and give extra_body = { max_completion_tokens = N } if it asks for that"
+        )
+    if field in (*settings.model_fields_set, *(settings.extra_body or ())):
+        return f"change {field} in the model's table, or leave it out"
+    if field:
+        return f'leave {field} out: set omit = ["{field}"] in the model\'s table'
+    held = settings.response_format
+    also = f'; it may not offer response_format = "{held}"' if held else ""
+    return f"{PARAMETERS}{also}"
+
+
+def _named(text: str, settings: OpenAISettings) -> str:
+    """Return the first of the sent fields that an error names; "" for none."""
+    sent = ["seed", *(name for name in OPTIONS if name not in ("tools", "response_format")), *(settings.extra_body or ())]
+    sent += [name for name in ("temperature", "top_p", "max_tokens") if getattr(settings, name) is not None]
+    matches = [match for name in sent if (match := re.search(_MENTION.format(name=re.escape(name)), text))]
+    if matches:
+        return min(matches, key=lambda match: match.start())["field"]
+    of_a_message = OF_A_MESSAGE.search(text)
+    return of_a_message["field"] if of_a_message and of_a_message["field"] not in NEEDED else ""
+
+
+def _suggested(location: str) -> str:
+    """Return ": " and the base_url that fits a redirect's address, or "" if the redirect points elsewhere."""
+    if not location.endswith(ANSWERS) or "?" in location:
+        return ""
+    try:
+        return f": {normal_url(location.removesuffix(ANSWERS))}"
+    except ValueError:
+        return ""
+
+
+def _on_missing(error: ErrorStatus, settings: OpenAISettings) -> str:
+    refusal = error_of(error.body)
+    if refusal and "model_not_found" in refusal.words:
+        return "check the model's name"
+    if urlsplit(settings.base_url).path.rstrip("/").endswith("/v1"):
+        return "check the model's name, and that base_url has the right path (most end in /v1)"
+    return f"check that base_url has the right path: most end in /v1, as {settings.base_url}/v1 does; and the model's name"
+
+
+def _on_tls(refused: ssl.SSLError) -> str:
+    if isinstance(refused, ssl.SSLCertVerificationError):
+        return "check the host in base_url and this machine's clock, or name its authority's certificate in SSL_CERT_FILE"
+    return "check whether base_url is http:// and not https://, and its port"
+
+
+def has_no_files(error: BaseException) -> bool:
+    """Return whether the cause is too many open files, of a process or of the machine."""
+    return any(isinstance(cause, OSError) and cause.errno in NO_FILES for cause in _causes(error))
+
+
+def tls_of(error: BaseException) -> ssl.SSLError | None:
+    """Return what was wrong with the endpoint's encryption; None if that is not the cause."""
+    passing = (ssl.SSLEOFError, ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+    others = (cause for cause in _causes(error) if not isinstance(cause, (*passing, aiohttp.ClientError)))
+    return next((cause for cause in others if isinstance(cause, ssl.SSLError)), None)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error:
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            yield from error.exceptions
+        error = error.__cause__ or error.__context__

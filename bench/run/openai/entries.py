@@ -1,0 +1,21 @@
+"""The entry of models behind an endpoint, and their table in a config."""
+
+from typing import Literal
+
+from bench.record.formats import AnswerFormat
+from bench.run.experiment.model_part import BaseModelEntry, ModelPart
+from bench.run.openai.settings import OpenAISettings
+
+
+class OpenAIEntry(OpenAISettings, BaseModelEntry):
+    kind: Literal["openai"]
+
+    def misfit(self, answer_format: AnswerFormat) -> str:
+        """Refuse `response_format` without the answer format `schema`: the endpoint would be told no schema."""
+        if not self.response_format or answer_format == "schema":
+            return ""
+        problem = "response_format says how an endpoint is told to hold a model to the schema"
+        return f'{problem}; add answer_format = "schema", or leave it out'
+
+
+MODELS = ModelPart("openai", OpenAIEntry, "bench.run.openai.model:made")

@@ -1,0 +1,124 @@
+"""The error in an OpenAI-compatible endpoint's answer, wherever it stands.
+
+OpenAI writes `{"error": {"message", "code", "type"}}`. Others write a text instead, put it into a list, beside the choices or
+into a choice, name it `base_resp`, or put its fields at the top. A gateway wraps its provider's error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench.run.openai.documents import UnreadableDocument, document_of
+
+DEEPEST = 4
+"""How many levels of errors within an error are read."""
+FINE = ("", "0", "200", "none", "ok", "success")
+"""Codes and messages that mean no error."""
+CODES = ("code", "type", "status", "status_code", "error_code", "http_code", "__type")
+MESSAGES = ("message", "msg", "detail", "status_msg", "error_msg", "Message", "error")
+WITHIN = ("error", "innererror", "inner_error", "metadata", "raw", "upstream", "message")
+_DELAY = re.compile(r"(?:try again|retry) (?:in|after) ([\d.]{1,10} ?(?:ms|seconds?|sec|s)?)\b", re.IGNORECASE)
+"""A delay in a message, as OpenAI and Azure write it."""
+
+
+@dataclass(frozen=True)
+class ErrorSaid:
+    """An error's parts. `words` are codes, types and statuses, the outermost first. `status` is the first HTTP error status
+    among them, 0 for none. `retry_delay` is the wait as written. `generation` is what the model wrote, None if not told."""
+
+    message: str
+    words: tuple[str, ...] = ()
+    status: int = 0
+    retry_delay: str = ""
+    generation: str | None = None
+
+
+def error_of(body: str) -> ErrorSaid | None:
+    """Return the error in an error's body; None if it holds none."""
+    try:
+        document = document_of(body)
+    except UnreadableDocument:
+        return None
+    return error_beside(document) or error_at_the_top(document)
+
+
+def error_beside(document: Mapping[str, Any]) -> ErrorSaid | None:
+    """Return the error in a field of the document, next to a completion or instead of it."""
+    for field in ("error", "errors", "base_resp"):
+        value = document.get(field)
+        value = value[0] if isinstance(value, list) and value else value
+        if value is True:
+            return error_at_the_top(document) or ErrorSaid("an error without words")
+        if isinstance(value, str) and value.strip():
+            return _words_of(document)
+        if isinstance(value, dict) and _is_an_error(value):
+            return _words_of({**value, "status_code": f"{field} {value['status_code']}"} if "status_code" in value else value)
+    return None
+
+
+def error_at_the_top(document: Mapping[str, Any]) -> ErrorSaid | None:
+    """Return the error whose fields stand at the document's top."""
+    return _words_of(document) if isinstance(_first(document, MESSAGES), str) else None
+
+
+def _is_an_error(fields: Mapping[str, Any]) -> bool:
+    """Return whether these fields report an error: some endpoints send an error field that says that all is well."""
+    texts = (fields[name] for name in (*CODES, *MESSAGES, *WITHIN) if name in fields)
+    return any(bool(value) and str(value).lower() not in FINE for value in texts)
+
+
+def _words_of(error: Mapping[str, Any]) -> ErrorSaid:
+    levels = list(_levels(error, DEEPEST))
+    codes = [value for level in levels for name in CODES if isinstance(value := level.get(name), str | int)]
+    messages = list(dict.fromkeys(text for level in levels if (text := _message(level))))
+    delays = (item.get("retryDelay") for level in levels for item in _items(level.get("details")))
+    written = (value for level in levels if isinstance(value := level.get("failed_generation"), str))
+    in_words = (match[1] for message in messages if (match := _DELAY.search(message)))
+    return ErrorSaid(
+        ": ".join(messages),
+        tuple(str(code) for code in codes),
+        next(filter(None, map(_status, codes)), 0),
+        next((delay for delay in (*delays, *in_words) if isinstance(delay, str)), ""),
+        next(written, None),
+    )
+
+
+def _levels(error: Mapping[str, Any], deepest: int) -> Iterator[Mapping[str, Any]]:
+    """Yield the error and the errors in it: a gateway passes its provider's error on as an object or as text."""
+    yield error
+    for name in WITHIN if deepest else ():
+        inner = error.get(name)
+        if isinstance(inner, str) and inner.lstrip()[:1] in ("{", "["):
+            try:
+                inner = document_of(inner)
+            except UnreadableDocument:
+                continue
+        elif isinstance(inner, str) and name == "raw":
+            inner = {"message": inner}
+        if isinstance(inner, dict):
+            yield from _levels(inner, deepest - 1)
+
+
+def _first(level: Mapping[str, Any], names: tuple[str, ...]) -> object:
+    return next((value for name in names if isinstance(value := level.get(name), str) and value.strip()), None)
+
+
+def _message(level: Mapping[str, Any]) -> str:
+    """Return the message in words; "" for none, or if it is itself an error written out as JSON."""
+    text = _first(level, MESSAGES)
+    return text if isinstance(text, str) and text.lstrip()[:1] not in ("{", "[") else ""
+
+
+def _items(value: object) -> Iterator[Mapping[str, Any]]:
+    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def _status(code: object) -> int:
+    try:
+        number = int(str(code))
+    except ValueError:
+        return 0
+    return number if 400 <= number < 600 else 0

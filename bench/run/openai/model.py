@@ -1,0 +1,191 @@
+"""A model behind an OpenAI-compatible chat endpoint: OpenAI's, another provider's, or a server on this machine.
+
+A call is one HTTP request. The client retries nothing and follows no redirect, so that the caller makes and records every
+attempt. Each failure becomes one `CallFailed` (`bench.run.openai.replies` for answers, `bench.run.openai.failures` for all else).
+
+A reply is one JSON document, not a stream: if it breaks off, no text is recovered (`CallFailed.partial` is "").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from bench.record.messages import Message, Timing
+
+from bench.common.errors import CallFailed, EndpointError, RateLimited, ServerFailed
+from bench.run.models.base import Reply, Request, Sleep
+from bench.run.models.cached import CachedModel
+from bench.run.models.making import Making
+from bench.run.models.options import options_in
+from bench.run.openai.advice import advice_on
+from bench.run.openai.blotting import blotted
+from bench.run.openai.client import Client
+from bench.run.openai.failures import EXPECTED, failure_of
+from bench.run.openai.formats import PROBE_SCHEMA, PROBE_WORDS, response_format
+from bench.run.openai.replies import reply_in_error, reply_of
+from bench.run.openai.requests import sent, within, without
+from bench.run.openai.settings import OpenAISettings, key_of, refuse_key_in
+from bench.run.openai.transport import ErrorStatus
+
+LONG_BODY = 2**18
+"""An answer with more characters is read in a thread."""
+ADDRESSED = ("api_version", "organization", "project")
+"""Settings that are among a model's parameters only if the config gives them."""
+PROBE_SECONDS = 60.0
+PROBE_TOKENS = 8
+PROBE_PAUSES = (1.0, 2.0, 4.0)
+LONGEST_PROBE_PAUSE = 20.0
+
+
+class OpenAIModel:
+    """Implements `bench.run.models.base.Model`.
+
+    The client and the key are made at the first `prepare` or `reply`: a dry run needs neither. The client belongs to the event
+    loop that first used it; after `close` another loop can use the model.
+    """
+
+    timing: Timing = "live"
+
+    def __init__(self, name: str, settings: OpenAISettings):
+        refuse_key_in(name, settings)
+        self.name = name
+        self.settings = settings
+        self.endpoint = settings.base_url
+        self.concurrency = settings.concurrency
+        self._key = ""
+        self._client: Client | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self.name!r}, model={self._model!r}, endpoint={self.endpoint!r})"
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Return every setting that can change a reply, whether a reply comes, or what it costs."""
+        unrelated = {"api_key_env", "connect_timeout_seconds", "concurrency", "usage", "cache_from"}
+        unrelated |= {"answer_format", "draft_tags", "omit", *(name for name in ADDRESSED if not getattr(self.settings, name))}
+        held = self.settings.response_format or "none"
+        omitted = {"omit": sorted(self.settings.omit)} if self.settings.omit else {}
+        return {**self.settings.model_dump(exclude=unrelated), "model": self._model, "response_format": held, **omitted}
+
+    async def reply(self, request: Request, sleep: Sleep) -> Reply:
+        """Make one HTTP request; raises CallFailed, or EndpointError if there is no key."""
+        del sleep  # a real call takes its own time
+        try:
+            body = self._body(request.messages, request.seed, request.schema, options_in(request.options))
+            reply = await self._ask(body, self.settings.timeout_seconds)
+            return reply if request.schema is None else replace(reply, extra="")  # a caller with a schema sends no message back
+        except EXPECTED as error:
+            raise self._failure_of(error) from None  # the cause's text can quote the key
+
+    async def prepare(self, patient: bool = True) -> None:
+        """Make one tiny call with the real parameters, and up to three more while the server is only busy."""
+        reply = await self._probe(PROBE_PAUSES if patient else ())
+        if reply.usage is None and self.settings.usage == "required":
+            raise self._unusable("it does not say how many tokens it used", 'set usage = "optional" to go without')
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @property
+    def _model(self) -> str:
+        return self.settings.model or self.name
+
+    async def _ask(self, body: dict[str, object], seconds: float) -> Reply:
+        """Send `body` and read the reply within `seconds`; raises one of EXPECTED."""
+        try:
+            async with asyncio.timeout(seconds):  # a slow trickle would never reach a limit per read
+                answer = await self._connected().post(body)
+        except ErrorStatus as refused:
+            if declined := reply_in_error(refused.body, self._key):
+                return replace(declined, flight=refused.flight)
+            raise
+        try:
+            is_long = len(answer.body) > LONG_BODY
+            reply = await asyncio.to_thread(reply_of, answer.body, self._key) if is_long else reply_of(answer.body, self._key)
+            return replace(reply, flight=answer.flight)
+        except CallFailed as failure:
+            failure.flight = answer.flight
+            raise
+
+    def _connected(self) -> Client:
+        """Return the client, made at its first use without I/O; raises EndpointError."""
+        if self._client is None:
+            self._key = key_of(self.settings)
+            self._client = Client(self.settings, self._key, self._model)
+        return self._client
+
+    def _body(
+        self,
+        messages: Sequence[Message],
+        seed: int,
+        schema: Mapping[str, Any] | None,
+        asked: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, object]:
+        """Return the request's body. `asked` are the request's options, which take precedence over settings: they hold a bound
+        on the reply's length only if it is the smaller one."""
+        settings = self.settings
+        optional = {
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "max_tokens": settings.max_tokens,
+            "response_format": response_format(settings.response_format, schema),
+        }
+        whole = {
+            "model": self._model,
+            "messages": [sent(message, settings.omit) for message in messages],
+            "seed": seed,
+            **{name: value for name, value in optional.items() if value is not None},
+            **(settings.extra_body or {}),
+            **within(asked, settings),
+        }
+        return without(whole, settings.omit)
+
+    def _probe_body(self) -> dict[str, object]:
+        """Return a body like a real call's: a field that the endpoint refuses there, it must refuse here.
+
+        It has the same response format, and the word JSON if a JSON reply is wanted. It has `max_tokens` only if the config
+        does: some models refuse that field. It has no system message, since an agent can do without, and no tools.
+        """
+        wanted = PROBE_WORDS if self.settings.response_format else "Reply with OK"
+        body = self._body([Message("user", wanted)], 0, PROBE_SCHEMA)
+        if self.settings.max_tokens is not None:
+            body["max_tokens"] = min(self.settings.max_tokens, PROBE_TOKENS)
+        return body
+
+    async def _probe(self, pausing: Iterable[float]) -> Reply:
+        seconds = min(self.settings.timeout_seconds, PROBE_SECONDS)
+        pauses = iter(pausing)
+        while True:
+            try:
+                return await self._ask(self._probe_body(), seconds)
+            except EXPECTED as error:
+                failure = self._failure_of(error)
+                pause = next(pauses, None) if isinstance(failure, RateLimited | ServerFailed) else None
+                if pause is None:
+                    raise self._unusable(failure.detail, failure.advice) from None
+            asked = failure.retry_after
+            await asyncio.sleep(min(pause if asked is None else asked, LONGEST_PROBE_PAUSE))
+
+    def _failure_of(self, error: Exception) -> CallFailed:
+        failure = failure_of(error, self._key)
+        if isinstance(error, ErrorStatus):
+            failure.flight = error.flight
+        advice = advice_on(error, failure, self.settings, self._client.proxy if self._client else None)
+        failure.advice = blotted(advice, self._key)
+        return failure
+
+    def _unusable(self, wrong: str, advice: str) -> EndpointError:
+        called = f"'{self.name}'" if self._model == self.name else f"'{self.name}' ({self._model})"
+        return EndpointError(f"model {called} at {self.endpoint}: {wrong}; {advice}")
+
+
+def made(settings: OpenAISettings, of: Making) -> CachedModel:
+    held = settings.response_format or "json_schema" if of.answer_format == "schema" else None
+    model = OpenAIModel(of.name, settings.model_copy(update={"response_format": held}))
+    return CachedModel(model, settings.cache, *of.answered_before(settings.cache_from, model.parameters))

@@ -1,0 +1,76 @@
+"""The proxy between this process and an endpoint, if the environment names one in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY.
+
+These and NO_PROXY mean what they mean to Python's `urllib.request`. NO_PROXY can also hold networks: 10.0.0.0/8.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from base64 import b64encode
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from bench.common.errors import EndpointError
+from bench.run.openai.settings import is_loopback
+
+IN_FORM = "its address must be http://HOST:PORT, with special characters of a password written as %XX"
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy that `variable` names. `address` has no name and password; the header `authorization` holds both."""
+
+    variable: str
+    address: str
+    password: str = field(default="", repr=False)
+    authorization: str = field(default="", repr=False)
+
+
+def proxy_to(url: str) -> Proxy | None:
+    """Return the proxy to `url`; None if none is used, as for a loopback address. Raises EndpointError for an unusable
+    proxy."""
+    endpoint, proxies = urlsplit(url), getproxies()
+    scheme = next((name for name in (endpoint.scheme, "all") if proxies.get(name)), None)
+    if scheme is None or is_loopback(url) or proxy_bypass(endpoint.netloc) or _is_in_network(endpoint, proxies.get("no", "")):
+        return None
+    variable = f"{scheme.upper()}_PROXY"
+    try:
+        return _proxy(variable, proxies[scheme])
+    except ValueError as error:
+        problem = f"{variable} names no proxy that can be used: {error}"
+        raise EndpointError(f"{problem}; or name {endpoint.hostname} in NO_PROXY, if no proxy is needed") from None
+
+
+def _is_in_network(endpoint: SplitResult, excepted: str) -> bool:
+    for name in excepted.split(","):
+        try:
+            if "/" in name and ipaddress.ip_address(endpoint.hostname or "") in ipaddress.ip_network(
+                name.strip(), strict=False
+            ):
+                return True
+        except ValueError:  # a host name, or unreadable
+            continue
+    return False
+
+
+def _proxy(variable: str, named: str) -> Proxy:
+    """Read a proxy's address. Raises ValueError that says what to give, and quotes nothing given: it can hold a password."""
+    try:
+        parts = urlsplit(named if "://" in named else f"http://{named}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(IN_FORM) from None
+    if parts.scheme not in ("http", "https"):
+        raise ValueError("its address must begin with http:// or https://: SOCKS is not spoken here")
+    if not host or parts.path.strip("/") or parts.query or parts.fragment:
+        raise ValueError(IN_FORM)
+    address = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"
+    if parts.username is None:
+        return Proxy(variable, address)
+    name, password = map(_bytes, (parts.username, parts.password or ""))
+    return Proxy(variable, address, password.decode(errors="replace"), f"Basic {b64encode(name + b':' + password).decode()}")
+
+
+def _bytes(quoted: str) -> bytes:
+    return unquote_to_bytes(quoted.encode(errors="surrogateescape"))

@@ -1,0 +1,350 @@
+"""Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
+
+Only the needed fields are read, in whatever form they come: a completion that was paid for is not lost to a field that nobody
+needs. `bench.run.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of a
+completion that cannot be used count all the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bench.common.errors import (
+    BadAnswer,
+    CallFailed,
+    CutOff,
+    NoCompletion,
+    NoText,
+    RateLimited,
+    ServerFailed,
+    TooLong,
+    UnknownFinish,
+    UsedUp,
+    whole_text,
+)
+from bench.common.numbers import Count
+from bench.record.extra_fields import extra_text, json_text
+from bench.record.tool_calls import ToolCall, call_extra, counted_text_of
+from bench.run.models.base import Reply, Usage
+from bench.run.openai.blotting import blotted
+from bench.run.openai.documents import UnreadableDocument, document_of
+from bench.run.openai.errors import ErrorSaid, error_at_the_top, error_beside, error_of
+from bench.run.openai.streams import completion_in, is_stream
+from bench.run.openai.words import WordMeaning, error_event, finish_event, word_in
+
+EXCERPT_CHARACTERS = 120
+OF_A_MESSAGE = ("role", "content", "tool_calls", "refusal", "name", "function_call", "audio", "images")
+"""Fields of a message that are read, or that a text model is never given back."""
+WRAPPERS = ("data", "result", "response")
+"""Fields in which a gateway can put the whole completion."""
+PARTS = ("text", "output_text", "input_text", "refusal", "reference", "image_url", "tool_use", "tool_call")
+THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text", "thought")
+"""Types of a content's parts. The text of a thought is not part of the reply."""
+FAILURES: Mapping[WordMeaning, type[CallFailed]] = {
+    "rate_limit": RateLimited,
+    "passing": ServerFailed,
+    "lasting": BadAnswer,
+    "used_up": UsedUp,
+}
+USED_UP = "the account's quota is used up: "
+_COUNT = TypeAdapter(Count)
+LONGEST_TEXT, MOST_CALLS = 2**20, 1000
+"""Limits on the characters of a reply's texts, some 250,000 tokens, and on its tool calls: no model writes more. Of a longer
+reply the beginning is kept. Fields that only go back can have as many characters again."""
+MARGIN = 2**12
+"""Characters after a cut in which a form of the key can end."""
+
+
+def excerpt(text: str, key: str = "", longest: int = EXCERPT_CHARACTERS) -> str:
+    """Return one short line of a server's words. The key is blotted out before the cut, which must not leave half of it."""
+    line = " ".join(whole_text(blotted(text, key)).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def reply_of(body: str, key: str = "") -> Reply:
+    """Read a chat completion, with the key blotted out. Raises CallFailed."""
+    try:
+        document = completion_in(body) if is_stream(body) else document_of(body)
+    except UnreadableDocument as unreadable:
+        raise _no_document(body, unreadable.why, key) from None
+    document = _unwrapped(document)
+    choice = _choice(document.get("choices"))
+    if choice is None:
+        return _without_choice(document, body, key)
+    kept = _Kept(key)
+    message = _said_in(choice, kept)
+    usage = _usage_in(document, choice, message.wrote_something)
+    # A gateway can say only in the second field how it ended.
+    word = next(filter(None, (word_in(choice.get(field)) for field in ("finish_reason", "native_finish_reason"))), "")
+    event = finish_event(word) if word else "answer"
+    if message.refusal or event == "refusal":
+        return Reply(message.refusal or message.text, "content_filter", usage, extra=message.extra)
+    if error := error_beside(choice) or error_beside(document):
+        return _in_place_of_an_answer(error, message, usage, key)
+    if not word and "message" not in choice and isinstance(choice.get("delta"), dict):
+        raise CutOff(
+            f"a piece of a stream without its end: {excerpt(body, key)}", partial=message.partial, counted=_counted(usage)
+        )
+    if not word and message.is_missing:
+        raise NoText(f"a completion without a message: {excerpt(body, key)}", counted=_counted(usage))
+    if event in ("answer", "own", "cut_off"):
+        finish = "length" if kept.is_cut else _finish(event, word, message.calls)
+        return Reply(message.text, finish, usage, tool_calls=message.calls, extra=message.extra)
+    name = excerpt(word, key)
+    if event is None:
+        raise UnknownFinish(f'finish_reason "{name}" is not known', partial=message.partial, counted=_counted(usage))
+    raise ServerFailed(f'HTTP 200, and finish_reason "{name}"', partial=message.partial, counted=_counted(usage))
+
+
+class _Kept:
+    """Clean and limit a reply's texts: the key is blotted out, and of too many characters the first are kept."""
+
+    def __init__(self, key: str):
+        self._key, self._left, self._left_beside, self.is_cut = key, LONGEST_TEXT, LONGEST_TEXT, False
+
+    def __call__(self, text: str) -> str:
+        longest = self._left
+        self._left -= min(len(text), longest)
+        if len(text) <= longest:
+            return self.blotted(text)
+        self.is_cut = True
+        more = min(len(text) - longest, MARGIN)
+        return self.blotted(text[: longest + more])[:-more]
+
+    def blotted(self, text: str) -> str:
+        return blotted(whole_text(text), self._key)
+
+    def calls(self, calls: Iterator[ToolCall]) -> Iterator[ToolCall]:
+        """Yield a reply's calls up to MOST_CALLS, and none after a text that was cut."""
+        for number in itertools.count():
+            if self.is_cut or (call := next(calls, None)) is None:
+                return
+            if number == MOST_CALLS:
+                self.is_cut = True
+                return
+            yield call
+
+    def beside(self, extra: str) -> str:
+        """Return the fields that only go back, whole or not at all."""
+        if len(extra) > self._left_beside:
+            self.is_cut, extra = True, ""
+        self._left_beside -= len(extra)
+        return extra
+
+
+def reply_in_error(body: str, key: str = "") -> Reply | None:
+    """Return the reply in an answer with an error status: a filter's refusal, or what the model wrote and its server could not
+    use. None if it is a failure."""
+    error = error_of(body)
+    event = error_event(error.words, error.message) if error else ""
+    if event == "refusal":
+        return Reply("", "content_filter")
+    return Reply(blotted(whole_text(error.generation or ""), key)) if error and event == "own" else None
+
+
+@dataclass(frozen=True)
+class _ChoiceText:
+    """What the model wrote in a choice. `is_missing`: the choice has no place for a text."""
+
+    text: str = ""
+    refusal: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    extra: str = ""
+    is_missing: bool = False
+
+    @property
+    def partial(self) -> str:
+        return self.text + counted_text_of(self.calls)
+
+    @property
+    def wrote_something(self) -> bool:
+        return bool(self.text or self.calls or self.refusal)
+
+
+def _no_document(body: str, why: str, key: str) -> CallFailed:
+    if not body.strip():
+        return ServerFailed("an answer without a body")
+    if why == "too_many":
+        return TooLong("the reply holds more values than any reply has; see what the server sends")
+    if why == "broke_off":
+        return CutOff(f"the reply breaks off after {len(body)} characters")
+    is_page = body.lstrip().startswith("<")
+    if '"choices"' in body and not is_page:
+        return NoText(f"a completion that cannot be read: {excerpt(body, key)}")
+    return NoCompletion(f"{'an HTML page' if is_page else 'no chat completion'}: {excerpt(body, key)}")
+
+
+def _unwrapped(document: dict[str, Any]) -> dict[str, Any]:
+    if "choices" in document:
+        return document
+    inner = (document.get(name) for name in WRAPPERS)
+    return next((item for item in inner if isinstance(item, dict) and "choices" in item), document)
+
+
+def _choice(choices: object) -> dict[str, Any] | None:
+    """Return the choice of index 0, wherever it stands, or else the first choice."""
+    listed = [choices] if isinstance(choices, dict) else choices if isinstance(choices, list) else []
+    first = None
+    for item in listed:
+        if isinstance(item, dict):
+            if item.get("index", 0) in (0, "0", None):
+                return item
+            first = first or item
+    return first
+
+
+def _without_choice(document: Mapping[str, Any], body: str, key: str) -> Reply:
+    usage = _usage_in(document, {}, False)
+    at_the_top = error_at_the_top(document)
+    if error := error_beside(document) or (at_the_top if at_the_top and at_the_top.words else None):
+        return _in_place_of_an_answer(error, _ChoiceText(), usage, key)
+    if usage:
+        raise NoText(f"a completion without a choice: {excerpt(body, key)}", counted=_counted(usage))
+    raise NoCompletion(f"no chat completion: {excerpt(body, key)}")
+
+
+def _in_place_of_an_answer(error: ErrorSaid, message: _ChoiceText, usage: Usage | None, key: str) -> Reply:
+    """Return the reply that an error in an answer of status 200 means: a refusal, or text of the model's. Else raise
+    CallFailed."""
+    event = error_event(error.words, error.message, error.status)
+    if event == "refusal":
+        return Reply(message.text, "content_filter", usage, extra=message.extra)
+    if event == "own":
+        kept = _Kept(key)
+        text = message.text or kept(error.generation or "")
+        return Reply(text, "length" if kept.is_cut else "stop", usage, extra=message.extra)
+    detail = f"{USED_UP if event == 'used_up' else ''}HTTP 200, and an error in it: {excerpt(error.message, key)}"
+    raise FAILURES[event](detail, partial=message.partial, counted=_counted(usage))
+
+
+def _finish(event: WordMeaning, word: str, calls: tuple[ToolCall, ...]) -> str:
+    """Return the finish reason as OpenAI writes it; `tool_calls` only if the reply has some."""
+    if event == "cut_off":
+        return "length"
+    return "tool_calls" if calls and re.search("tool|function", word, re.IGNORECASE) else "stop"
+
+
+def _counted(usage: Usage | None) -> tuple[int, int] | None:
+    return (usage.tokens_in, usage.tokens_out) if usage else None
+
+
+def _said_in(choice: Mapping[str, Any], clean: _Kept) -> _ChoiceText:
+    """Return the text of a message, of a piece of a stream, or of the older API's choice."""
+    message = next((part for name in ("message", "delta") if isinstance(part := choice.get(name), dict)), None)
+    if message is None:
+        text = next((part for name in ("text", "message") if isinstance(part := choice.get(name), str)), None)
+        return _ChoiceText(clean(text or ""), is_missing=text is None)
+    content, refusals = message.get("content"), [message.get("refusal")]
+    text = "".join(_texts(content, refusals))
+    refusal = next((part for part in refusals if isinstance(part, str) and part), "")
+    beside = {name: value for name, value in message.items() if name not in OF_A_MESSAGE}
+    text, refusal = clean(text), clean(refusal)
+    calls = tuple(clean.calls(_calls(message, clean)))
+    return _ChoiceText(text, refusal, calls, clean.beside(extra_text(beside, clean.blotted)), not message)
+
+
+def _texts(content: object, refusals: list[Any]) -> Iterator[str]:
+    """Yield the text of a content: a text itself, its text parts, or the JSON text of a value that a server has already parsed.
+    Refusals in parts are added to `refusals`; thoughts and other parts are left out."""
+    if content is None or isinstance(content, str):
+        yield content or ""
+        return
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    parts = content if isinstance(content, list) else [content]
+    if content not in ([], {}) and not any(map(_is_part, parts)):
+        yield _as_json(content)
+        return
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict) and part.get("type") not in THOUGHTS and not part.get("thought"):
+            text = part.get("text")
+            text = text.get("value") if isinstance(text, dict) else text
+            yield text if isinstance(text, str) else ""
+            refusals.append(part.get("refusal"))
+
+
+def _is_part(part: object) -> bool:
+    if isinstance(part, dict):
+        return part.get("type") in (*PARTS, *THOUGHTS) or ("text" in part and part.keys() <= {"text", "thought"})
+    return isinstance(part, str)
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json_text(value)
+    except RecursionError:
+        return ""
+
+
+def _calls(message: Mapping[str, Any], clean: _Kept) -> Iterator[ToolCall]:
+    """Yield the tool calls, and the single call of the older API. Arguments that a server has parsed become text again."""
+    listed = message.get("tool_calls")
+    calls = listed if isinstance(listed, list) else [listed] if listed else []
+    legacy = message.get("function_call")
+    for number, call in enumerate([*calls, *([{"function": legacy}] if legacy else [])], start=1):
+        function = call.get("function", call) if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        name, arguments, own_id = function.get("name"), function.get("arguments"), call.get("id")
+        id_ = str(own_id) if own_id and isinstance(own_id, str | int) else f"call_{number}"
+        written = arguments if isinstance(arguments, str) else _as_json({} if arguments is None else arguments)
+        extra = "" if function is call else clean.beside(call_extra(call, function, clean.blotted))
+        yield ToolCall(clean(id_), clean(name) if isinstance(name, str) else "", clean(written), extra)
+
+
+def _usage_in(document: Mapping[str, Any], choice: Mapping[str, Any], wrote_something: bool) -> Usage | None:
+    """Return the usage from where OpenAI puts it, or where Moonshot and Groq put it in a stream: in the choice, or in
+    `x_groq`."""
+    groq = document.get("x_groq")
+    places = (document, choice, groq if isinstance(groq, dict) else {})
+    return next((usage for place in places if (usage := usage_of(place.get("usage"), wrote_something))), None)
+
+
+def usage_of(counted: object, wrote_something: bool = True) -> Usage | None:
+    """Return the provider's token counts; None if they are unusable, as zero tokens for a prompt or a text. A good reply is not
+    lost for that."""
+    if not isinstance(counted, dict):
+        return None
+    tokens_in, tokens_out = (
+        _count(counted, *names) for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    )
+    if not tokens_in:
+        return None
+    total = _count(counted, "total_tokens") or 0
+    if wrote_something and not tokens_out:
+        tokens_out = max(0, total - tokens_in) or None
+    elif tokens_out and total == tokens_in + tokens_out + (
+        thought := _detail(counted, "completion_tokens_details", "reasoning_tokens") or 0
+    ):
+        tokens_out += thought  # xAI counts thought tokens apart
+    return None if tokens_out is None else Usage(tokens_in, tokens_out, _cached_of(counted, tokens_in))
+
+
+def _count(counted: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        try:
+            return _COUNT.validate_python(counted.get(name))
+        except ValidationError:
+            continue
+    return None
+
+
+def _detail(counted: Mapping[str, Any], of: str, name: str) -> int | None:
+    details = counted.get(of)
+    return _count(details, name) if isinstance(details, dict) else None
+
+
+def _cached_of(counted: Mapping[str, Any], tokens_in: int) -> int | None:
+    """Return how many of a prompt's tokens were cached; None if that is not told, or impossible."""
+    cached = _detail(counted, "prompt_tokens_details", "cached_tokens")
+    if cached is None:
+        cached = _count(counted, "prompt_cache_hit_tokens", "cached_tokens")  # DeepSeek's and Moonshot's fields
+    return cached if cached is not None and cached <= tokens_in else None

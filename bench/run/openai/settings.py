@@ -1,0 +1,160 @@
+"""The config of a model behind an OpenAI-compatible endpoint, and where its key comes from."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from bench.common.bounds import BoundedTable, Many
+from bench.common.errors import ConfigError, EndpointError
+from bench.common.numbers import Price
+from bench.run.models.cached import CacheSettings
+from bench.run.openai.blotting import SHORTEST, blotted
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+SETTING_FIELDS = frozenset({"model", "temperature", "max_tokens", "top_p", "response_format"})
+OWN_FIELDS = SETTING_FIELDS | {"messages", "seed", "stream", "n"}
+"""Fields that `extra_body` may not set: they have a setting, or would make replies unreadable."""
+NEEDED = frozenset({"messages", "role", "content", "tool_calls", "tool_call_id", "function", "name", "arguments"})
+"""Fields that `omit` may not name."""
+SECRETS = frozenset({"apikey", "accesstoken", "authorization", "authtoken", "bearer", "password", "secret", "token"})
+"""Names, however spelt, that no field of `extra_body` may have."""
+
+
+def normal_url(url: str) -> str:
+    """Return one spelling for one endpoint, since calls are bounded per endpoint. Raises ValueError for an unusable address."""
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("base_url must be an http:// or https:// address")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        problem = "base_url may hold no user, key, query or fragment"
+        raise ValueError(f"{problem}; keys come from the environment, and a version of Azure's API from api_version")
+    path = parts.path.rstrip("/")
+    if path.endswith("/chat/completions"):
+        raise ValueError("base_url must end before /chat/completions")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{host}{port}{path}"
+
+
+def own_fields_left_alone(extra: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return `extra`. Raises ValueError if it sets a field that has a setting, if a name in it means a secret (it is written
+    down), or if JSON cannot hold it."""
+    if taken := sorted(OWN_FIELDS & set(extra or {})):
+        raise ValueError(f"extra_body may not set {', '.join(taken)}")
+    if secret := next((name for name in _names_in(extra) if re.sub(r"[\W_]", "", name).lower() in SECRETS), ""):
+        raise ValueError(f"extra_body may not hold '{secret}', since it is written down; keys come from the environment")
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (ValueError, TypeError):
+        raise ValueError("extra_body must hold what JSON can: no date, no time, no infinite number") from None
+    return extra
+
+
+def needed_fields_left_in(omitted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `omitted`. Raises ValueError for a field that every request needs, or that is sent only because the table has
+    it."""
+    if needed := sorted(NEEDED & set(omitted)):
+        raise ValueError(f"omit may not name {', '.join(needed)}: without it nothing is asked")
+    if refused := sorted((SETTING_FIELDS - {"model"}) & set(omitted)):
+        raise ValueError(f"omit names {refused[0]}, which is sent only where the table has it: take it out there")
+    return omitted
+
+
+def _names_in(value: object) -> Iterator[str]:
+    """Yield the names of all fields, at any depth."""
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield str(name)
+            yield from _names_in(held)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _names_in(item)
+
+
+ResponseFormat = Literal["json_schema", "json_object_schema", "json_object"]
+
+
+class OpenAISettings(CacheSettings):
+    """A model behind an OpenAI-compatible endpoint. A setting that is not given is not sent: the endpoint's default holds."""
+
+    model: str | None = None
+    """Its name at the provider; by default its name in the config."""
+    base_url: Annotated[str, AfterValidator(normal_url)] = OPENAI_URL
+    """The endpoint's address, up to `/chat/completions`."""
+    api_version: str | None = None
+    """The version of Azure's API, such as `2024-10-21`: the endpoint is then asked as Azure OpenAI. `base_url` is
+    `https://RESOURCE.openai.azure.com`, and `model` names the deployment."""
+    organization: str | None = None
+    """The organization at OpenAI that pays; by default the key's."""
+    project: str | None = None
+    """The project at OpenAI that pays; by default the key's."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key; an endpoint on loopback needs none."""
+    temperature: float | None = Field(default=None, ge=0)
+    """Sent with every request."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Sent with every request: the longest reply."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Sent with every request."""
+    response_format: ResponseFormat | None = None
+    """How the endpoint is told the schema if the answer format is `schema`: as OpenAI is (`json_schema`, the default), as
+    llama.cpp's Python server is (`json_object_schema`), or only to write a JSON object, if it knows no schemas
+    (`json_object`)."""
+    connect_timeout_seconds: float = Field(default=10.0, gt=0)
+    """The longest time to connect, in seconds."""
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    """The longest time for the whole reply, in seconds, from connecting to its last byte."""
+    concurrency: int = Field(default=1, ge=1)
+    """Calls in flight at the endpoint at a time. Models that share an endpoint share this bound."""
+    usage: Literal["required", "optional"] = "required"
+    """Whether an endpoint that reports no token counts is refused before the run."""
+    price_in: Price | None = None
+    """Dollars per million tokens read. Without both prices the cost is unknown, never 0."""
+    price_out: Price | None = None
+    """Dollars per million tokens written."""
+    weights: str | None = None
+    """The digest of the weights' file, if you serve them yourself. It is recorded but not checked, since no endpoint tells
+    it."""
+    extra_body: Annotated[BoundedTable[str, Any] | None, AfterValidator(own_fields_left_alone)] = None
+    """Further fields of every request, as the provider names them."""
+    omit: Annotated[Many[str], AfterValidator(needed_fields_left_in)] = ()
+    """Fields left out of every request, for an endpoint that refuses them: of the request (`seed`, or an agent's own such as
+    `parallel_tool_calls`), of its messages and of their tool calls (`reasoning_content`)."""
+
+
+def is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def refuse_key_in(name: str, settings: OpenAISettings) -> None:
+    """Raise ConfigError if the key stands in a setting: settings are written down with every run."""
+    key = os.environ.get(settings.api_key_env, "").strip()
+    for field, value in settings.model_dump(mode="json", exclude={"api_key_env"}).items():
+        text = json.dumps(value, ensure_ascii=False)
+        if len(key) >= SHORTEST and blotted(text, key) != text:
+            problem = f"model '{name}': {field} holds the key of {settings.api_key_env}, and is written down with every run"
+            raise ConfigError(f"{problem}; take it out: the key is sent by itself")
+
+
+def key_of(settings: OpenAISettings) -> str:
+    """Return the key, or "" if a loopback endpoint needs none. Raises EndpointError, which names the variable, never its
+    value."""
+    key = os.environ.get(settings.api_key_env, "").strip()
+    if not key and not is_loopback(settings.base_url):
+        raise EndpointError(f"no key for {settings.base_url}: set the environment variable {settings.api_key_env}")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise EndpointError(f"the key in {settings.api_key_env} holds characters that no key has: copy it again")
+    return key

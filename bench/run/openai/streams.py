@@ -1,0 +1,145 @@
+"""Read a completion that comes as a stream of events though none was asked for: some endpoints send nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.record.tool_calls import OF_A_FUNCTION
+from bench.run.openai.documents import UnreadableDocument, document_of
+from bench.run.openai.words import word_in
+
+MOST_EVENTS = 50_000
+FIELDS = ("data:", "event:", "id:", "error:", ":")
+"""The beginnings of a stream's lines. Until late in 2025 llama.cpp sent an error in a field of that name."""
+
+
+_LINE = re.compile(r"^(data|error):(.*)", re.MULTILINE)
+
+
+def is_stream(body: str) -> bool:
+    return body.lstrip("\ufeff \t\r\n").startswith(FIELDS)
+
+
+def completion_in(body: str) -> dict[str, Any]:
+    """Join the events into one document. Raises UnreadableDocument, also if they end too early."""
+    whole, choice, message = dict[str, Any](), dict[str, Any](), _Message()
+    for event in _events(body):
+        whole |= _there(event, "choices")
+        for piece in event["choices"] if isinstance(event.get("choices"), list) else ():
+            if isinstance(piece, dict) and piece.get("index", 0) == 0:
+                choice |= _there(piece, "delta", "message")
+                delta = piece.get("delta") or piece.get("message")
+                message.add(delta if isinstance(delta, dict) else {})
+    if not choice.get("finish_reason") and not whole.get("error"):
+        raise UnreadableDocument("broke_off" if choice or message.whole else "none")
+    return {**whole, "choices": [{**choice, "message": message.whole}]}
+
+
+def _there(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
+    """Return the fields that have a value: many servers write an empty word, or `"null"`, in all events but the last."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if value is not None and (not isinstance(value, str) or word_in(value)) and name not in but
+    }
+
+
+def _events(body: str) -> Iterator[dict[str, Any]]:
+    """Yield the events. Lines end only as the standard says: a text can hold other characters that Python takes for line
+    ends."""
+    number = 0
+    for line in _LINE.finditer(body.replace("\r\n", "\n").replace("\r", "\n")):
+        field, data = line[1], line[2].strip()
+        if data in ("", "[DONE]") or data.startswith(":"):  # a comment, wrapped as data
+            continue
+        if number == MOST_EVENTS:
+            raise UnreadableDocument("too_many")
+        number += 1
+        document = document_of(data)
+        yield {"error": document} if field == "error" else document
+
+
+class _Message:
+    """Joins a message's pieces: its texts, its lists and its tool calls."""
+
+    def __init__(self) -> None:
+        self._fields = dict[str, Any]()
+        self._grown = dict[str, list[Any]]()
+        self._lists = set[str]()
+        self._calls = list[_CallPieces]()
+        self._last_at = dict[str, _CallPieces]()
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        for name, value in piece.items():
+            if name == "tool_calls" and isinstance(value, list):
+                for call in map(_nested, filter(_is_object, value)):
+                    self._call_of(call).add(call)
+            elif name == "function_call" and isinstance(value, dict):
+                self._call_of(legacy := {"index": name, "function": value}).add(legacy)
+            elif isinstance(value, list):
+                self._lists.add(name)
+                self._grown.setdefault(name, []).extend(value)
+            elif isinstance(value, str) and name != "role":
+                self._grown.setdefault(name, []).append(value)
+            elif value is not None:
+                self._fields.setdefault(name, value)
+
+    def _call_of(self, piece: Mapping[str, Any]) -> _CallPieces:
+        """Return the call that a piece belongs to, by its index. Some servers give parallel calls one index, or none: a piece
+        that names a function and has another id begins a new call. A piece without a name continues a call, whatever its id."""
+        index, id_ = str(piece.get("index")), piece.get("id")
+        call = self._last_at.get(index)
+        another = bool(_function_in(piece).get("name")) and (id_ != call.id if call and id_ and call.id else index == "None")
+        if call is None or another:
+            call = self._last_at[index] = _CallPieces()
+            self._calls.append(call)
+        return call
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        grown = {name: parts if name in self._lists else "".join(parts) for name, parts in self._grown.items()}
+        return {**self._fields, **grown, **({"tool_calls": [call.whole for call in self._calls]} if self._calls else {})}
+
+
+class _CallPieces:
+    """Joins a tool call's pieces. Its name comes once, repeated with each piece, or in pieces itself."""
+
+    def __init__(self) -> None:
+        self.id: object = ""
+        self._name = ""
+        self._arguments = list[str]()
+        self._beside = dict[str, Any]()
+        self._of_function = dict[str, Any]()
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        function = _function_in(piece)
+        self.id = self.id or piece.get("id") or ""
+        if isinstance(name := function.get("name"), str) and name != self._name:
+            self._name += name
+        if isinstance(arguments := function.get("arguments"), str):
+            self._arguments.append(arguments)
+        self._beside = _there(piece, "function") | self._beside
+        self._of_function = _there(function, "name") | self._of_function
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        arguments = {"arguments": "".join(self._arguments)} if self._arguments else {}
+        return {**self._beside, "id": self.id, "function": {**self._of_function, "name": self._name, **arguments}}
+
+
+def _nested(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call's piece with its function's fields under `function`, if a server leaves that level out."""
+    if "function" in call:
+        return call
+    return {"id": call.get("id"), "index": call.get("index"), "function": {n: call[n] for n in OF_A_FUNCTION if n in call}}
+
+
+def _function_in(piece: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = piece.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)

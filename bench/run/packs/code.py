@@ -1,0 +1,142 @@
+"""Find which of a pack's files determine what is asked, and which only grade, by the imports in its files.
+
+The files that `scenario.py` reaches by imports are *asked*, without the grader's and the baseline's. The files that only these
+two reach are *grading*. A grader's file is left out only if nothing but its grader is imported from it: `from .grader import
+grade`. Any other import from there (a constant, a helper) could serve a check, and makes the file an asked one. The file of a
+generator (`Scenario.made_by`) is left out in the same way: the digests already cover all that it makes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.run.packs.imports import statements_of
+from bench.scenario import Scenario
+
+ENTRY = "scenario.py"
+
+
+@dataclass(frozen=True)
+class PackCode:
+    """The files of a pack. `grading` can hold a file from elsewhere, if the pack imports its grader."""
+
+    asked: tuple[Path, ...]
+    grading: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import of a file of the pack. `names` are the imported names; empty for the module itself."""
+
+    file: Path
+    names: frozenset[str] = frozenset()
+
+
+def code_of(folder: Path, scenario: Scenario, entry: str = ENTRY) -> PackCode:
+    """Divide the pack's files into asked and grading ones. `entry` defines the scenario's variant."""
+    graders = _homes(scenario.grade, scenario.baseline)
+    left_out = _homes(scenario.grade, scenario.baseline, *filter(None, [scenario.made_by]))
+
+    root = folder.resolve()
+    asked = _reached([root / entry], root, left_out)
+    grading = _reached(graders, root, {}, asked)
+    return PackCode(tuple(sorted(asked)), tuple(sorted(grading)))
+
+
+def _homes(*functions: Callable[..., Any]) -> dict[Path, set[str]]:
+    """Return file -> the names of the given functions that it defines."""
+    homes: dict[Path, set[str]] = {}
+    for function in functions:
+        if home := home_of(function):
+            homes.setdefault(home, set()).add(getattr(plain(function), "__name__", ""))
+    return homes
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function within a partial or a decorator."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    inner: Callable[..., Any] = inspect.unwrap(function)
+    return inner
+
+
+def home_of(function: Callable[..., Any]) -> Path | None:
+    """Return the file that defines a function; None if it is not written in Python."""
+    inner = plain(function)
+    try:
+        return Path(inspect.getfile(inner if inspect.isroutine(inner) else type(inner))).resolve()
+    except TypeError:
+        return None
+
+
+def _reached(start: Iterable[Path], root: Path, homes: Mapping[Path, set[str]], without: Container[Path] = ()) -> set[Path]:
+    """Return the files that these import, directly or not, and these files.
+
+    The search skips the files in `without`, and imports of only those names that `homes` gives for the file.
+    """
+    reached, queue = set[Path](), list(start)
+    while queue:
+        path = queue.pop()
+        if path in reached or path in without:
+            continue
+        reached.add(path)
+        if path.is_relative_to(root):
+            queue += [
+                imported.file
+                for imported in _imports(path, root)
+                if not (imported.names and imported.names <= homes.get(imported.file, frozenset()))
+            ]
+    return reached
+
+
+def _imports(path: Path, root: Path) -> Iterator[Import]:
+    """Yield what a file imports from the pack's folder, anywhere in the file."""
+    for statement in statements_of(path):
+        names = [alias.name for alias in statement.names]
+        if isinstance(statement, ast.Import):
+            for name in names:
+                yield from _absolute(name, (), root)
+        elif statement.level == 0:
+            yield from _absolute(statement.module or "", names, root)
+        else:
+            base = path.parents[statement.level - 1]
+            yield from _modules(base, (statement.module or "").split("."), names, root)
+
+
+def _absolute(module: str, names: Iterable[str], root: Path) -> Iterator[Import]:
+    """Yield an import of a pack by its name, as in `from scenarios.my_pack.rules import RULES`."""
+    parts = module.split(".")
+    if root.name in parts:
+        yield from _modules(root, parts[parts.index(root.name) + 1 :], names, root)
+
+
+def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path) -> Iterator[Import]:
+    """Yield each package on the way, the module, and each name that is itself a module."""
+    at, taken = base, set(names)
+    for part in filter(None, parts):
+        yield from _file(at, frozenset(), root, packages_only=True)
+        at /= part
+    submodules = {name for name in taken if _exists(at / name)}
+    yield from _file(at, frozenset(taken - submodules), root)
+    for name in sorted(submodules):
+        yield from _file(at / name, frozenset(), root)
+
+
+def _exists(module: Path) -> bool:
+    return module.with_name(f"{module.name}.py").is_file() or (module / "__init__.py").is_file()
+
+
+def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:
+    """Yield the file of a module. The pack itself is a package whose file is `scenario.py`."""
+    if module == root:
+        yield Import(root / ENTRY, names)
+    elif (module / "__init__.py").is_file():
+        yield Import(module / "__init__.py", names)
+    elif not packages_only and module.is_relative_to(root) and (file := module.with_name(f"{module.name}.py")).is_file():
+        yield Import(file, names)

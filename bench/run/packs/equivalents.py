@@ -1,0 +1,76 @@
+"""Equivalents of a task: the same world with the same truth, told in another way. Their level is the ε of ReliabilityBench
+(arXiv 2601.06112), which asks how far an agent's success depends on the way in which a task is told.
+
+    0   the task as the pack has it
+    1   other names, and the inputs in another order
+    2   also other wordings of the instructions and of what people write
+
+A pack declares them in `variants.py`: `VARIANTS = LEVELS`. The pack changes its names and letters, with `another`; `retold`
+does what all packs share. Other wordings are written by hand: `prompts/equivalents/<subtask>_<number>.md`, and
+`role_<number>.md` for the role. Every draw depends only on the instance and on what is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import permutations
+from typing import TypeVar
+
+from bench.common.errors import PackError
+from bench.common.seeding import draw_for
+from bench.run.packs.folder import PackFolder
+from bench.scenario import Scenario, Subtask
+
+LEVELS = ("epsilon_1", "epsilon_2")
+REORDERED, REWORDED = 1, 2
+EXAMPLES = "\n\nExamples:"
+"""A prompt is not reworded from here on: a reworded example would be another example."""
+
+T = TypeVar("T")
+
+
+def level_of(scenario: str) -> int:
+    """Return ε of a scenario, by its name or its variant's: 0 if it is no equivalent."""
+    variant = scenario.rpartition(":")[2]
+    return LEVELS.index(variant) + 1 if variant in LEVELS else 0
+
+
+def task_of(scenario: str) -> str:
+    """Return the scenario whose equivalent this is, or this name if it is none. Faults are drawn by this name, so that an
+    equivalent meets the same faults as the task."""
+    return scenario.rpartition(":")[0] if level_of(scenario) else scenario
+
+
+def another(choices: Iterable[T], than: T, *about: object) -> T:
+    """Draw a choice other than `than`. The draw depends only on `about`, which names the instance and what is chosen."""
+    return draw_for("equivalent", *about).choice([choice for choice in choices if choice != than])
+
+
+def retold(scenario: Scenario, folder: PackFolder) -> Scenario:
+    """Return the scenario at the level of the folder's variant: its inputs reordered, and from level 2 on its instructions and
+    role reworded. Raises PackError if no other wording is written down."""
+    level, task = level_of(folder.variant), scenario.task
+    subtasks = task.subtasks
+    if level >= REORDERED:
+        subtasks = tuple(_reordered(subtask, folder) for subtask in subtasks)
+    if level < REWORDED:
+        return replace(scenario, task=replace(task, subtasks=subtasks))
+    worded = tuple(replace(subtask, instructions=_reworded(subtask.name, subtask.instructions, folder)) for subtask in subtasks)
+    return replace(scenario, task=replace(task, role=_reworded("role", task.role, folder), subtasks=worded))
+
+
+def _reordered(subtask: Subtask, folder: PackFolder) -> Subtask:
+    if len(subtask.reads) < 2:
+        return subtask
+    return replace(subtask, reads=another(permutations(subtask.reads), subtask.reads, folder.instance, "reads", subtask.name))
+
+
+def _reworded(name: str, text: str, folder: PackFolder) -> str:
+    place = folder.path / "prompts" / "equivalents"
+    names = sorted(path.stem for path in place.glob(f"{name}_[0-9]*.md"))
+    if not names:
+        raise PackError(f"{place / name}_1.md: is not there; write what the prompt says in other words")
+    chosen = another(names, name, folder.instance, "wording", name)
+    _, mark, examples = text.partition(EXAMPLES)
+    return folder.prompt(f"equivalents/{chosen}") + mark + examples

@@ -1,0 +1,240 @@
+"""Find packs and load them: a pack's code is loaded once; each scenario made from it is refused if it is unusable."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bench.common.errors import PackError, Unavailable, nearest
+from bench.common.paths import PACKS, SHIPPED
+from bench.common.raised import place_of, words_of
+from bench.common.seeding import seed_of
+from bench.run.packs.code import code_of
+from bench.run.packs.digests import asked, graded_by
+from bench.run.packs.folder import PackFolder
+from bench.run.packs.names import refuse_names
+from bench.run.packs.refusals import refuse, takes
+from bench.run.packs.untrusted import run_code, use_sandbox
+from bench.scenario import Scenario
+
+ENTRY, MORE = "scenario.py", "variants*.py"
+"""A pack's code, and the files of variants that were added: only these variants' digests depend on the added files."""
+DEFAULT_VARIANTS = ("paper",)
+SOLE = ("",)
+"""The instances of a pack that has one task."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A pack's loaded code. `modules` maps each variant, the default first, to the module that defines it."""
+
+    path: Path
+    modules: Mapping[str, ModuleType]
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        return tuple(self.modules)
+
+    def entry(self, variant: str) -> Path:
+        """Return the file that defines a variant."""
+        return self.path / Path(str(self.modules[variant].__file__)).name
+
+    def instances(self, variant: str) -> tuple[str, ...]:
+        """Return the names of the pack's instances; SOLE if it defines none. Raises PackError for unusable names."""
+        name = getattr(self.modules[variant], "instances", None)
+        if name is None:
+            return SOLE
+        given = self._call("instances(folder)", name, self._folder(variant))
+        if given is None or isinstance(given, str | bytes):
+            raise PackError(f"{self.entry(variant)}: instances(folder) returns {given!r}; return the names of the instances")
+        names = self._call("instances(folder)", tuple, given)
+        refuse_names(names, "instance", str(self.entry(variant)))
+        return tuple(names)
+
+    def scenario(self, variant: str, instance: str, instances: tuple[str, ...]) -> Scenario:
+        """Build one scenario. Raises PackError if it is unusable."""
+        entry = self.entry(variant)
+        build = getattr(self.modules[variant], "scenario", None)
+        signature, words = ("folder, instance", (instance,)) if instance else ("folder", ())
+        what = f"scenario({signature})"
+        if build is None:
+            raise PackError(f"{entry}: defines no function {what}")
+        folder = self._folder(variant, instance, instances)
+        if not takes(build, len(words) + 1):
+            also = "" if instance else "; a pack of several tasks defines instances(folder) as well"
+            raise PackError(f"{entry}: `scenario` must take ({signature}){also}")
+        loaded = self._call(what, build, folder, *words)
+        if not isinstance(loaded, Scenario):
+            raise PackError(f"{entry}: {what} must return a bench.scenario.Scenario")
+        name = self.path.name if variant == self.variants[0] else f"{self.path.name}:{variant}"
+        loaded = dataclasses.replace(loaded, name=name, variant=variant, instance=instance)
+        self._call("an output type", refuse, loaded)
+        code = code_of(self.path, loaded, entry.name)
+        return dataclasses.replace(
+            loaded,
+            asked=asked(loaded, self.path, code),
+            graded_by=graded_by(loaded, self.path, code),
+            checks_use_sandbox=use_sandbox(code.asked),
+            checks_run_code=run_code(code.asked),
+            grader_runs_code=run_code((*code.asked, *code.grading)),
+        )
+
+    def _folder(self, variant: str, instance: str = "", instances: tuple[str, ...] = ()) -> PackFolder:
+        return PackFolder(self.path, variant, instance, frozenset({*self.variants, *instances} - {variant, instance, ""}))
+
+    def _call(self, what: str, function: Callable[..., Any], *values: object) -> Any:
+        try:
+            return function(*values)
+        except PackError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PackError(f"{_place(error, self.path)}: {what} fails: {words_of(error)}") from error
+
+
+def find_packs(roots: Iterable[Path]) -> dict[str, Path]:
+    """Return name -> folder of every pack under the roots. If the default root does not exist, the packs in the package count
+    instead. Raises PackError if two packs share a name."""
+    folders: dict[str, Path] = {}
+    roots = list(roots)
+    for root in [SHIPPED] if roots == PACKS and not PACKS[0].is_dir() else roots:
+        for path in sorted(root.glob("*/scenario.py")):
+            folder = path.parent
+            if folder.name in folders and folders[folder.name].resolve() != folder.resolve():
+                raise PackError(f"two packs are named '{folder.name}': {folders[folder.name]} and {folder}; rename one")
+            folders[folder.name] = folder
+    return folders
+
+
+def load_pack(name: str, roots: Iterable[Path], instance: str = "") -> Scenario:
+    """Load one instance of the pack `name`, or `name:variant`; its only or first one if none is named.
+
+    Raises PackError for an unknown pack, variant or instance, a module that does not load, or any fault that `refuse` names.
+    """
+    pack, variant = _find(name, roots)
+    instances = pack.instances(variant)
+    if instance and instances == SOLE:
+        raise PackError(f"scenario '{name}' has one task and so no instance '{instance}'; leave the instance out")
+    if instance and instance not in instances:
+        raise PackError(f"scenario '{name}' has no instance '{instance}'; {nearest(instance, instances)}")
+    return pack.scenario(variant, instance or instances[0], instances)
+
+
+def load_instances(
+    name: str, roots: Iterable[Path], count: int | None = None, *drawn_for: object, without: Container[str] = ()
+) -> tuple[Scenario, ...]:
+    """Load the instances of the pack `name`, or `name:variant`, in the pack's order: all but those in `without`, or a sample of
+    `count` of these. Raises as `load_pack` does."""
+    pack, variant = _find(name, roots)
+    instances = pack.instances(variant)
+    left = [instance for instance in instances if instance not in without]
+    return tuple(pack.scenario(variant, instance, instances) for instance in sample(left, count, *drawn_for))
+
+
+def sample(names: Sequence[str], count: int | None, *drawn_for: object) -> list[str]:
+    """Return `count` of the names, all for None, drawn by `drawn_for` and in their original order.
+
+    Each name has a rank that depends only on it and on `drawn_for`, and the first in rank are taken. So a smaller sample is
+    part of a larger one, and added names do not change the order of the others.
+    """
+    taken = set(sorted(names, key=lambda name: seed_of(*drawn_for, name))[:count])
+    return [name for name in names if name in taken]
+
+
+def instances_of(name: str, roots: Iterable[Path]) -> tuple[str, ...]:
+    """Return the instances of the pack `name`, or `name:variant`; ("",) if it has one task. Raises as `load_pack` does."""
+    pack, variant = _find(name, roots)
+    return pack.instances(variant)
+
+
+def lacks(name: str, roots: Iterable[Path]) -> str:
+    """Return what an unavailable pack lacks; "" if it is available."""
+    try:
+        instances_of(name, roots)
+    except Unavailable as error:
+        return str(error)
+    return ""
+
+
+def variants_of(folder: Path) -> tuple[str, ...]:
+    """Return the variants of the pack in `folder`, the default first."""
+    return _open(folder).variants
+
+
+def entry_of(folder: Path, variant: str) -> Path:
+    """Return the file of the pack in `folder` that defines a variant."""
+    return _open(folder).entry(variant)
+
+
+def _find(name: str, roots: Iterable[Path]) -> tuple[Pack, str]:
+    """Return the pack and the variant that `name`, or `name:variant`, means."""
+    packs = find_packs(roots)
+    named, _, variant = name.partition(":")
+    if named not in packs:
+        raise PackError(f"unknown scenario '{named}'; {nearest(named, packs) if packs else _no_packs(roots)}")
+    pack = _open(packs[named])
+    if variant and variant not in pack.variants:
+        raise PackError(f"scenario '{named}' has no variant '{variant}'; {nearest(variant, pack.variants)}")
+    return pack, variant or pack.variants[0]
+
+
+def _no_packs(roots: Iterable[Path]) -> str:
+    looked = ", ".join(f"{root}/" for root in roots)
+    return f"there is no pack in {looked}: run this where the folder scenarios/ is, or name that with --scenarios DIR"
+
+
+def _open(folder: Path) -> Pack:
+    pack = _load_module(folder)
+    modules = [pack, *(_load_more(file, pack) for file in sorted(folder.glob(MORE)))]
+    owners = [
+        (variant, module) for module in modules for variant in _variants(module, folder / Path(str(module.__file__)).name)
+    ]
+    refuse_names([variant for variant, _ in owners], "variant", str(folder / ENTRY), digit_first=True)
+    return Pack(folder, dict(owners))
+
+
+def _variants(module: ModuleType, file: Path) -> tuple[str, ...]:
+    variants = getattr(module, "VARIANTS", DEFAULT_VARIANTS)
+    if isinstance(variants, str) or not isinstance(variants, tuple | list):
+        raise PackError(f'{file}: VARIANTS is {variants!r}; write a tuple of names, as in ("paper",)')
+    return tuple(variants)
+
+
+def _load_more(file: Path, pack: ModuleType) -> ModuleType:
+    try:
+        return importlib.import_module(f"{pack.__name__}.{file.stem}")
+    except (Exception, SystemExit) as error:
+        raise PackError(f"{_place(error, file.parent)}: does not load: {words_of(error)}") from error
+
+
+def _load_module(folder: Path) -> ModuleType:
+    # A pack's package is named by its folder's full path, so that two packs of one name never share a module.
+    unique = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    name = f"bench_pack_{unique}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, folder / ENTRY, submodule_search_locations=[str(folder)])
+    if spec is None or spec.loader is None:
+        raise PackError(f"{folder / ENTRY}: is not a Python module")
+    module = importlib.util.module_from_spec(spec)
+    # The package is also its module `scenario`: a file beside it that imports from there gets this module, not a second one.
+    names = (name, f"{name}.{Path(ENTRY).stem}")
+    sys.modules.update(dict.fromkeys(names, module))
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        for each in names:
+            del sys.modules[each]
+        raise PackError(f"{_place(error, folder)}: does not load: {words_of(error)}") from error
+    return module
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    return str(folder / (place_of(error, folder) or ENTRY))

@@ -1,0 +1,69 @@
+"""Refuse subtasks that read missing inputs, and prompts that name inputs that their subtask does not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from bench.common.errors import PackError, nearest
+from bench.scenario import Subtask, Task
+
+SUFFIXES = frozenset({".csv", ".json", ".jsonl", ".log", ".md", ".txt", ".yaml", ".yml"})
+"""A name with such a suffix means a document, even if the pack has none with it."""
+
+
+def refuse_reads(task: Task, where: str, given: Sequence[str] = ()) -> None:
+    """Raise PackError unless each subtask reads only documents, `given` inputs and earlier subtasks, and each document is
+    read."""
+    done: set[str] = {*task.documents, *given}
+    names = {subtask.name for subtask in task.subtasks}
+    for subtask in task.subtasks:
+        for read in subtask.reads:
+            at = f"{where}: subtask '{subtask.name}' reads '{read}'"
+            if read not in names and read not in task.documents and read not in given:
+                raise PackError(f"{at}, which does not exist; {nearest(read, {*names, *task.documents, *given})}")
+            if read not in done:
+                cycle = " -> ".join(_cycle(task, subtask.name))
+                why = f"the reads form a cycle: {cycle}" if cycle else f"'{read}' stands after it; change their order"
+                raise PackError(f"{at}, but {why}")
+            if subtask.reads.count(read) > 1:
+                raise PackError(f"{at} twice; name it once")
+        done.add(subtask.name)
+    unread = set(task.documents) - {name for subtask in task.subtasks for name in subtask.reads}
+    if unread:
+        raise PackError(f"{where}: no subtask reads the document '{min(unread)}'; let one read it, or remove it")
+
+
+def _cycle(task: Task, start: str) -> list[str]:
+    reads: Mapping[str, tuple[str, ...]] = {subtask.name: subtask.reads for subtask in task.subtasks}
+    trail, seen = [[start]], {start}
+    while trail:
+        path = trail.pop()
+        for read in reads.get(path[-1], ()):
+            if read == start:
+                return [*path, read]
+            if read not in seen:
+                seen.add(read)
+                trail.append([*path, read])
+    return []
+
+
+def refuse_prompt(subtask: Subtask, task: Task, where: str, given: Sequence[str] = ()) -> None:
+    """Raise PackError if a prompt names, in backticks, an input that its subtask does not read, or a missing document."""
+    inputs = {*task.documents, *given} | {other.name for other in task.subtasks}
+    named = set(re.findall(r"`([^`\n]+)`", subtask.instructions))
+    foreign = (named & inputs) - set(subtask.reads) - {subtask.name}
+    if foreign:
+        named_so = f"the prompt of '{subtask.name}' names `{min(foreign)}`, which it does not read"
+        raise PackError(f"{where}: {named_so}; add it to its reads, or take it out")
+    suffixes = SUFFIXES | {PurePosixPath(name).suffix for name in task.documents} - {""}
+    missing = sorted(name for name in named - inputs if _is_file_name(name, suffixes))
+    if missing:
+        known = nearest(missing[0], task.documents)
+        problem = f"the prompt of '{subtask.name}' names `{missing[0]}`, which is not a document; {known}"
+        raise PackError(f"{where}: {problem} (write a file that is not a document without backticks)")
+
+
+def _is_file_name(name: str, suffixes: frozenset[str]) -> bool:
+    return bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)*", name)) and PurePosixPath(name).suffix in suffixes

@@ -1,0 +1,68 @@
+"""A further wall around the launcher: bubblewrap (`bwrap`), chosen by BENCH_SANDBOX=bubblewrap.
+
+The launcher and all that it starts then have files, processes, a network and users of their own. Of this machine's files they
+see the interpreter, its library, the system's shared libraries and the folder of their jobs, all read-only. The other guards
+still work inside. If Landlock is missing, bubblewrap does Landlock's part.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from bench.common.errors import ConfigError
+from bench.run.sandbox.readable import INSTALLED
+
+BACKEND = "BENCH_SANDBOX"
+NAME, PROGRAM = "bubblewrap", "bwrap"
+Backend = Literal["", "bubblewrap"]
+
+SHARED = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache")
+"""Where shared libraries are found."""
+ALONE = ("--unshare-all", "--cap-drop", "ALL", "--clearenv", "--chdir", "/")
+
+
+def backend() -> Backend:
+    """Return the backend that the environment names; "" for the launcher alone. Raises ConfigError if it is not available."""
+    named = os.environ.get(BACKEND, "")
+    if not named:
+        return ""
+    if named != NAME:
+        raise ConfigError(f"{BACKEND}: there is no '{named}'; give {NAME}, or nothing")
+    if obstacle := _obstacle():
+        raise ConfigError(f"{BACKEND}: {NAME} does not run here: {obstacle}; mend that, or leave {BACKEND} out")
+    return "bubblewrap"
+
+
+def around(interpreter: str, library: Path, room: Path, folder: Path) -> list[str]:
+    """Return the words before the launcher's command. `room` holds the launcher's code, `folder` its jobs."""
+    shown = [*SHARED, str(Path(interpreter).parents[1] / "lib"), interpreter, str(library), str(room), str(folder)]
+    binds = [word for path in dict.fromkeys(shown) for word in ("--ro-bind-try", path, path)]
+    masks = [word for path in _installed(library) for word in ("--tmpfs", str(path))]
+    read_only = ("--proc", "/proc", "--remount-ro", "/proc", "--remount-ro", "/")
+    return [shutil.which(PROGRAM) or PROGRAM, *ALONE, *binds, *masks, *read_only, "--"]
+
+
+def _installed(library: Path) -> list[Path]:
+    """Return the folders of packages beside and in the library, and the system's: they can hold data that grades."""
+    homes = (library, library.parent / "python3", Path("/usr/lib/python3"))
+    return [home / name for home in dict.fromkeys(homes) for name in INSTALLED if (home / name).is_dir()]
+
+
+@cache
+def _obstacle() -> str:
+    """Return why bubblewrap cannot be used; "" if it can."""
+    if not shutil.which(PROGRAM):
+        return f"there is no program {PROGRAM} (Debian: bubblewrap)"
+    tried = subprocess.run(
+        [PROGRAM, *ALONE, "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/sh", "-c", ":"],
+        check=False,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return " ".join(tried.stderr.split())[:200] or f"it ends with {tried.returncode}" if tried.returncode else ""

@@ -1,0 +1,100 @@
+"""A cell: an interpreter without rights that waits for its only job, in a throw-away folder.
+
+One cell is kept ready, since starting it takes longer than most jobs. It too is used only once: nothing of an earlier job was
+ever in it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from bench.common.errors import SandboxBroken
+from bench.run.sandbox.launching import Launcher, read_whole
+
+ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+"""Fixes the order of sets of texts, so that the same code does the same each time."""
+START_CHILD = """
+def start():
+    import builtins, json, marshal, os, signal, sys
+    code, job = marshal.load(sys.stdin.buffer)
+    space = {"__name__": "sandbox", "__builtins__": dict(vars(builtins))}  # its own, which the code cannot change by name
+    exec(code, space)
+    del vars(sys.modules["__main__"])["start"]
+    space["run"](job)
+start()
+"""
+
+
+class SandboxCell:
+    """A cell. Use `run_in` on it once, or `close` it.
+
+    limits    as the launcher takes them
+    without   the guards that are left out
+    """
+
+    def __init__(self, serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]):
+        with ExitStack() as leaving:
+            kept = tempfile.TemporaryDirectory(dir=serving.folder, ignore_cleanup_errors=True)
+            self.folder = Path(leaving.enter_context(kept))
+            self.printed = leaving.enter_context(tempfile.TemporaryFile())
+            self.returned = leaving.enter_context(tempfile.TemporaryFile())
+            reading, writing = os.pipe()
+            self._job: IO[bytes] = leaving.enter_context(os.fdopen(writing, "wb", buffering=0))
+            with os.fdopen(reading, "rb") as given:
+                environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+                request = {"folder": str(self.folder), "limits": limits, "environment": environment, "without": without}
+                self._started = serving.start(START_CHILD, request, (given, self.printed, self.returned))
+            self._status = leaving.enter_context(os.fdopen(self._started.status, "rb"))
+            self._leave = leaving.pop_all()
+
+    def give(self, job: Any) -> None:
+        """Give it its only job, which marshal must be able to hold; its time begins."""
+        self._started.begin()
+        with suppress(BrokenPipeError), self._job:  # it has ended, and says so
+            left = memoryview(marshal.dumps(job))
+            while left:
+                left = left[self._job.write(left) :]
+
+    def end(self) -> bytes:
+        """Wait for the report of its end (see `bench.run.sandbox.launcher`) and return it. After an exception here, such as an
+        interrupt, `close` ends the cell."""
+        return self._status.read()
+
+    def words(self) -> str:
+        """Return the last line that it printed."""
+        return read_whole(self.printed).decode(errors="replace").strip().rpartition("\n")[2]
+
+    def close(self) -> None:
+        """End it, and remove all its files. Can be called again."""
+        self._leave.close()
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> tuple[SandboxCell, bool]:
+    """Return a cell of this kind, and whether it was kept ready."""
+    with _ONE_AT_A_TIME:
+        spare = serving.spares.pop(_kind(limits, without), None)
+    return (spare, True) if isinstance(spare, SandboxCell) else (SandboxCell(serving, limits, without), False)
+
+
+def keep_ready(serving: Launcher, limits: Mapping[str, Any], without: tuple[str, ...]) -> None:
+    """Keep one cell of this kind ready, unless there is one. If the launcher has ended, keep none; the next caller is told."""
+    with _ONE_AT_A_TIME:
+        kind = _kind(limits, without)
+        if kind not in serving.spares:
+            serving.rest()
+            with suppress(SandboxBroken):
+                serving.spares[kind] = SandboxCell(serving, limits, without)
+
+
+def _kind(limits: Mapping[str, Any], without: tuple[str, ...]) -> object:
+    return START_CHILD, tuple(limits.items()), without

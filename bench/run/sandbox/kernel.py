@@ -1,0 +1,134 @@
+"""What the Linux kernel can take away from a process, and whether it can. Every return code is checked.
+
+Imports only the standard library: it is part of the launcher, which starts without the rest of the package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+
+from bench.run.sandbox.syscalls import JUDGED, KILL, MACHINES, allow_list, packed
+
+TYPE_CHECKING = False  # typing would double the launcher's start
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+    from typing import Any
+
+SET_DUMPABLE, SET_DEATH_SIGNAL, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, GET_NO_NEW_PRIVILEGES = 4, 1, 22, 38, 39
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every machine
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+
+KILL_SIGNAL = 9
+EXECUTE, READ_FILE, READ_FOLDER = 1, 1 << 2, 1 << 3
+FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 5: 16}
+"""Landlock's version -> how many rights over files it knows: moving between folders, truncation, devices came later."""
+TRUNCATE, TRUNCATE_FROM, NETWORK_FROM, SCOPES_FROM = 1 << 14, 3, 4, 6
+"""Landlock's right to empty a file, and its first versions with this right, with TCP, and with signals and abstract sockets
+beyond the process."""
+FILES, TRUNCATION, TCP, SIGNALS = "other files", "truncation", "TCP", "signals"
+"""Landlock's guards; each can be left out, to see what the others hold."""
+
+
+def libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def machine() -> str:
+    return os.uname().machine
+
+
+def checked(what: str, returned: int) -> int:
+    """Return what a call returned. Raises OSError, which names the call, if it failed."""
+    if returned < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return returned
+
+
+def landlock_version() -> int:
+    """Return Landlock's version; 0 if there is none."""
+    if sys.platform != "linux":
+        return 0
+    return max(0, int(libc().syscall(CREATE_RULESET, None, 0, 1)))  # the flag asks for the version
+
+
+def can_filter_calls() -> bool:
+    """Return whether seccomp can kill here, and this machine's call numbers are known."""
+    if sys.platform != "linux" or machine() not in MACHINES:
+        return False
+    ask_for_action = 2
+    return bool(libc().syscall(SECCOMP[machine()], ask_for_action, 0, struct.pack("=I", KILL)) == 0)
+
+
+def gain_nothing() -> None:
+    """Let no program that this process starts gain a right. Unprivileged users need this for both guards."""
+    checked("no_new_privs", libc().prctl(SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+
+
+def be_closed() -> None:
+    """Keep other processes without capabilities, also of the same user, from reading or writing this one's memory and opening
+    its files. A program that it executes is open again."""
+    checked("dumpable", libc().prctl(SET_DUMPABLE, 0, 0, 0, 0))
+
+
+def drop_capabilities() -> None:
+    """Drop all capabilities, so that root has no way round."""
+    checked("capset", libc().capset(struct.pack("=Ii", 0x20080522, 0), bytes(24)))
+
+
+def end_with(parent: int) -> None:
+    """Have this process killed when its parent ends, or raise if it has ended."""
+    checked("death signal", libc().prctl(SET_DEATH_SIGNAL, KILL_SIGNAL, 0, 0, 0))
+    if os.getppid() != parent:
+        raise ProcessLookupError("the launcher has ended")
+
+
+def handled(version: int, without: Container[str] = ()) -> tuple[int, int, int]:
+    """Return Landlock's rights over files and TCP ports, and its scopes, that it takes away: all of this version's, without the
+    guards that are left out."""
+    files = (1 << max((many for since, many in FILE_RIGHTS.items() if since <= version), default=0)) - 1
+    truncate = files & TRUNCATE
+    rights = (0 if FILES in without else files & ~TRUNCATE) | (0 if TRUNCATION in without else truncate)
+    network = 0b11 if version >= NETWORK_FROM and TCP not in without else 0
+    scopes = 0b11 if version >= SCOPES_FROM and SIGNALS not in without else 0
+    return rights, network, scopes
+
+
+def restrict(version: int, rules: Iterable[tuple[int, int]], without: Container[str] = ()) -> None:
+    """Take away every right that this version of Landlock handles, except `rules`: pairs of an open path and rights below
+    it."""
+    rights, network, scopes = handled(version, without)
+    if not (rights or network or scopes):
+        return
+    asked = struct.pack("=QQQ", rights, network, scopes)[: 24 if scopes else 16 if network else 8]
+    system = libc()
+    ruleset = checked("landlock_create_ruleset", system.syscall(CREATE_RULESET, asked, len(asked), 0))
+    for opened, allowed in rules:
+        if not (kept := allowed & rights):
+            continue
+        beneath_path = 1
+        checked("landlock_add_rule", system.syscall(ADD_RULE, ruleset, beneath_path, struct.pack("=Qi", kept, opened), 0))
+    checked("landlock_restrict_self", system.syscall(RESTRICT_SELF, ruleset, 0))
+    os.close(ruleset)
+
+
+def restrict_calls() -> None:
+    """Limit this process to the allowed calls from here on."""
+    program = allow_list(machine())
+    code = ctypes.create_string_buffer(packed(program))
+    pointed = struct.pack("@HP", len(program), ctypes.addressof(code))
+    checked("seccomp", libc().prctl(SET_SECCOMP, 2, pointed, 0, 0))
+
+
+def execute(opened: int, arguments: list[str], environment: list[str]) -> None:
+    """Become the program that is open under a number. Returns only by raising OSError."""
+    numbers, _ = JUDGED["execveat"]
+    number, empty_path = numbers[MACHINES[machine()][1]], 0x1000
+    checked("execveat", libc().syscall(number, opened, b"", _texts(arguments), _texts(environment), empty_path))
+
+
+def _texts(texts: list[str]) -> Any:
+    return (ctypes.c_char_p * (len(texts) + 1))(*map(os.fsencode, texts), None)

@@ -1,0 +1,57 @@
+"""The files that a sandboxed interpreter can read besides its job: its library and the shared libraries, without installed
+packages.
+
+Imports only the standard library: it is part of the launcher, which starts without the rest of the package. It does not import
+pathlib, which would double that start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bench.run.sandbox.kernel import EXECUTE, READ_FILE, READ_FOLDER
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of packages; they can hold data that grades."""
+FOREIGN_CALLS = "ctypes"
+"""Lets code call any machine code. Neither the package nor its extension module can be read."""
+WITHHELD = (f"_{FOREIGN_CALLS}", "_test", "_xx", "xx")
+"""Prefixes of withheld extension modules: this one, and those that test the interpreter."""
+
+
+def rules_of(library: str) -> list[tuple[int, int]]:
+    """Return pairs of an open path and Landlock's rights below it."""
+    rules = [(library, READ_FOLDER), ("/etc/ld.so.cache", READ_FILE), *_library(library)]
+    for name in mapped():
+        rules.append((name, READ_FILE | (EXECUTE if os.path.basename(name).startswith("ld") else 0)))
+    for folder in dict.fromkeys(map(os.path.dirname, mapped())):
+        if folder != f"{library}/lib-dynload":
+            rules += _shared(folder)
+    return [(os.open(name, os.O_PATH), rights) for name, rights in rules if os.path.exists(name)]
+
+
+def mapped() -> list[str]:
+    """Return the shared libraries that this interpreter has loaded."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        names = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if "/" in line}
+    return sorted(name for name in names if ".so" in os.path.basename(name) and FOREIGN_CALLS not in os.path.basename(name))
+
+
+def _library(library: str) -> list[tuple[str, int]]:
+    rules = []
+    for entry in os.scandir(library):
+        if entry.name in (*INSTALLED, FOREIGN_CALLS):
+            continue
+        if entry.name == "lib-dynload":
+            rules += [(file.path, READ_FILE) for file in os.scandir(entry.path) if not file.name.startswith(WITHHELD)]
+        else:
+            rules.append((entry.path, READ_FILE | READ_FOLDER if entry.is_dir() else READ_FILE))
+    return rules
+
+
+def _shared(folder: str) -> list[tuple[str, int]]:
+    """Return a folder of shared libraries as a whole, or only its libraries if Python's packages lie beside them."""
+    names = os.listdir(folder)
+    if not any(name.startswith("python") for name in names):
+        return [(folder, READ_FILE)]
+    return [(f"{folder}/{name}", READ_FILE) for name in names if ".so" in name]

@@ -1,0 +1,124 @@
+"""One trial at the server, from its place in the queue to its record.
+
+waiting     earlier trials come first
+open        shown to whoever asks; its time has not begun
+begun       its agent has made a request
+submitted   outputs were handed in, or it was given up
+recorded    `record` returns its record
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bench.record.record import TrialRecord
+from bench.run.serve.protocol import shown_task
+from bench.run.trial.endpoint_session import EndpointSession
+from bench.run.trial.key import TrialKey
+from bench.scenario import Task
+
+TrialStage = Literal["waiting", "open", "begun", "submitted", "recorded"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """How a trial ends: the text of each subtask's output, or an exception."""
+
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    ending: Exception | None = None
+
+
+class Changes:
+    """Wakes everyone who waits for a condition, at each change."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def tell(self) -> None:
+        changed, self._next = self._next, asyncio.Event()
+        changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await self._next.wait()
+
+
+@dataclass(eq=False)
+class ServedTrial:
+    """A trial and its stage. `calls` are the calls in flight; none outlives the trial."""
+
+    task: Task
+    key: TrialKey
+    max_attempts: int
+    changes: Changes
+    state: TrialStage = "waiting"
+    calls: set[asyncio.Task[Any]] = field(default_factory=set)
+    _asked_for: bool = False
+    _session: EndpointSession | None = None
+    _submission: Submission | None = None
+    _record: TrialRecord | None = None
+
+    @property
+    def session(self) -> EndpointSession:
+        assert self._session  # it has one from `open` on
+        return self._session
+
+    def open(self, session: EndpointSession) -> None:
+        self._session = session
+        self._enter("open")
+
+    async def ask_for(self) -> None:
+        """Note a request, and wait until the trial has begun, so that earlier time does not count as the trial's."""
+        self._asked_for = True
+        self.changes.tell()
+        await self.changes.until(lambda: self.state not in ("waiting", "open"))
+
+    async def is_asked_for(self) -> None:
+        await self.changes.until(lambda: self._asked_for)
+
+    def begin(self) -> None:
+        """Begin the trial's time."""
+        self.session.begin()
+        self._enter("begun")
+
+    def submit(self, submission: Submission) -> None:
+        self._submission = submission
+        self._enter("submitted")
+
+    def keep(self, record: TrialRecord) -> None:
+        self._record = record
+        self._enter("recorded")
+
+    async def submission(self) -> Submission:
+        await self.changes.until(lambda: self._submission is not None)
+        assert self._submission
+        return self._submission
+
+    async def record(self) -> TrialRecord:
+        await self.changes.until(lambda: self._record is not None)
+        assert self._record
+        return self._record
+
+    async def end_calls(self) -> None:
+        """Cut short all calls in flight; they count in the account."""
+        for call in self.calls:
+            call.cancel()
+        await asyncio.gather(*self.calls, return_exceptions=True)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the task and the agent's progress, for an agent that was restarted."""
+        progress = {
+            "begun": self.state == "begun",
+            "calls": self.session.received,
+            "refused": self.session.refused,
+            "attempts": self.session.attempts(),
+            "max_attempts": self.max_attempts,
+        }
+        return {**shown_task(self.task, self.key, self.session), **progress}
+
+    def _enter(self, state: TrialStage) -> None:
+        self.state = state
+        self.changes.tell()

@@ -1,0 +1,167 @@
+"""`bench serve`: the trials of an outside system, run at a fixed port and recorded like any others."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.common.errors import ConfigError
+from bench.common.registry import is_path
+from bench.common.signals import Stop
+from bench.record.reading import read_trials
+from bench.record.store import RunWriter
+from bench.run.architectures.registry import ARCHITECTURES
+from bench.run.endpoint.access_guard import AccessGuard
+from bench.run.endpoint.server import application, serving
+from bench.run.experiment.config import Config, load_config
+from bench.run.experiment.matrix import Matrix, build_matrix
+from bench.run.experiment.runner import missing, run_matrix
+from bench.run.experiment.session import Session
+from bench.run.experiment.trial import TrialResult
+from bench.run.experiment.untrusted import Permission
+from bench.run.serve import free
+from bench.run.serve.trial_server import TrialServer, nobody
+
+LAST_WORDS = 1.0
+"""Seconds to send the answer to the last request."""
+GRACE = 3.0
+"""Seconds after the last trial in which a client that asks for the next one is told that there is none."""
+POINTS = ("output", "call")
+"""The points at which a fault can strike an outside system: it holds its inputs and its state itself."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The result of serving.
+
+    requests   how many requests the endpoint took
+    refusals   why it refused others
+    strangers  how many more were turned away because their sender may not ask here, and the reason of the last
+    stopped    the signal that stopped it, None if none did
+    deserted   whether nobody asked for the next trial any more
+    """
+
+    requests: int
+    refusals: tuple[str, ...]
+    strangers: tuple[int, str]
+    stopped: signal.Signals | None
+    deserted: bool
+
+
+def external_config(
+    path: Path, architecture: str, overrides: Mapping[str, Any], recorded: Mapping[str, Mapping[str, Any]] | None = None
+) -> Config:
+    """Return the config for an outside system under this name. Without `scenarios` in the overrides its calls are only counted.
+    `recorded` holds the entries of models that a recording replaces.
+
+    Raises ConfigError, also if the name is one of ours.
+    """
+    if architecture in ARCHITECTURES or is_path(architecture):
+        raise ConfigError(f"--architecture: '{architecture}' is one of ours; name your own system otherwise")
+    scenarios = overrides.get("scenarios") or [free.NAME]
+    return load_config(path, {**overrides, "scenarios": scenarios, "architectures": [architecture]}, recorded)
+
+
+def one_more(config: Config, folder: Path) -> Config:
+    """Return the config for one repetition more than this folder has recorded: calls that are only counted make a new trial
+    each time.
+
+    A recording answers the n-th trial with its own n-th. Raises ConfigError if it has none, or no more.
+    """
+    done = _counted(folder)
+    for run in filter(None, (config.model[name].replays for name in config.models)):
+        held = _counted(run)
+        if not held:
+            raise ConfigError(f"recording {run}: holds no calls without a task; give --scenario, one that it was recorded with")
+        if done >= held:
+            problem = f"recording {run}: all it holds without a task, {held} trials, has been replayed into {folder}"
+            raise ConfigError(f"{problem}; give another --name to begin anew, or record more")
+    return config.model_copy(update={"repetitions": done + 1})
+
+
+def _counted(folder: Path) -> int:
+    """Return the number of recorded trials whose calls were only counted."""
+    records = read_trials(folder) if folder.exists() else ()
+    return max((record.repetition for record in records if record.outcome == "ungraded"), default=0)
+
+
+def external_matrix(config: Config, packs: Sequence[Path], code_digest: str) -> Matrix:
+    """Return the trials of an outside system. Raises ConfigError if a plan's faults could not strike it."""
+    architectures = dict.fromkeys(config.architectures, nobody)
+    matrix = build_matrix(config, packs, code_digest, architectures=architectures, scenarios={free.NAME: free.free_scenario()})
+    for scenario in matrix.scenarios.values():
+        if scenario.environment is not None:
+            raise ConfigError(f"scenario '{scenario.name}' has a world, which is not served to outside systems; name another")
+    _refuse_plans_out_of_reach(matrix)
+    return matrix
+
+
+async def serve(
+    matrix: Matrix,
+    writer: RunWriter,
+    port: int,
+    opened: Callable[[str], None],
+    saw: Callable[[TrialResult], None],
+    patience: float = 0.0,
+    token: str = "",
+    say: Callable[[str], object] = lambda _: None,
+    permitted: Permission | None = None,
+) -> Served:
+    """Serve a matrix's missing trials until all are done or it is interrupted.
+
+    `opened` gets the root address, `saw` each record once it is stored, `say` any trouble at the model's endpoint. On an
+    interrupt the current trial is recorded as it stands. A trial without any request for `patience` seconds is given up; 0
+    waits forever. Clients give `token` as their API key; "" asks for none. `permitted` says how to grade; None leaves that to
+    `permission`. Raises what `run_matrix` raises, and EndpointError for a port in use.
+    """
+    graded = all(scenario.graded for scenario in matrix.scenarios.values())
+    trial_server = TrialServer(graded, len(missing(matrix.specs, writer.ended)))
+    app = application(trial_server.routes(), door := AccessGuard(token), trial_server.refused, trial_server.follow)
+    unhurried = matrix.config.model_copy(update={"deadline_seconds": math.inf})  # a trial waits for its agent
+    matrix = replace(matrix, config=unhurried).worked_by(trial_server.work)
+
+    def watch(result: TrialResult) -> None:
+        trial_server.saw(result.record)
+        saw(result)
+        if trial_server.closed:
+            running.cancel()
+
+    async with serving(app, door, port, LAST_WORDS) as trial_server.root:
+        running = asyncio.create_task(_run(matrix, writer, watch, trial_server, Session(say=say, permitted=permitted)))
+        watching = asyncio.create_task(trial_server.watch(patience)) if patience and graded else None
+        if watching:
+            watching.add_done_callback(lambda _: trial_server.deserted and running.cancel())
+        with Stop(lambda: trial_server.close() or running.cancel()) as stop, suppress(asyncio.CancelledError):
+            opened(trial_server.root)
+            await running
+        if watching:
+            watching.cancel()
+    return Served(
+        trial_server.received, tuple(trial_server.refusals), (door.turned_away, door.why), stop.by, trial_server.deserted
+    )
+
+
+async def _run(
+    matrix: Matrix, writer: RunWriter, watch: Callable[[TrialResult], None], trial_server: TrialServer, session: Session
+) -> None:
+    """Run the trials, then wait until a client that asks for one more is told that all are done."""
+    await run_matrix(matrix, writer, watch, session)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            await trial_server.until_done_is_seen()
+
+
+def _refuse_plans_out_of_reach(matrix: Matrix) -> None:
+    for plan in matrix.plans.values():
+        for fault in plan.faults:
+            if fault.point not in POINTS:
+                refusal = f"plan '{plan.name}': {fault.effect} strikes at '{fault.point}'"
+                raise ConfigError(
+                    f"{refusal}, which an outside system holds itself; serve a plan that strikes at output or call"
+                )

@@ -1,0 +1,215 @@
+"""The server that gives an outside system, in any language, its trials one by one and takes its answers.
+
+    GET  /trial           the task: its documents, and each subtask's prompt, schema and address; waits for the next trial
+    POST /trial/answer    {subtask: output}, JSON or the text of a reply: graded; answers with the trial's account
+    POST /trial/give-up   {"reason": "..."}, or nothing: the trial gave up; answers with its account
+
+In between the system calls the model at the given addresses, like any OpenAI-compatible endpoint. A trial's time begins with
+the first request that is not a GET. Answers are graded as they are: the system decides whether to verify them, and what to do
+then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bench.common.errors import GaveUp, Ungraded
+from bench.record.record import TrialRecord
+from bench.run.endpoint.problem import Problem
+from bench.run.endpoint.server import asks, routes
+from bench.run.serve.account import account_of
+from bench.run.serve.protocol import outputs_of, reason_of
+from bench.run.serve.served_trial import Changes, ServedTrial, Submission
+from bench.run.trial.causes import CallLimit
+from bench.run.trial.endpoint_session import EndpointSession
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+
+
+class Stopped(Exception):
+    """The server was closed during a trial."""
+
+
+class TrialServer:
+    """A queue of trials. Only the first is open, whatever the model's concurrency, since the addresses belong to the open
+    trial.
+
+    root       the server's address
+    received   the chat completions asked for so far, as the endpoint counts them
+    refusals   why requests were refused, with or without an open trial
+    left       the number of trials that are not recorded yet
+    deserted   whether nobody asked for the next trial any more
+    """
+
+    def __init__(self, graded: bool, left: int):
+        self._graded = graded
+        self.left = left
+        self._changes = Changes()
+        self._queue: deque[ServedTrial] = deque()
+        self._in_hand = 0
+        self._asked_at: float | None = None
+        self.root = ""
+        self.received = 0
+        self.refusals: list[str] = []
+        self.closed = self.deserted = self._done_is_seen = False
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            *routes(lambda: self._at_work().session),
+            web.get("/trial", self._show),
+            web.post("/trial/answer", self._take),
+            web.post("/trial/give-up", self._give_up),
+        ]
+
+    @web.middleware
+    async def follow(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note the time of the last request, and each request in hand, so that none outlives its trial."""
+        trial, task = self._open, asyncio.current_task()
+        self._in_hand += 1
+        calls = trial.calls if trial and asks(request.path) else set()
+        try:
+            if trial and request.method != "GET":
+                await trial.ask_for()
+            if task:
+                calls.add(task)
+            return await handler(request)
+        finally:
+            calls.discard(task)
+            self._in_hand -= 1
+            self._asked_at = asyncio.get_running_loop().time()
+
+    def refused(self, problem: Problem) -> None:
+        """Note a refused request, also in a trial that has begun."""
+        self.refusals.append(f"{problem.status}: {problem.message}")
+        if self._open and self._open.state == "begun":
+            self._open.session.refuse(problem.status, problem.message)
+
+    async def work(self, task: Task, workbench: Workbench) -> None:
+        """Work on a task as the architecture that stands for an outside system."""
+        trial = ServedTrial(task, workbench.key, workbench.max_attempts, self._changes)
+        self._queue.append(trial)
+        await self._changes.until(lambda: self._queue[0] is trial)
+
+        def server(session: EndpointSession) -> Any:
+            return self._opened(trial, session)
+
+        limit: CallLimit = "attempts" if self._graded else "none"
+        async with workbench.endpoint(*task.subtasks, server=server, limit=limit, judged=self._graded) as session:
+            trial.begin()
+            submission = await trial.submission()
+            if isinstance(submission.ending, GaveUp):
+                async for _ in session.submit({}):
+                    pass
+                raise submission.ending  # in here, where it is known whether the model had failed
+        if submission.ending:
+            raise submission.ending
+        async for proposal in session.submit(submission.outputs):
+            workbench.commit_unverified(proposal)
+
+    def saw(self, record: TrialRecord) -> None:
+        """Tell whoever handed in the trial that it is recorded, and open the next."""
+        self.left -= 1
+        self._queue.popleft().keep(record)
+
+    def close(self) -> bool:
+        """End the open trial. Returns whether there was one that had begun."""
+        self.closed = True
+        trial = self._open
+        if trial is None or trial.state != "begun":
+            return False
+        trial.submit(Submission(ending=Stopped("the server was closed") if self._graded else self._ungraded(trial)))
+        return True
+
+    async def watch(self, patience: float) -> None:
+        """Give up each trial that has begun and had no request for `patience` seconds. Returns if nobody asks for the next one
+        either; it waits forever for the first request of all."""
+        while not self.deserted:
+            await asyncio.sleep(self._patience_left(patience))
+            if self._patience_left(patience) > 0:
+                continue
+            trial = self._open
+            if trial and trial.state == "begun":
+                trial.submit(self._giving_up(trial, f"no request came for {patience:g} s"))
+            self.deserted = trial is not None and trial.state == "open"
+            self._asked_at = asyncio.get_running_loop().time()
+
+    async def until_done_is_seen(self) -> None:
+        """Wait until a client has been told that all trials are done."""
+        await self._changes.until(lambda: self._done_is_seen)
+
+    @property
+    def _open(self) -> ServedTrial | None:
+        """The first trial of the queue, if it has its session; else None."""
+        return self._queue[0] if self._queue and self._queue[0].state != "waiting" else None
+
+    @asynccontextmanager
+    async def _opened(self, trial: ServedTrial, session: EndpointSession) -> AsyncIterator[str]:
+        """Open a trial; it begins with its first request, and ends when its last call is accounted for."""
+        session.root = self.root
+        trial.open(session)
+        try:
+            await trial.is_asked_for()
+            yield self.root
+        finally:
+            await trial.end_calls()
+            session.log_set_aside()
+            self.received += session.received
+
+    def _patience_left(self, patience: float) -> float:
+        """Return the seconds left; all of `patience` while a request is in hand, and before the first."""
+        if self._in_hand or self._asked_at is None:
+            return patience
+        return self._asked_at + patience - asyncio.get_running_loop().time()
+
+    def _ungraded(self, trial: ServedTrial) -> Ungraded:
+        return Ungraded(f"{trial.session.received} requests counted")
+
+    def _giving_up(self, trial: ServedTrial, reason: str) -> Submission:
+        names = [subtask.name for subtask in trial.task.subtasks]
+        return Submission(ending=GaveUp(names, reason) if self._graded else self._ungraded(trial))
+
+    def _at_work(self) -> ServedTrial:
+        trial = self._open
+        if trial is None or trial.state not in ("open", "begun"):
+            raise Problem(503, "no trial is open just now: ask for GET /trial, which waits for the next", "server_error")
+        return trial
+
+    async def _show(self, _: web.Request) -> web.StreamResponse:
+        await self._changes.until(lambda: not self.left or self._is_showing())
+        if not self.left:
+            self._done_is_seen = True
+            self._changes.tell()
+            raise Problem(410, "all trials are done")
+        return web.json_response(self._at_work().shown())
+
+    def _is_showing(self) -> bool:
+        return self._open is not None and self._open.state in ("open", "begun")
+
+    async def _take(self, request: web.Request) -> web.StreamResponse:
+        trial, body = self._at_work(), await request.read()
+        if not self._graded:
+            return await self._ended(trial, Submission(ending=self._ungraded(trial)))
+        return await self._ended(trial, Submission(outputs_of(body, trial.task, trial.session)))
+
+    async def _give_up(self, request: web.Request) -> web.StreamResponse:
+        trial, body = self._at_work(), await request.read()
+        return await self._ended(trial, self._giving_up(trial, reason_of(body)))
+
+    async def _ended(self, trial: ServedTrial, submission: Submission) -> web.StreamResponse:
+        if trial.state != "begun":
+            raise Problem(409, "this trial has ended already")
+        trial.submit(submission)
+        record = await trial.record()
+        return web.json_response({**account_of(record), "trials_left": self.left})
+
+
+async def nobody(*_: object) -> None:
+    """Stand in for an outside system until its server is known."""
+    raise AssertionError("an outside system works at a trial_server")

@@ -1,0 +1,364 @@
+"""One call to a model and everything between the prompt and the reply: the slot, the faults, the retries, the account.
+
+A call that fails for a passing reason (429, 5xx, no connection, time-out, connection cut) is made again after a back-off,
+within the same attempt. Every request is an event, so that no retry can hide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.record.messages import Message, stored
+
+from bench.common.errors import BrokenConnection, CallFailed, GaveUp, whole_text
+from bench.common.tokens import count_tokens, uncounted
+from bench.record.events import Called, Refused, SetAside, Waited
+from bench.record.tool_calls import text_of
+from bench.run.answers.places import Schema
+from bench.run.models.base import ExchangedModel, Model, Reply, Request, RequestContent, Response
+from bench.run.models.counting import is_long, read_whole, texts_written, tokens_read, tokens_written
+from bench.run.trial.call import BackOff, CallAttempt, Lost, Received, after, flown
+from bench.run.trial.causes import CallPurpose
+from bench.run.trial.clock import Pause, TrialClock, in_seconds
+from bench.run.trial.drafts import LONG
+from bench.run.trial.effects import AskerDies, CallEffect, Disturbance, Send, effect_at
+from bench.run.trial.faults import Due, FaultSchedule
+from bench.run.trial.injection import Corrupted
+from bench.run.trial.log import TrialLog
+from bench.run.trial.slots import Slot, Slots
+
+LONGEST_DETAIL = 120
+"""Characters of a bug's message that its call's event keeps; the trial keeps its traceback."""
+
+Corrupt = Callable[[Reply, int], Corrupted]
+"""Returns the reply to the call of this number after the due content faults."""
+
+
+@dataclass
+class Tally:
+    """How often the same request was sent in this trial, and how often a reply came."""
+
+    sent: int = 0
+    answered: int = 0
+
+
+class Caller:
+    """Makes the calls of one trial, and counts their tokens separately from the events.
+
+    `read_ahead` gets each long reply, in a thread. `abandoned` is the last call whose client went away. `broken_off` gets each
+    reply and its call's number, and returns a failure if the asking process dies in mid-reply.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        clock: TrialClock,
+        schedule: FaultSchedule,
+        slots: Slots,
+        back_off: BackOff,
+        log: TrialLog,
+        read_ahead: Callable[[str], object] = lambda _: None,
+        broken_off: Callable[[Reply, int], CallFailed | None] = lambda _, __: None,
+    ):
+        self._model, self._clock, self._schedule, self._slots = model, clock, schedule, slots
+        self._back_off, self._log = back_off, log
+        self._tallies: dict[RequestContent, Tally] = {}
+        self.calls = 0
+        self.abandoned: Lost | None = None
+        self._read_ahead, self._broken_off = read_ahead, broken_off
+        self.tokens = count_tokens("")  # 0; but this loads the tokenizer's table outside of framework time
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The model's parameters, the same for every request."""
+        return self._model.parameters
+
+    def model_in(self, life: int) -> Model:
+        """Return the model of this process of the agent: a routed model can be exchanged at a crash."""
+        return self._model.in_life(life) if isinstance(self._model, ExchangedModel) else self._model
+
+    async def call(self, messages: Sequence[Message], ask: CallPurpose, schema: Schema, corrupt: Corrupt) -> Received:
+        """Ask for an answer of this schema until a reply comes; `corrupt` strikes it.
+
+        Raises GaveUp if injected failures used up the tries, else the CallFailed that no further try could repair. Raises
+        Crashed if the agent dies in mid-reply.
+        """
+        faults = self.due(ask)
+        for try_ in itertools.count(1):
+            outcome = await self.send(messages, ask, faults, try_, corrupt, schema)
+            if isinstance(outcome, Received):
+                return outcome
+            if isinstance(outcome.failure, AskerDies):
+                outcome.failure.die()
+            self._give_up(ask, outcome.failure, try_)
+            ask = after(outcome, ask)
+            with self._waiting("backoff"):
+                await self._clock.sleep(self._back_off.seconds(try_, outcome.failure.retry_after))
+        raise AssertionError("unreachable")
+
+    async def send(
+        self,
+        messages: Sequence[Message],
+        ask: CallPurpose,
+        faults: list[Due],
+        try_: int,
+        corrupt: Corrupt,
+        schema: Schema | None = None,
+        options: str = "",
+    ) -> Received | Lost:
+        """Send one request; used-up faults are removed from `faults`. A framework with its own retries calls this."""
+        self.calls += 1
+        request = Request(tuple(messages), ask.seed, ask.context, schema=schema, options=options)
+        attempt = CallAttempt(self.calls, try_, ask, request, started=self._clock.now())
+        try:
+            if is_long(request):
+                await self._seen_to_its_end(functools.partial(read_whole, request))
+            slot = attempt.slot = await self._slot_for(request)
+            try:
+                attempt.begun, attempt.started = True, self._clock.now()
+                await self._make(attempt, faults)
+            finally:
+                slot.leave()
+            if long := uncounted(_received(attempt)):
+                await self._seen_to_its_end(lambda: [count_tokens(text) for text in long])
+            if attempt.reply and len(attempt.reply.text) > LONG:
+                await self._seen_to_its_end(functools.partial(self._read_ahead, attempt.reply.text))
+        except asyncio.CancelledError:
+            failure = attempt.abandon()
+            self.abandoned = Lost(failure, self._account(attempt, None))
+            raise
+        except Exception as bug:
+            attempt.failure = BrokenConnection(
+                f"{type(bug).__name__}: {' '.join(whole_text(str(bug)).split())[:LONGEST_DETAIL]}"
+            )
+            self._account(attempt, None)
+            raise
+        finally:
+            for response in attempt.responses:
+                self._log.counted(response)
+        if attempt.reply and not attempt.failure:
+            attempt.failure = self._broken_off(attempt.reply, attempt.call)
+        if attempt.failure:
+            return Lost(attempt.failure, self._account(attempt, None))
+        assert attempt.reply  # a call ends with a failure or with a reply
+        try:
+            corrupted = corrupt(attempt.reply, attempt.call)
+        except Exception:
+            self._account(attempt, attempt.reply.text)
+            raise
+        self._account(attempt, corrupted.text)
+        reply, receipts = attempt.reply, (*attempt.receipts, *corrupted.receipts)
+        undamaged, beside_text = reply.text if corrupted.text != reply.text else None, (reply.tool_calls, reply.extra)
+        return Received(attempt.call, corrupted.text, reply.finish, receipts, reply.usage, undamaged, *beside_text)
+
+    async def _seen_to_its_end(self, work: Callable[[], object]) -> None:
+        """Do work in a thread to its end, even if nobody waits for the call any more."""
+        working = asyncio.ensure_future(self._clock.apart(work))
+        try:
+            await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await working
+            raise
+
+    def due(self, ask: CallPurpose) -> list[Due]:
+        """Return the call faults due for this attempt. Faults that give a reply come after all failures."""
+        context = ask.context
+        faults = self._schedule.due("call", context.subtasks, context.attempt, context.sample)
+        return sorted(faults, key=lambda due: _effect(due).changes_reply)
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        return self._clock.elsewhere()
+
+    def expect(self, calls: int) -> None:
+        self._clock.expect(calls)
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        """Count a framework's call over the endpoint as in flight."""
+        return self._clock.arrival(what, together, again=again)
+
+    def refuse(self, status: int, detail: str) -> None:
+        """Log a request over the endpoint that was not taken."""
+        self._log.emit(Refused(status, detail, in_seconds(self._clock.now())))
+
+    def set_aside(self, settings: Mapping[str, str]) -> None:
+        """Log the settings of requests over the endpoint that were not passed on."""
+        self._log.emit(SetAside(settings))
+
+    def restart_clock(self) -> None:
+        """Let the trial's time begin only now: until then nobody worked on it."""
+        self._clock.restart()
+
+    def pause(self) -> Pause:
+        """Begin a framework's own back-off."""
+        return self._clock.pause()
+
+    def waited(self, pause: Pause) -> None:
+        """Log a framework's own back-off, which ends now."""
+        self._log.emit(Waited("backoff", in_seconds(pause.since), in_seconds(self._clock.resume(pause))))
+
+    def _give_up(self, ask: CallPurpose, failure: CallFailed, tries: int) -> None:
+        if failure.passing and tries < self._back_off.tries:
+            return
+        if failure.injected:
+            raise GaveUp(ask.context.subtasks, f"no reply after {tries} tries: {failure.detail}") from failure
+        raise failure
+
+    async def _slot_for(self, request: Request) -> Slot:
+        """Return a place in flight, taken."""
+        slot = self._slots.slot(request)
+        if slot.is_free:  # asked, not timed: a loaded machine also takes time over a free slot
+            await slot.take()
+        else:
+            with self._waiting("slot"):
+                await slot.take()
+        return slot
+
+    @contextmanager
+    def _waiting(self, why: Literal["slot", "backoff"]) -> Iterator[None]:
+        """Count the block as waiting, and log it, even if it is interrupted."""
+        began = self._clock.now()
+        try:
+            with self._clock.standing("wait"), self._slots.waiting():
+                yield
+        finally:
+            self._log.emit(Waited(why, in_seconds(began), in_seconds(self._clock.now() - began)))
+
+    async def _make(self, attempt: CallAttempt, faults: list[Due]) -> None:
+        """Send a request through the call faults that strike it. Each leaves the list when the call gets there, unless it is
+        persistent."""
+        send: Send = functools.partial(self._ask_model, attempt)
+        for dues in reversed(_striking(faults)):
+            send = self._disturbed(send, dues, attempt, faults)
+        try:
+            attempt.reply = await send()
+        except CallFailed as failure:
+            attempt.failure = failure
+
+    def _disturbed(self, send: Send, dues: list[Due], attempt: CallAttempt, faults: list[Due]) -> Send:
+        """Return the call with one fault around it, planned and delivered when the call gets there; several subtasks' faults if
+        they act as one."""
+        fault = dues[0].fault
+        effect = _effect(dues[0])
+
+        async def sleep(seconds: float) -> None:
+            with self._clock.standing("call") as span:
+                attempt.delays.append(span)
+                await self._clock.sleep(seconds)
+
+        async def disturbed() -> Reply:
+            for due in dues:
+                if not due.fault.is_persistent:
+                    faults.remove(due)
+                receipt = self._schedule.plan(due, attempt.call)
+                receipt.enter("delivered")
+                if effect.fails:
+                    receipt.detect()
+                if effect.changes_reply:
+                    attempt.receipts.append(receipt)  # it changes the reply: nobody may notice it
+            return await effect.strike(send, Disturbance(fault.seconds, sleep))
+
+        return disturbed
+
+    async def _ask_model(self, attempt: CallAttempt) -> Reply:
+        tally = self._tallies.setdefault(attempt.request.asked, Tally())
+        tally.sent += 1
+        attempt.asked = True
+        asked = attempt.request
+        request = Request(asked.messages, asked.seed, asked.context, tally.sent, tally.answered, asked.schema, asked.options)
+        try:
+            with self._clock.standing("call") as attempt.at_model:
+                reply = attempt.reply = await flown(self._model.reply(request, self._clock.sleep), attempt.at_model)
+                tally.answered += 1
+                if reply.took is not None:
+                    self._clock.advance(reply.took)
+        except CallFailed as failure:
+            self._respond(request, failure, attempt)
+            raise
+        self._respond(request, reply, attempt)
+        return reply
+
+    def _respond(self, request: Request, outcome: Reply | CallFailed, attempt: CallAttempt) -> None:
+        """Keep the model's response as soon as it is there: a trial that is killed later loses nothing that was paid."""
+        assert attempt.at_model and attempt.slot
+        attempt.slot.saw(outcome)
+        response = Response(self._model.name, request, outcome, in_seconds(attempt.at_model.length))
+        attempt.responses.append(response)
+        self._log.respond(response)
+
+    def _account(self, attempt: CallAttempt, delivered: str | None) -> int:
+        """Log a call. Returns its event's number. A call that was never paid for counts no tokens."""
+        request, reply, failure, ask = attempt.request, attempt.reply, attempt.failure, attempt.ask
+        received = failure.partial if failure else reply.text if reply else ""
+        text = reply.text if reply else received
+        given = received if failure else delivered
+        paid = failure is None or failure.paid
+        tokens_in = tokens_read(request) if paid else 0
+        tokens_out = (count_tokens(received) if failure or not reply else tokens_written(reply)) if paid else 0
+        self.tokens += tokens_in + tokens_out
+        usage = reply.usage if reply else None
+        counted = (usage.tokens_in, usage.tokens_out) if usage else failure.counted if failure else None
+        store_text = self._log.store_text
+        return self._log.emit(
+            Called(
+                call=attempt.call,
+                subtasks=request.context.subtasks,
+                attempt=request.context.attempt,
+                try_=attempt.try_,
+                cause=ask.cause,
+                started=in_seconds(attempt.in_flight_since),
+                seconds=in_seconds(attempt.length),
+                seed=request.seed,
+                messages=stored(request.messages, self._log.texts),
+                reply=store_text(text) if reply or text else None,
+                delivered=store_text(given) if given is not None and given != text else None,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                usage_in=counted[0] if counted else None,
+                usage_out=counted[1] if counted else None,
+                usage_cached=usage.cached if usage else None,
+                finish=reply.finish if reply else None,
+                failure=failure.kind if failure else None,
+                detail=failure.detail if failure else "",
+                delay=in_seconds(attempt.delay),
+                client=in_seconds(attempt.client),
+                asked=attempt.asked,
+                retry_after=failure.retry_after if failure else None,
+                reused=reply.reused if reply else False,
+                by=failure.by if failure else reply.by if reply else "",
+                sample=request.context.sample,
+                caused_by=ask.caused_by,
+                inferred=ask.inferred,
+                tool_calls=store_text(text_of(reply.tool_calls)) if reply and reply.tool_calls else None,
+                options=store_text(request.options) if request.options else None,
+            )
+        )
+
+
+def _effect(due: Due) -> CallEffect:
+    return effect_at(due.fault.effect, due.fault.point, CallEffect)
+
+
+def _received(attempt: CallAttempt) -> Sequence[str]:
+    """Return all texts that came, whole or in part."""
+    whole = texts_written(attempt.reply) if attempt.reply else ()
+    return (*whole, attempt.failure.partial) if attempt.failure else whole
+
+
+def _striking(faults: list[Due]) -> list[list[Due]]:
+    """Return the faults that strike one request, up to the first that makes it fail. Faults that change the reply come last, as
+    one: it cannot be refused twice."""
+    refusals = [due for due in faults if _effect(due).changes_reply]
+    striking: list[list[Due]] = []
+    for due in faults:
+        if due in refusals:
+            return [*striking, refusals]
+        striking.append([due])
+        if _effect(due).fails:
+            break
+    return striking

@@ -1,0 +1,237 @@
+"""Why a call is made, and what made it necessary, inferred from what the trial has seen so far.
+
+A call is a retry or a rerun only if a rejection or the loss of a paid reply came after these subtasks were last asked for; the
+call then names that event. Without such an event, the same question is a further sample, and another question a further step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import field
+from functools import lru_cache
+from typing import Literal
+
+from bench.common.errors import GaveUp
+from bench.common.seeding import seed_of
+from bench.common.values import dataclass
+from bench.record.events import Cause, Judged
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.run.models.base import RequestContext
+from bench.run.trial.key import TrialKey
+from bench.run.trial.log import TrialLog
+from bench.scenario import Json
+
+MOST_CALLS_OF_AN_ATTEMPT = 100
+"""Steps and samples together. Without this limit, an agent that asks on without any output would never end."""
+CallLimit = Literal["attempts", "calls", "none"]
+"""The limit on the calls for a subtask.
+
+attempts   the trial's attempts at one subtask, and the calls of one attempt
+calls      only the calls of one attempt: a framework limits its attempts itself
+none       no limit: calls are only counted
+"""
+
+
+@dataclass(frozen=True)
+class CallPurpose:
+    """The purpose of a call: which attempt at which subtasks, and why it is made."""
+
+    context: RequestContext
+    cause: Cause
+    seed: int
+    caused_by: int | None = None
+    inferred: bool = False
+
+
+@dataclass
+class _Attempt:
+    """The last attempt at some subtasks. `since` is the number of the first event after it was asked for. `repeats`: its last
+    call repeated an earlier question."""
+
+    number: int
+    cause: Cause
+    caused_by: int | None
+    since: int
+    sample: int = 1
+    samples: int = 1
+    calls: int = 1
+    repeats: bool = False
+    questions: set[Hashable] = field(default_factory=set)
+
+
+@lru_cache(maxsize=64)
+def _seed_of(*parts: object) -> int:
+    """Return the seed that all calls of an attempt share, whatever they are for."""
+    return seed_of(*parts) % 2**31
+
+
+class Causes:
+    """The account of one trial's attempts, whose calls go to the model of this name, and ask in this format.
+
+    `references` belong to subtasks that were added at run time, `state` is the state of the world that is judged, and `life`
+    the number of the process that asks.
+    """
+
+    def __init__(self, key: TrialKey, log: TrialLog, max_attempts: int, model: str = "", answer_format: AnswerFormat = DEFAULT):
+        self._key, self._log, self._max_attempts, self._model = key, log, max_attempts, model
+        self._format = answer_format
+        self._last: dict[str, _Attempt] = {}
+        self._failures: list[tuple[int, frozenset[str]]] = []
+        self.references: dict[str, Json] = {}
+        self.state, self.life = "", 1
+
+    def failed(self, names: Sequence[str], event: int) -> None:
+        """Note that this event rejected an output of these subtasks, or lost a paid reply to them."""
+        self._failures.append((event, frozenset(names)))
+
+    def crashed(self, event: int) -> None:
+        """Note that the process died. Asking again after that is not counted against the architecture: it gets one more
+        attempt."""
+        self._failures.append((event, frozenset()))
+        self._max_attempts += 1
+        self.life += 1
+
+    def recovered(self, event: int) -> None:
+        """Note that the reply that this event lost has come after all: it causes nothing more."""
+        self._failures = [failure for failure in self._failures if failure[0] != event]
+
+    def attempts(self, names: Sequence[str]) -> int:
+        """Return the number of attempts at these subtasks; the greatest, if they differ."""
+        return max((self._last[name].number for name in names if name in self._last), default=0)
+
+    def next(
+        self,
+        names: Sequence[str],
+        question: Hashable,
+        *,
+        inferred: bool = False,
+        limit: CallLimit = "attempts",
+        under_way: bool = False,
+    ) -> CallPurpose:
+        """Return the next call for outputs of these subtasks. `question` tells whether it was asked before. While the output is
+        still `under_way`, a failure elsewhere is no reason for a further call.
+
+        Raises GaveUp if the limit is reached.
+        """
+        attempt = self._next(names, question, under_way)
+        self._refuse_endless(names, attempt, limit)
+        attempt.since = self._log.next_number
+        attempt.questions.add(question)
+        self._last.update(dict.fromkeys(names, attempt))
+        return self._ask(names, attempt, self._cause_of_call(attempt), attempt.caused_by, inferred)
+
+    def turn(self, names: Sequence[str], ask: CallPurpose, again: bool, rejected: int | None) -> CallPurpose:
+        """Return a further call of the proposer that made `ask` last. Only a rejection of its own reply begins another attempt:
+        proposers that work at the same time do not disturb one another.
+
+        again      whether it asks the same question again
+        rejected   the number of the verdict that rejected its last reply; None if none did
+        Raises GaveUp as `next` does.
+        """
+        context, cause, caused_by = ask.context, ask.cause, ask.caused_by
+        number, sample = context.attempt, context.sample
+        last = self._last[names[0]]
+        if rejected is not None:
+            number, cause, caused_by = number + 1, "retry", rejected
+            if number > last.number:
+                last = _Attempt(number, cause, caused_by, 0, samples=max(last.samples, sample))
+        else:
+            last.calls += 1
+            if again:
+                last.samples += 1
+                sample = last.samples
+            if caused_by is None:
+                cause = "sample" if again else "step"
+        self._refuse_endless(names, last, "attempts")
+        last.since = self._log.next_number
+        self._last.update(dict.fromkeys(names, last))
+        return self._ask(names, _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=True)
+
+    def further_samples(self, names: Sequence[str], ask: CallPurpose, count: int) -> list[CallPurpose]:
+        """Return `count` further samples of the attempt that this call began."""
+        attempt = self._last[names[0]]
+        asks = []
+        for _ in range(count):
+            attempt.samples += 1
+            attempt.sample = attempt.samples
+            cause: Cause = ask.cause if ask.caused_by is not None else "sample"
+            asks.append(self._ask(names, attempt, cause, ask.caused_by, ask.inferred))
+        return asks
+
+    def asked(self, names: Sequence[str], question: Hashable) -> None:
+        """Note the words in which the last call for these subtasks asked."""
+        for name in names:
+            self._last[name].questions.add(question)
+
+    def ask(self, name: str, number: int, sample: int, cause: Cause, caused_by: int | None) -> CallPurpose:
+        """Return the purpose of a call whose attempt, sample and cause are known."""
+        return self._ask((name,), _Attempt(number, cause, caused_by, 0, sample), cause, caused_by, inferred=False)
+
+    def judge(self, names: Sequence[str]) -> CallPurpose:
+        """Return a judge call about these subtasks, within their latest attempt. An earlier rejection of theirs caused it."""
+        attempt = _Attempt(max(self.attempts(names), 1), "judge", self._own_failure(names, 0), self._log.next_number)
+        return self._ask(names, attempt, "judge", attempt.caused_by, inferred=False)
+
+    def _refuse_endless(self, names: Sequence[str], attempt: _Attempt, limit: CallLimit) -> None:
+        if limit == "attempts" and attempt.number > self._max_attempts:
+            raise GaveUp(names, f"no accepted output in {self._max_attempts} attempts")
+        if limit != "none" and attempt.calls > MOST_CALLS_OF_AN_ATTEMPT:
+            raise GaveUp(names, f"no end after {MOST_CALLS_OF_AN_ATTEMPT} calls in one attempt")
+
+    def _next(self, names: Sequence[str], question: Hashable, under_way: bool) -> _Attempt:
+        asked = [self._last[name] for name in names if name in self._last]
+        if not asked:
+            return _Attempt(1, "first", None, 0)
+        last, number = max(asked, key=lambda attempt: attempt.since), self.attempts(names) + 1
+        since = self._own_failure(names, last.since)
+        if since is not None:
+            return _Attempt(number, "retry", since, 0)
+        if not under_way and self._failures and self._failures[-1][0] >= last.since:
+            return _Attempt(number, "rerun", self._failures[-1][0], 0)
+        last.calls += 1
+        last.repeats = question in last.questions
+        if last.repeats:
+            last.samples += 1
+            last.sample = last.samples
+        return last
+
+    def _own_failure(self, names: Sequence[str], since: int) -> int | None:
+        """Return the latest failure of one of these subtasks from event `since` on; None if there is none."""
+        return next((event for event, failed in reversed(self._failures) if event >= since and failed & set(names)), None)
+
+    @staticmethod
+    def _cause_of_call(attempt: _Attempt) -> Cause:
+        """Return a call's cause. The first call of an attempt has the attempt's cause, and so do all calls if a failure caused
+        it."""
+        if attempt.calls == 1 or attempt.caused_by is not None:
+            return attempt.cause
+        return "sample" if attempt.repeats else "step"
+
+    def _ask(self, names: Sequence[str], attempt: _Attempt, cause: Cause, caused_by: int | None, inferred: bool) -> CallPurpose:
+        key = self._key
+        drawn_from = key.drawn_from
+        sampled = ("sample", attempt.sample) if attempt.sample > 1 else ()
+        seed = _seed_of(*drawn_from, attempt.number, *sampled)
+        context = RequestContext(
+            key.scenario,
+            tuple(names),
+            key.repetition,
+            attempt.number,
+            key.arm,
+            cause == "judge",
+            key.instance,
+            attempt.sample,
+            self._model,
+            self._format,
+            self.state,
+            drawn_from,
+            {name: self.references[name] for name in names if name in self.references},
+            self.life,
+        )
+        return CallPurpose(context, cause, seed, caused_by, inferred and self._is_inferred(cause, caused_by))
+
+    def _is_inferred(self, cause: Cause, caused_by: int | None) -> bool:
+        """Return whether a cause is inferred. It is known for a first call, after a verdict that the proposer was told, and
+        after a lost call."""
+        event = None if caused_by is None else self._log.events[caused_by]
+        return event.view == "shadow" if isinstance(event, Judged) else cause in ("step", "sample")

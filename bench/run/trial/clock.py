@@ -1,0 +1,202 @@
+"""A trial's clock: where its seconds went.
+
+    API time        the union of the intervals in which a call was in flight
+    waiting         for a slot or a back-off, while no call was in flight
+    framework time  the time in which the trial's own code ran and no call was in flight (`bench.run.trial.stopwatch`)
+
+A live trial's seconds are real. A virtual trial (simulated or recorded model) does not sleep: its time passes when nothing of
+it can run (`bench.run.trial.virtual_time`), and calls that are in flight together overlap as they would. Its framework time is
+still real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from time import perf_counter_ns
+from typing import Any, Literal, TypeVar
+
+from bench.common.values import dataclass
+from bench.record.intervals import Interval, in_nanoseconds, in_seconds, total, union
+from bench.run.trial.loop import observer, running
+from bench.run.trial.stopwatch import Stopwatch
+from bench.run.trial.virtual_time import RealTime, VirtualTime
+
+__all__ = ["Pause", "Span", "TrialClock", "in_seconds", "total", "union"]
+
+Result = TypeVar("Result")
+PATIENCE = 5.0
+"""Real seconds in which a cancelled task must end."""
+
+
+class Span:
+    """A stretch of a trial's clock, from entering to leaving it, in nanoseconds. `flight` is when a call was really in flight,
+    by `time.perf_counter_ns`, if the model tells; `client`, the rest, is the time that this process took besides."""
+
+    def __init__(self, clock: TrialClock, what: Literal["call", "wait"]):
+        self.started = self.ended = self.client = self._began = 0
+        self.flight: Interval | None = None
+        self._clock, self.what = clock, what
+
+    @property
+    def length(self) -> int:
+        return self.ended - self.started
+
+    def __enter__(self) -> Span:
+        self._began = self._clock.stand()
+        self.started = self._clock.now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = self._clock.now()
+        self._clock.stood(self, (self._began, perf_counter_ns()))
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A wait that has begun: its begin on the trial's clock (`since`) and on the real one (`began`), in nanoseconds."""
+
+    since: int
+    began: int
+
+
+class TrialClock:
+    def __init__(self, virtual: bool):
+        self.is_virtual = virtual
+        self._time = VirtualTime() if virtual else RealTime()
+        self._stopwatch = Stopwatch()
+        self._intervals: dict[str, list[Interval]] = {"call": [], "wait": []}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def now(self) -> int:
+        """Return the nanoseconds since the trial began."""
+        return self._time.now()
+
+    def restart(self) -> None:
+        """Let the trial begin only now."""
+        self._time.restart()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._time.sleep(seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Let seconds pass that were once spent for another live trial."""
+        self._time.advance(in_nanoseconds(seconds))
+
+    def standing(self, what: Literal["call", "wait"]) -> Span:
+        """Return a span in which a call is in flight or the trial waits: none of it is framework time."""
+        return Span(self, what)
+
+    def stand(self) -> int:
+        """Stop the stopwatch. Returns now, by `time.perf_counter_ns`."""
+        return self._stopwatch.stop()
+
+    def stood(self, span: Span, real: Interval) -> None:
+        """Keep a span that has ended, and the real interval that it took; the stopwatch continues."""
+        if span.flight and not self.is_virtual:
+            real = span.flight
+            self._narrow(span, span.flight)
+        self._intervals[span.what].append((span.started, span.ended))
+        self._stopwatch.stood(*real)
+        self._stopwatch.go_on()
+
+    def _narrow(self, span: Span, flight: Interval) -> None:
+        """Narrow a span to the time in flight."""
+        since = perf_counter_ns() - self.now()
+        began, ended = (min(max(moment - since, span.started), span.ended) for moment in flight)
+        span.client = span.length - (ended - began)
+        span.started, span.ended = began, ended
+
+    @property
+    def api_seconds(self) -> float:
+        return in_seconds(self._in_calls())
+
+    @property
+    def waiting_seconds(self) -> float:
+        if not self._intervals["wait"]:
+            return 0.0
+        together = total(union(self._intervals["call"] + self._intervals["wait"]))
+        return in_seconds(together - self._in_calls())
+
+    @property
+    def framework_seconds(self) -> float:
+        return in_seconds(self._stopwatch.nanoseconds)
+
+    def _in_calls(self) -> int:
+        return total(union(self._intervals["call"]))
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Count the block as work elsewhere: in a framework's threads, at the other end of a connection. Its steps cannot be
+        seen, so framework time is all real time in which no call is in flight and nothing waits."""
+        with self._time.elsewhere(), self._stopwatch.away():
+            yield
+
+    async def apart(self, work: Callable[[], Result]) -> Result:
+        """Do work of the trial in a thread, so that other trials continue. It is framework time, and virtual time stands still
+        meanwhile. The trial's other tasks first run as far as they can, so that their order is the same each time."""
+        async with self._time.in_turn():
+            with self._stopwatch.away():
+                return await asyncio.to_thread(work)
+
+    def expect(self, calls: int) -> None:
+        """Declare that the next `calls` calls come over the endpoint together; without this, one at a time. Raises
+        UndeclaredCalls if one is already in flight."""
+        self._time.expect(calls)
+
+    def arrival(self, what: object, together: int | None = None, *, again: bool = False) -> AbstractAsyncContextManager[None]:
+        """Count a call over the endpoint as in flight. `together` is the number of calls made together with it, itself
+        included, if it says so; they begin in the order of `what`. Raises UndeclaredCalls if virtual time cannot tell when it
+        began, but not for a failed call that is made `again`."""
+        return self._time.arrival(what, together, again)
+
+    def pause(self) -> Pause:
+        """Begin a possible wait that the trial did not choose: a client's own back-off."""
+        return Pause(self.now(), perf_counter_ns())
+
+    def resume(self, pause: Pause) -> int:
+        """End the wait and return its nanoseconds. They are real, and the trial's own clock moves on by as many. A pause that
+        is never resumed was no wait: its time stays framework time."""
+        ended = perf_counter_ns()
+        waited = ended - pause.began
+        self._time.reach(pause.since + waited)
+        self._intervals["wait"].append((pause.since, pause.since + waited))
+        self._stopwatch.stood(pause.began, ended)
+        return waited
+
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Await `work`, counting the time in which it, or a task that it started, really ran. A task that still works when it
+        ends is cancelled: its later requests would be in no account."""
+        try:
+            running()
+        except RuntimeError:
+            work.close()
+            raise
+        token = observer.set(self)
+        try:
+            return await self.follow(work)
+        finally:
+            observer.reset(token)
+            await self._end_tasks()
+
+    async def follow(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Await a part of the trial's work that runs in its own task."""
+        return await self._stopwatch.follow(work)
+
+    def task_began(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _end_tasks(self) -> None:
+        left = self._tasks - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=PATIENCE)
+
+    def job_began(self) -> None:
+        self._time.jobs(+1)
+
+    def job_ended(self) -> None:
+        self._time.jobs(-1)

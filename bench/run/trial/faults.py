@@ -1,0 +1,195 @@
+"""Faults: which are due, by a draw that no architecture can influence, and a receipt for each.
+
+**Same schedule.** A draw depends only on (seed, scenario, instance, repetition, subtask, attempt, sample, fault): not on the
+architecture, not on call order, not on concurrency. At a world's points, tool, business key and try replace subtask, attempt
+and sample. A call that does several subtasks' work is exposed to the faults of each.
+One text carries one fault: if the draws make several due for the same part, input or output, the plan's first strikes. The
+others are not planned, since two on one text would overwrite each other. A call can fail more than once.
+
+**Receipts.** A fault is *planned* when its call or commit is about to be made; then *delivered*, or *not applicable* if nothing
+could carry it; then perhaps *detected*; and at the trial's end *recovered*, *gave_up* or *undetected*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal
+
+from bench.common.seeding import draw_for
+from bench.record.events import Faulted, Stage
+from bench.record.plan_entries import Point
+from bench.run.trial.effects import EFFECTS, Effect
+from bench.run.trial.key import TrialKey
+
+EVERY = "*"
+
+
+@dataclass(frozen=True)
+class Strike:
+    """Where a fault strikes: an attempt at a subtask and its sample; in a world a tool or a kind of event, the try, and the
+    business key or the event."""
+
+    target: str
+    attempt: int
+    key: str = ""
+    sample: int = 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An effect at a point, under a trigger: at chosen attempts, at `every` attempt, or else with a probability at each
+    attempt.
+
+    `subtask` names one subtask, or `*` for each; in a world it names a tool, or a kind of event, and the attempts are the tries
+    of one effect. `seconds` is how long a `slow` call or a `timeout` takes, and the Retry-After of a `rate_limit`; `minutes` is
+    world time. If `only` is given, only these of the drawn strikes are made; no draw changes by it.
+    """
+
+    point: Point
+    effect: str
+    subtask: str = EVERY
+    attempts: tuple[int, ...] | Literal["every"] = ()
+    probability: float = 0.0
+    seconds: float = 1.0
+    minutes: int = 0
+    only: tuple[Strike, ...] | None = None
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether it never wears off: at `call` it strikes every request, while any other fault strikes one request of an
+        attempt."""
+        return self.attempts == "every"
+
+    def chooses(self, attempt: int) -> bool:
+        """Return whether its trigger names this attempt."""
+        return isinstance(self.attempts, str) or attempt in self.attempts
+
+    def may_make(self, strike: Strike) -> bool:
+        """Return whether this strike is allowed, should the trigger draw it."""
+        return self.only is None or strike in self.only
+
+
+@dataclass(frozen=True)
+class FaultPlan:
+    """A named set of faults; the plan without faults is the control."""
+
+    name: str
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True)
+class Due:
+    """A fault that the draw has chosen, before it is known whether its call will be made. `number` is its place in the plan,
+    from 0."""
+
+    fault: Fault
+    number: int
+    subtask: str
+    attempt: int
+    draw: Random
+    sample: int = 1
+    key: str = ""
+
+    @property
+    def strike(self) -> Strike:
+        return Strike(self.subtask, self.attempt, self.key, self.sample)
+
+
+@dataclass
+class OpenReceipt:
+    """The receipt of one planned fault. `call` is the call that carries it."""
+
+    number: int
+    due: Due
+    call: int | None
+    emit: Callable[[Faulted], object]
+    stages: list[Stage] = field(default_factory=list)
+
+    def enter(self, stage: Stage, detail: str = "") -> None:
+        self.stages.append(stage)
+        fault, due = self.due.fault, self.due
+        self.emit(Faulted(self.number, fault.point, fault.effect, due.subtask, due.attempt, stage, self.call, detail))
+
+    @property
+    def is_delivered(self) -> bool:
+        return "delivered" in self.stages
+
+    def detect(self) -> None:
+        """Note, once, that what carried this fault was rejected, or that its call failed."""
+        if self.is_delivered and "detected" not in self.stages:
+            self.enter("detected")
+
+
+class FaultSchedule:
+    """The faults of one trial: tells what is due, and keeps every receipt."""
+
+    def __init__(self, plan: FaultPlan, key: TrialKey, emit: Callable[[Faulted], object]):
+        self._plan, self._key, self._emit = plan, key, emit
+        self._points = {fault.point for fault in plan.faults}
+        self.receipts: list[OpenReceipt] = []
+
+    def due(self, point: Point, subtasks: Iterable[str], attempt: int, sample: int = 1) -> list[Due]:
+        """Return the faults due at `point` for this attempt at these subtasks, by subtask and then in the plan's order.
+
+        A text carries one fault: if several are drawn for a subtask's content, the plan's first is due.
+        """
+        if point not in self._points:
+            return []
+        drawn = [due for subtask in subtasks for due in self._drawn(point, subtask, attempt, sample)]
+        if point == "call":
+            return drawn
+        first: dict[str, Due] = {}
+        for due in drawn:
+            first.setdefault(due.subtask, due)
+        return list(first.values())
+
+    def _drawn(self, point: Point, subtask: str, attempt: int, sample: int) -> Iterator[Due]:
+        sampled = ("sample", sample) if sample > 1 else ()
+        for number, fault in enumerate(self._plan.faults):
+            if fault.point == point and fault.subtask in (EVERY, subtask):
+                draw = draw_for(*self._key.drawn_from, subtask, attempt, *sampled, number, fault.effect)
+                chosen = sample == 1 and fault.chooses(attempt)
+                if chosen or draw.random() < fault.probability:
+                    due = Due(fault, number, subtask, attempt, draw, sample)
+                    if fault.may_make(due.strike):
+                        yield due
+
+    def due_in_world(
+        self, points: Container[Point], target: str, key: str, try_: int, fits: Callable[[Fault], bool]
+    ) -> Due | None:
+        """Return the fault due for this try of one effect, or at one event: the plan's first of those drawn. Its draw depends
+        only on (seed, scenario, repetition, tool or kind of event, business key or event, try, fault)."""
+        for number, fault in enumerate(self._plan.faults):
+            if fault.point in points and fault.subtask in (EVERY, target) and fits(fault):
+                draw = draw_for(*self._key.drawn_from, fault.point, target, key, try_, number, fault.effect)
+                if fault.chooses(try_) or draw.random() < fault.probability:
+                    due = Due(fault, number, target, try_, draw, key=key)
+                    if fault.may_make(due.strike):
+                        return due
+        return None
+
+    @property
+    def effects(self) -> Iterator[Effect]:
+        """The effects that can be due in this trial."""
+        return (EFFECTS[fault.effect, fault.point] for fault in self._plan.faults)
+
+    def plan(self, due: Due, call: int | None) -> OpenReceipt:
+        """Open the receipt of a fault whose call or commit is now being made."""
+        receipt = OpenReceipt(len(self.receipts) + 1, due, call, self._emit)
+        self.receipts.append(receipt)
+        receipt.enter("planned")
+        return receipt
+
+    def close(self, answered: bool, in_answer: Callable[[OpenReceipt], bool]) -> None:
+        """Record how each delivered fault ended. `in_answer` tells whether what carried it is in the final answer."""
+        for receipt in self.receipts:
+            if not receipt.is_delivered:
+                continue
+            if not answered:
+                receipt.enter("gave_up")
+            elif "detected" not in receipt.stages and in_answer(receipt):
+                receipt.enter("undetected")
+            else:
+                receipt.enter("recovered")

@@ -1,0 +1,150 @@
+"""The gate of one endpoint: how many calls can be in flight there now.
+
+The config sets the most. A 429 halves the limit, and each round of answered calls raises it by one step (additive increase,
+multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989). If a 429 says when to come back, nobody
+asks before. After some calls in a row that hung, were cut or failed at the endpoint, the gate is `paused`, until somebody lets
+it `resume`.
+
+Waiting here is no call, no try of a call, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from bench.common.errors import CallFailed, CutOff, NoCompletion, RateLimited, ServerFailed, TimedOut, Unreachable
+from bench.common.values import dataclass
+from bench.run.models.base import Reply
+
+FAILING = (TimedOut, CutOff, ServerFailed, Unreachable, NoCompletion)
+"""Failures that show that the endpoint does not work, whatever the request."""
+IN_A_ROW = 5
+"""After so many of these failures without a reply in between, the gate pauses."""
+STEPS = 10
+"""Rounds of answered calls in which the limit would rise from none to all."""
+
+
+@dataclass
+class Trouble:
+    """What an endpoint did to the calls of a session.
+
+    fell     how often a 429 halved the limit on calls in flight; `lowest` is the lowest limit
+    pauses   how often all calls were held back; `paused` is for how many seconds
+    """
+
+    lowest: int
+    fell: int = 0
+    pauses: int = 0
+    paused: float = 0.0
+
+
+class Gate:
+    """At most `most` calls at a time, in the order of their arrival.
+
+    watches   whether the limit follows the endpoint's answers; else it stays: virtual seconds have no trouble
+    longest   the most seconds for which a 429 holds all calls back, whatever it asks for
+    pausing   set while all calls are held back
+    detail    the last failure's detail
+    pauses    how many there were since the last answered call
+    """
+
+    def __init__(self, most: int, *, watches: bool = False, longest: float = 60.0):
+        self.most, self._watches, self._longest = most, watches, longest
+        self._limit = float(most)
+        self._in_flight = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._holds = 0
+        self._in_a_row = self.pauses = 0
+        self._is_shut = False
+        self.pausing = asyncio.Event()
+        self.detail = ""
+        self.trouble = Trouble(most)
+
+    @property
+    def limit(self) -> int:
+        """How many calls can be in flight now."""
+        return int(self._limit)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call that comes now need not wait."""
+        return not self._waiting and self._has_room
+
+    async def enter(self) -> int:
+        """Wait for a place in flight and take it. Returns how often the limit had fallen by then."""
+        if self.is_open:
+            self._in_flight += 1
+            return self.trouble.fell
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._forget(turn)
+            raise
+        return self.trouble.fell
+
+    def leave(self) -> None:
+        self._in_flight -= 1
+        self._let_in()
+
+    def shut(self) -> None:
+        """Let nobody enter any more."""
+        self._is_shut = True
+
+    def resume(self) -> None:
+        """Let calls in again: the endpoint answers."""
+        self._in_a_row = 0
+        self.pausing.clear()
+        self._let_in()
+
+    def saw(self, outcome: Reply | CallFailed, entered: int) -> None:
+        """Note the outcome of a call that entered when the limit had fallen `entered` times."""
+        if not self._watches or (isinstance(outcome, Reply) and outcome.reused):
+            return
+        if isinstance(outcome, Reply):
+            self._in_a_row = self.pauses = 0
+            self._limit = min(self.most, self._limit + max(1.0, self.most / STEPS) / self._limit)
+            self._let_in()
+        elif isinstance(outcome, RateLimited):
+            self._slow_down(outcome, entered)
+        elif isinstance(outcome, FAILING) and not self.pausing.is_set():
+            self._in_a_row += 1
+            if self._in_a_row >= IN_A_ROW:
+                self.detail = outcome.detail
+                self.trouble.pauses += 1
+                self.pausing.set()
+
+    def _slow_down(self, refused: RateLimited, entered: int) -> None:
+        """Lower the limit once for all calls that were in flight together, since they are refused together."""
+        if entered == self.trouble.fell:
+            self._limit = max(1.0, self._limit / 2)
+            self.trouble.fell += 1
+            self.trouble.lowest = min(self.trouble.lowest, self.limit)
+        if refused.retry_after:
+            self._holds += 1
+            asyncio.get_running_loop().call_later(min(refused.retry_after, self._longest), self._let_go)
+
+    def _let_go(self) -> None:
+        self._holds -= 1
+        self._let_in()
+
+    @property
+    def _has_room(self) -> bool:
+        return self._in_flight + 1 <= self._limit and not (self._is_shut or self._holds or self.pausing.is_set())
+
+    def _let_in(self) -> None:
+        while self._waiting and self._has_room:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._in_flight += 1
+                turn.set_result(None)
+
+    def _forget(self, turn: asyncio.Future[None]) -> None:
+        """Forget a waiting call whose client went away, perhaps just at its turn."""
+        if turn.cancelled():
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            return
+        self.leave()

@@ -1,0 +1,185 @@
+"""The places where content faults strike: a subtask's inputs, its part of a reply, and writes to the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bench.common.values import dataclass
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.run.models.base import Reply, RequestContext
+from bench.run.trial.drafts import THINK, Tags
+from bench.run.trial.effects import Target, TextEffect, effect_at
+from bench.run.trial.faults import Due, FaultSchedule, OpenReceipt
+from bench.run.trial.largeness import too_large
+from bench.run.trial.pieces import pieces_of
+from bench.run.trial.reply import ReplyPart, reads_as
+from bench.run.trial.state import State
+from bench.run.trial.verification import Unreadable
+from bench.scenario import Json, Subtask
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """A reply's text after the due output faults, and their receipts."""
+
+    text: str
+    receipts: tuple[OpenReceipt, ...] = ()
+
+
+StrikePlace = tuple[str, int, int]
+"""(subtask, attempt, sample): an output fault strikes here once."""
+
+
+class Injection:
+    """Applies the content faults of one trial. `wrong_outputs` holds each subtask's plausible wrong outputs; `wordy` the
+    subtasks for which any text is an output."""
+
+    def __init__(
+        self,
+        state: State,
+        schedule: FaultSchedule,
+        wrong_outputs: Mapping[str, Sequence[Json]],
+        answer_format: AnswerFormat = DEFAULT,
+        tags: Tags = THINK,
+    ):
+        self._state, self._schedule, self._wrong_outputs = state, schedule, wrong_outputs
+        self._format, self._tags = answer_format, tags
+        self._struck: set[StrikePlace] = set()
+        self.wordy: set[str] = set()
+        self._unstruck: dict[StrikePlace, tuple[Due, int]] = {}
+
+    def read(
+        self, subtasks: Sequence[Subtask], inputs: dict[str, str], attempt: int, sample: int = 1
+    ) -> tuple[dict[str, str], tuple[OpenReceipt, ...]]:
+        """Return the inputs after the faults at point `input`. An input that is made within the call itself is not exposed.
+
+        Subtasks that share a call share its inputs: an effect strikes an input once, for all whose fault it is. The call that
+        carries the receipts is not known yet: it is the try to which a reply comes.
+        """
+        receipts: list[OpenReceipt] = []
+        struck: set[tuple[str, str]] = set()
+        for due in self._schedule.due("input", _names(subtasks), attempt, sample):
+            name, effect = self._input_to_strike(due), due.fault.effect
+            if name not in inputs:
+                continue
+            receipt = self._schedule.plan(due, None)
+            receipts.append(receipt)
+            if (name, effect) in struck:
+                receipt.enter("delivered", f"input {name}")
+            else:
+                inputs = {**inputs, name: self._strike(receipt, self._input_target(name, inputs[name]), f"input {name}")}
+                if receipt.is_delivered:
+                    struck.add((name, effect))
+        return inputs, tuple(receipts)
+
+    def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
+        """Return the reply after the faults at point `output`, each of which strikes its subtask's part.
+
+        A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
+        and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
+        fault.
+        """
+        dues = self._dues(reply, subtasks, context, call)
+        if not dues:
+            return Corrupted(reply.text)
+        pieces, receipts = pieces_of(reply.text, reply.finish, subtasks, self._format, self._tags), []
+        for due in reversed(dues):
+            receipt = self._schedule.plan(due, call)
+            part = pieces.part(due.subtask)
+            target = self._target(due.subtask, part) if part else Target("")
+            changed = self._strike(receipt, target, f"reply to call {call}")
+            if changed != target.text:
+                pieces.put(due.subtask, changed, _effect(due).ends_reply)
+            receipts.append(receipt)
+        return Corrupted(pieces.text, tuple(receipts))
+
+    def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
+        """End the attempts at these subtasks, or at all, or only this sample of them: a fault that waited for a reply had
+        nothing to strike."""
+        if not self._unstruck:
+            return
+        names = None if subtasks is None else set(_names(subtasks))
+        for place, (due, call) in list(self._unstruck.items()):
+            if (names is None or place[0] in names) and sample in (None, place[2]):
+                del self._unstruck[place]
+                self._struck.add(place)
+                self._schedule.plan(due, call).enter("not_applicable", f"no reply read as an output of {due.subtask}")
+
+    def write(self, subtask: Subtask, part: ReplyPart, attempt: int, call: int | None) -> tuple[str, tuple[OpenReceipt, ...]]:
+        """Return the text to write to the state after the faults at point `state`, and their receipts."""
+        text, receipts = part.text, []
+        for due in self._schedule.due("state", [subtask.name], attempt):
+            receipt = self._schedule.plan(due, call)
+            text = self._strike(receipt, self._target(subtask.name, ReplyPart(text, part.value)), f"state {subtask.name}")
+            receipts.append(receipt)
+        return text, tuple(receipts)
+
+    def foreseen(self, subtask: Subtask, part: ReplyPart, attempt: int) -> str:
+        """Return the text that `write` will write."""
+        text = part.text
+        for due in self._schedule.due("state", [subtask.name], attempt):
+            text = self._struck_text(due, self._target(subtask.name, ReplyPart(text, part.value))) or text
+        return text
+
+    def _dues(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> list[Due]:
+        """Return the faults that strike this reply, and keep those that wait for another reply of the attempt."""
+        dues = []
+        for due in self._schedule.due("output", _names(subtasks), context.attempt, context.sample):
+            place = (due.subtask, due.attempt, due.sample)
+            if place in self._struck:
+                continue
+            if self._gives(reply, due.subtask, subtasks):
+                self._struck.add(place)
+                self._unstruck.pop(place, None)
+                dues.append(due)
+            else:
+                self._unstruck[place] = (due, call)
+        return dues
+
+    def _gives(self, reply: Reply, name: str, subtasks: Sequence[Subtask]) -> bool:
+        if reply.tool_calls:
+            return False
+        subtask = self._state.subtask(name)
+        return name in self.wordy or reads_as(reply.text, reply.finish, subtask, subtasks, self._format, self._tags)
+
+    def _input_to_strike(self, due: Due) -> str:
+        """Draw among all inputs of the subtask, in this call or not, so that all architectures draw alike."""
+        needs_json = _effect(due).needs_json
+        reads = [name for name in self._state.subtask(due.subtask).reads if not (needs_json and self._state.is_document(name))]
+        return due.draw.choice(reads) if reads else ""
+
+    def _input_target(self, name: str, text: str) -> Target:
+        version = self._state.current(name)
+        return self._target(name, ReplyPart(text, version.value)) if version else Target(text)
+
+    def _target(self, subtask: str, part: ReplyPart) -> Target:
+        current = self._state.current(subtask)
+        earlier = self._state.previous(subtask) if current and current.text == part.text else current
+        asked, wrong_outputs = self._state.subtask(subtask), self._wrong_outputs.get(subtask, ())
+        value = None if isinstance(part.value, Unreadable) or too_large(part.value) else part.value
+        validates = asked.finds is not None
+        return Target(part.text, value, asked.output, earlier.text if earlier else None, wrong_outputs, validates)
+
+    def _strike(self, receipt: OpenReceipt, target: Target, where: str) -> str:
+        changed = self._struck_text(receipt.due, target)
+        if changed is None or changed == target.text:
+            receipt.enter("not_applicable", f"{where} could not carry it")
+            return target.text
+        receipt.enter("delivered", where)
+        return changed
+
+    @staticmethod
+    def _struck_text(due: Due, target: Target) -> str | None:
+        effect = _effect(due)
+        if not effect.from_reference:
+            target = replace(target, wrong_outputs=())
+        return effect.strike(target, due.draw) if target.text else None
+
+
+def _effect(due: Due) -> TextEffect:
+    return effect_at(due.fault.effect, due.fault.point, TextEffect)
+
+
+def _names(subtasks: Iterable[Subtask]) -> list[str]:
+    return [subtask.name for subtask in subtasks]

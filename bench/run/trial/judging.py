@@ -1,0 +1,232 @@
+"""Verdicts: proposals and outputs in the state are checked against schemas and checks, and each verdict is logged as an
+event."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from bench.record.events import Judged, View
+from bench.run.trial import verification
+from bench.run.trial.cases import Cases
+from bench.run.trial.checks import Checks
+from bench.run.trial.effects import EFFECTS, TextEffect
+from bench.run.trial.faults import OpenReceipt
+from bench.run.trial.log import TrialLog
+from bench.run.trial.proposal import Proposal
+from bench.run.trial.reply import ReplyPart
+from bench.run.trial.state import NOTHING, State, Version
+from bench.run.trial.verification import Rejected, Unreadable, Verdict
+from bench.scenario import Json, Output, Subtask
+
+UNREADABLE = ("empty", "refusal", "not_json", "cut_off", "code_blocks")
+"""Reasons that concern a whole reply: any fault that it carried is then detected."""
+
+
+class Verifier:
+    """Judges the outputs of one trial. `carried` maps each output in the state to its faults."""
+
+    def __init__(self, state: State, cases: Cases, log: TrialLog, checks: Checks):
+        self._state, self._cases, self._log, self._checks = state, cases, log, checks
+        self._judged: set[int] = set()
+        self._rejected: dict[int, int] = {}
+        self._judged_undamaged: set[int] = set()
+        self._validated: dict[str, tuple[Json | Unreadable, Verdict]] = {}
+        """Subtask -> the value that was last checked against its schema, and the verdict."""
+        self.carried: dict[str, tuple[OpenReceipt, ...]] = {}
+
+    def has_judged(self, call: int) -> bool:
+        """Return whether an output that this call made has had its verdict."""
+        return call in self._judged
+
+    def has_rejected(self, call: int) -> bool:
+        return call in self._rejected
+
+    def rejection_of(self, call: int) -> int | None:
+        """Return the number of the last verdict that rejected an output of this call; None if none did."""
+        return self._rejected.get(call)
+
+    def takes_long(self, text: str) -> bool:
+        """Return whether the checks of this text's proposal can take long."""
+        return self._checks.take_long(text)
+
+    async def foresee(self, proposal: Proposal) -> None:
+        """Run the checks that `verify` and `verify_stage` will ask of this proposal."""
+        for parts in filter(None, (proposal.parts, proposal.undamaged)):
+            values = {name: part.value for name, part in parts.items()}
+            earlier, documents = self._around(proposal.subtasks, values, proposal.documents)
+            undamaged = self._undamaged(proposal.subtasks)
+            for outputs in (earlier, {**earlier, **undamaged}) if undamaged else (earlier,):
+                judging = functools.partial(verification.judge, proposal.subtasks, values, documents, outputs, ())
+                await self._checks.foresee(judging)
+
+    def _undamaged(self, subtasks: Sequence[Subtask]) -> dict[str, Output]:
+        """Return the inputs of these subtasks without the faults that struck them, if a checkpoint will judge that."""
+        read = {name for subtask in subtasks for name in subtask.reads}
+        struck = {receipt.due.subtask for name in read for receipt in self._struck(self.carried.get(name, ()))} & read
+        parts = {name: version.undamaged for name in struck if (version := self._state.current(name))}
+        values = {name: part.value for name, part in parts.items() if part}
+        verdicts = {name: verification.validate(self._state.subtask(name), value) for name, value in values.items()}
+        return {name: verdict for name, verdict in verdicts.items() if isinstance(verdict, Output)}
+
+    def verify(self, proposal: Proposal, sufficiency: bool, view: View = "told", kept: Collection[str] = ()) -> Rejected | None:
+        """Log a verdict for each part of a proposal. Returns the first rejection, with the reply, or None. A rejection detects
+        no fault in a part that its proposer has `kept` all the same."""
+        self._judge_undamaged(proposal, sufficiency)
+        verdicts = self._of_reply(proposal, proposal.parts, sufficiency)
+        for name, verdict in verdicts.items():
+            if not isinstance(verdict, Rejected):
+                self._validated[name] = proposal.parts[name].value, verdict
+            self.leave(name, proposal.calls, verdict, () if name in kept else proposal.receipts, view, proposal.case)
+        rejected = _first_rejected(verdicts)
+        return replace(rejected, reply=proposal.text) if rejected else None
+
+    def verify_stage(self, stage: Sequence[Subtask]) -> Rejected | None:
+        """Log a verdict for each of these outputs in the state. Returns the first rejection or None."""
+        versions = {subtask.name: self.version(subtask.name) for subtask in stage}
+        self._judge_stage_undamaged(stage, versions)
+        verdicts = self._judge(stage, {name: version.value for name, version in versions.items()})
+        for name, verdict in verdicts.items():
+            self.leave(name, versions[name].calls, verdict, self.carried.get(name, ()))
+        return _first_rejected(verdicts)
+
+    def leave(
+        self,
+        name: str,
+        calls: tuple[int, ...],
+        verdict: Verdict,
+        receipts: Sequence[OpenReceipt],
+        view: View = "told",
+        case: str = "",
+    ) -> None:
+        """Log one verdict. A rejection detects the faults that its output carries; a finding detects the faults that caused
+        it."""
+        self._judged.update(calls)
+        if not isinstance(verdict, Rejected):
+            self._log.emit(Judged(calls, name, accepted=True, view=view))
+            return
+        number = self._log.emit(Judged(calls, name, False, verdict.reason, verdict.detail, view, violation=verdict.kind))
+        self._rejected.update(dict.fromkeys(calls, number))
+        self._cases.of(case).failed([name], number)
+        for receipt in receipts:
+            if receipt.due.subtask == name or verdict.reason in UNREADABLE:
+                receipt.detect()
+        if verdict.reason == "found_wrong":
+            for receipt in filter(_alarms, (*receipts, *chain(*self.carried.values()))):
+                receipt.detect()
+
+    def outputs(self, names: Collection[str]) -> dict[str, Output]:
+        """Return the outputs in the state, among these, that fit their schemas."""
+        return {
+            name: verdict
+            for name in names
+            if (version := self._state.current(name)) and not isinstance(verdict := self._output(version), Rejected)
+        }
+
+    def _output(self, version: Version) -> Verdict:
+        """Return a version's verdict by its schema. Each value is checked once, and not again if it was verified as a reply."""
+        known = self._validated.get(version.subtask)
+        if known is None or known[0] is not version.value:
+            verdict = verification.validate(self._state.subtask(version.subtask), version.value)
+            known = self._validated[version.subtask] = version.value, verdict
+        return known[1]
+
+    def version(self, name: str) -> Version:
+        """Return the output of this subtask in the state. Raises RuntimeError if there is none."""
+        version = self._state.current(name)
+        if version is None:
+            raise RuntimeError(f"the architecture left '{name}' without an output")
+        return version
+
+    def _of_reply(self, proposal: Proposal, parts: Mapping[str, ReplyPart], sufficiency: bool) -> dict[str, Verdict]:
+        values = {name: part.value for name, part in parts.items()}
+        verdicts = self._judge(proposal.subtasks, values, given=proposal.documents)
+        return {name: self._sufficient(name, verdict) for name, verdict in verdicts.items()} if sufficiency else verdicts
+
+    def _judge_undamaged(self, proposal: Proposal, sufficiency: bool) -> None:
+        """Judge what a struck reply had said: would it have been rejected anyway?"""
+        if proposal.undamaged and (struck := self._struck(proposal.receipts)):
+            verdicts = self._of_reply(proposal, proposal.undamaged, sufficiency)
+            self._leave_undamaged(struck, verdicts, proposal.calls, as_a_whole=True)
+
+    def _judge_stage_undamaged(self, stage: Sequence[Subtask], versions: Mapping[str, Version]) -> None:
+        """Judge the undamaged outputs at a checkpoint. A later subtask's finding on a damaged output says nothing about the
+        undamaged one."""
+        carried = {receipt.number: receipt for name in versions for receipt in self._struck(self.carried.get(name, ()))}
+        struck = [
+            commit for commit in carried.values() if commit.due.subtask in versions and versions[commit.due.subtask].undamaged
+        ]
+        if not struck:
+            return
+        names = {receipt.due.subtask for receipt in struck}
+        values = {
+            name: version.undamaged.value if name in names and version.undamaged else version.value
+            for name, version in versions.items()
+        }
+        misled = {name for name, version in versions.items() if version.is_made_from(names)}
+        verdicts = self._judge(stage, values, misled)
+        for receipt in struck:
+            self._leave_undamaged([receipt], verdicts, versions[receipt.due.subtask].calls, as_a_whole=False)
+
+    def _struck(self, receipts: Sequence[OpenReceipt]) -> list[OpenReceipt]:
+        """Return the delivered output faults among these whose undamaged reply has had no verdict."""
+        at_output = (receipt for receipt in receipts if receipt.due.fault.point == "output" and receipt.is_delivered)
+        return [receipt for receipt in at_output if receipt.number not in self._judged_undamaged]
+
+    def _leave_undamaged(
+        self, struck: Sequence[OpenReceipt], verdicts: Mapping[str, Verdict], calls: tuple[int, ...], as_a_whole: bool
+    ) -> None:
+        """Log the verdict on each struck output. A reply is accepted or rejected `as_a_whole`: if one part is rejected, its
+        other parts are lost too."""
+        rejected = _first_rejected(verdicts) if as_a_whole else None
+        for receipt in struck:
+            name = receipt.due.subtask
+            if name not in verdicts:
+                continue
+            self._judged_undamaged.add(receipt.number)
+            judged = verdicts[name]
+            verdict = judged if isinstance(judged, Rejected) else rejected
+            if verdict is None and isinstance(judged, Output) and _alarms(receipt):
+                verdict = verification.finding(self._state.subtask(name), judged)
+            if not isinstance(verdict, Rejected):
+                self._log.emit(Judged(calls, name, True, view="undamaged", fault=receipt.number))
+                continue
+            detail = verdict.detail if verdict.subtask == name else f"{verdict.subtask}: {verdict.detail}"
+            self._log.emit(
+                Judged(calls, name, False, verdict.reason, detail, "undamaged", receipt.number, violation=verdict.kind)
+            )
+
+    def _judge(
+        self,
+        subtasks: Sequence[Subtask],
+        values: Mapping[str, Json | Unreadable],
+        misled: Collection[str] = (),
+        given: Mapping[str, str] = NOTHING,
+    ) -> dict[str, Verdict]:
+        earlier, documents = self._around(subtasks, values, given)
+        return verification.judge(subtasks, values, documents, earlier, misled, self._checks.ask)
+
+    def _around(
+        self, subtasks: Sequence[Subtask], values: Collection[str], given: Mapping[str, str]
+    ) -> tuple[dict[str, Output], Mapping[str, str]]:
+        """Return the outputs in the state that these subtasks read, and the documents."""
+        state = self._state
+        outside = [name for subtask in subtasks for name in subtask.reads if name not in values and not state.is_document(name)]
+        return self.outputs(outside), {**state.documents, **given} if given else state.documents
+
+    def _sufficient(self, name: str, verdict: Verdict) -> Verdict:
+        if isinstance(verdict, Rejected):
+            return verdict
+        return verification.insufficient(self._state.subtask(name), verdict) or verdict
+
+
+def _first_rejected(verdicts: Mapping[str, Verdict]) -> Rejected | None:
+    return next((verdict for verdict in verdicts.values() if isinstance(verdict, Rejected)), None)
+
+
+def _alarms(receipt: OpenReceipt) -> bool:
+    """Return whether the fault makes a validating subtask find something wrong."""
+    effect = EFFECTS[receipt.due.fault.effect, receipt.due.fault.point]
+    return isinstance(effect, TextEffect) and effect.alarms

@@ -1,0 +1,28 @@
+"""A trial's place in an experiment."""
+
+from __future__ import annotations
+
+from bench.common.values import dataclass, kept
+
+
+@dataclass(frozen=True)
+class TrialKey:
+    """All that a trial's draws and its models' seeds depend on, and the arm, on which they never depend.
+
+    `instance` is "" for the only instance of a pack. `task` is the scenario by whose name is drawn, "" if it is this one.
+    """
+
+    seed: int
+    scenario: str
+    repetition: int
+    arm: str = ""
+    instance: str = ""
+    task: str = ""
+
+    @kept
+    def drawn_from(self) -> tuple[object, ...]:
+        """The first parts of each draw of this trial. The only instance of a pack is left out, so that its draws are the same
+        as before packs had instances."""
+        task = self.task or self.scenario
+        where = (task, self.instance) if self.instance else (task,)
+        return (self.seed, *where, self.repetition)

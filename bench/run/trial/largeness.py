@@ -1,0 +1,39 @@
+"""The largest output: checks and graders, for example by parsing its code, can take time that grows faster than the output."""
+
+from __future__ import annotations
+
+from bench.common.bounds import MOST_ITEMS
+from bench.scenario import LARGEST_OUTPUT, MOST_LINES, Json
+
+MOST_READ = 2 * LARGEST_OUTPUT + 1
+"""The most parts of a value that is not too large: an item counts as a character, and so does an entry of an object, which has
+two."""
+
+
+def too_large(value: Json) -> str:
+    """Return in one line what is too large about a JSON value; "" if nothing is. A value with too many items is not read to its
+    end."""
+    texts: list[str] = []
+    names: list[str] = []
+    items, values = 0, [value]
+    for inner in values:
+        if isinstance(inner, str):
+            texts.append(inner)
+        elif isinstance(inner, (dict, list)):
+            items += len(inner)
+            if len(values) + len(names) + len(inner) > MOST_READ:
+                return (
+                    f"the output has more than {LARGEST_OUTPUT:,} items, and may have {LARGEST_OUTPUT:,} characters and items"
+                )
+            if isinstance(inner, dict):
+                names += inner
+                values += inner.values()
+            else:
+                values += inner
+    text = "".join(texts + names)
+    characters, lines = items + len(text), text.count("\n")
+    if characters > LARGEST_OUTPUT:
+        return f"the output has {characters:,} characters and items, and may have {LARGEST_OUTPUT:,}"
+    if items > MOST_ITEMS:
+        return f"the output has {items:,} items, and may have {MOST_ITEMS:,}"
+    return f"the output has {lines:,} lines, and may have {MOST_LINES:,}" if lines > MOST_LINES else ""

@@ -1,0 +1,169 @@
+"""A reply taken apart so that a fault can strike one part and leave the rest unchanged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.run.answers.fenced import written
+from bench.run.answers.places import Schema
+from bench.run.trial.decoding import Extracted
+from bench.run.trial.drafts import THINK, Tags
+from bench.run.trial.effects import dump
+from bench.run.trial.reading import draft_in, is_fenced, read
+from bench.run.trial.reply import ReplyPart
+from bench.run.trial.schema import answer_schema
+from bench.run.trial.verification import Unreadable
+from bench.scenario import Json, Subtask
+
+
+def pieces_of(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> Pieces:
+    """Return the pieces of a reply's answer. The draft before it is no piece, and stays unchanged."""
+    extracted, draft = read(text, finish, subtasks, answer_format, tags), draft_in(text, subtasks, answer_format, tags)
+    if isinstance(extracted, Unreadable):
+        return Piece(text, subtasks[0].name, draft.end) if len(subtasks) == 1 else NoPieces(text)
+    schema = answer_schema(subtasks) if is_fenced(subtasks, answer_format) else None
+    if len(subtasks) == 1:
+        return Piece(text, subtasks[0].name, draft.end, extracted, schema)
+    return JsonPieces(text, extracted) if schema is None else FencedPieces(text, extracted, schema)
+
+
+class NoPieces:
+    """A reply to several subtasks that cannot be read: nothing in it can be struck."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def part(self, name: str) -> ReplyPart | None:
+        del name
+        return None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        del text, ends_reply
+        raise KeyError(name)
+
+
+class Piece:
+    """A reply to one subtask. Its part is the answer without the text around it, or all after the draft if the answer cannot be
+    read."""
+
+    def __init__(self, text: str, name: str, draft: int, extracted: Extracted | None = None, schema: Schema | None = None):
+        self.text, self._name, self._schema, self._draft = text, name, schema, text[:draft]
+        self._before, self._after = (text[: extracted.start], text[extracted.end :]) if extracted else (self._draft, "")
+        self._part = (
+            ReplyPart(text[extracted.start : extracted.end], extracted.value) if extracted else ReplyPart(text[draft:], None)
+        )
+
+    def part(self, name: str) -> ReplyPart | None:
+        return self._part if name == self._name else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        del name
+        value = None if ends_reply else _object(text)
+        if self._schema and value is not None:
+            text = written(value, self._schema).text
+        if ends_reply:
+            self._after = ""
+        elif not text.startswith("{"):  # nothing, or words, replace the answer: all after the draft
+            self._before, self._after = self._draft, ""
+        self.text = self._before + text + self._after
+
+
+class JsonPieces:
+    """A reply to several subtasks: one object with a field for each."""
+
+    def __init__(self, text: str, extracted: Extracted):
+        self._whole, self._values = text, extracted.value
+        self._before, self._after = text[: extracted.start], text[extracted.end :]
+        self._texts = {name: dump(value) for name, value in extracted.value.items()}
+        self._changed = self._ended = False
+
+    def part(self, name: str) -> ReplyPart | None:
+        return ReplyPart(self._texts[name], self._values[name]) if name in self._texts else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        self._changed = True
+        self._texts[name] = text
+        if ends_reply:
+            self._texts = _up_to(name, self._texts)
+            self._ended = True
+
+    @property
+    def text(self) -> str:
+        if not self._changed:
+            return self._whole
+        return self._before + _joint(self._texts) + ("" if self._ended else "}" + self._after)
+
+
+class FencedPieces:
+    """A reply to several subtasks with code blocks: the object with all parts' JSON, then all parts' blocks."""
+
+    def __init__(self, text: str, extracted: Extracted, schema: Schema):
+        self._whole, self._values, self._schema = text, extracted.value, schema
+        self._before, self._after = text[: extracted.start], text[extracted.end :]
+        self._texts, self._blocks = dict[str, str](), dict[str, str]()
+        for name, value in extracted.value.items():
+            self._write(name, value)
+        self._changed = self._json_ended = self._ended = False
+
+    def part(self, name: str) -> ReplyPart | None:
+        return ReplyPart(self._texts[name] + self._blocks[name], self._values[name]) if name in self._texts else None
+
+    def put(self, name: str, text: str, ends_reply: bool) -> None:
+        self._changed = True
+        if ends_reply:
+            self._end(name, text)
+        elif (value := _object(text)) is not None:
+            self._write(name, value)
+        else:
+            self._texts[name], self._blocks[name] = text, ""
+
+    def _write(self, name: str, value: Json) -> None:
+        answer = written({name: value}, self._schema)
+        self._texts[name], self._blocks[name] = dump(answer.value[name]), "".join(answer.blocks.values())
+
+    def _end(self, name: str, text: str) -> None:
+        """Let the reply break off in this part's JSON, or in its blocks."""
+        length = len(self._texts[name])
+        if len(text) > length:
+            self._blocks = _up_to(name, {**self._blocks, name: text[length:]})
+            self._ended = True
+        else:
+            self._texts = _up_to(name, {**self._texts, name: text})
+            self._json_ended = True
+
+    @property
+    def text(self) -> str:
+        if not self._changed:
+            return self._whole
+        if self._json_ended:
+            return self._before + _joint(self._texts)
+        blocks = "".join(self._blocks.values())
+        return self._before + _joint(self._texts) + "}" + blocks + ("" if self._ended else self._after)
+
+
+Pieces = NoPieces | Piece | JsonPieces | FencedPieces
+"""The pieces of a reply's answer. `part` returns a subtask's part as the model wrote it, None if the reply has none; `put` puts
+a text in its place, with nothing behind it if it `ends_reply`; `text` is the reply now, the original if nothing was changed."""
+
+
+def _object(text: str) -> dict[str, Json] | None:
+    """Return the JSON object that is the whole text; None if it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _joint(texts: Mapping[str, str]) -> str:
+    """Return the object that holds these, without its end."""
+    return "{" + ", ".join(f"{dump(name)}: {text}" for name, text in texts.items())
+
+
+def _up_to(name: str, texts: dict[str, str]) -> dict[str, str]:
+    names = list(texts)
+    return {kept: texts[kept] for kept in names[: names.index(name) + 1]}

@@ -1,0 +1,93 @@
+"""How a reply becomes JSON, in each answer format: one rule for all architectures, whatever shares a call.
+
+Only the part of a reply after its draft is read (`bench.run.trial.drafts`).
+
+json, schema   the JSON object in it (`bench.run.trial.verification`)
+fenced         the same object, searched outside of code blocks; then each code block after it, put in its place
+               (`bench.run.answers.fenced`). Blocks before it are ignored. An answer that is all code needs no JSON. A block in
+               which the reply breaks off is `cut_off`; if blocks cannot be assigned to places, none is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.run.answers import fenced
+from bench.run.answers.places import Schema, holds_code, is_all_code
+from bench.run.trial.decoding import Extracted
+from bench.run.trial.drafts import LONG, THINK, Draft, Tags, draft_of
+from bench.run.trial.schema import answer_schema
+from bench.run.trial.verification import Unreadable, extract
+from bench.scenario import Json, Subtask
+
+FENCE, MOST_FENCES = "```", 1000
+"""The most fences in an answer with code blocks."""
+
+
+def read(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> Extracted | Unreadable:
+    """Return the answer to a call for these subtasks, its code in its places. Never raises. For a fenced answer text[start:end]
+    holds its JSON and its blocks."""
+    if not is_fenced(subtasks, answer_format):
+        return extract(text, finish, draft=draft_of(text, tags))
+    if text.count(FENCE) > MOST_FENCES:
+        return Unreadable("code_blocks", f"the reply has more than {MOST_FENCES:,} lines of backticks")
+    draft = draft_of(text, tags, in_blocks=True)
+    return _fenced(text, finish, answer_schema(subtasks), draft)
+
+
+def read_ahead(text: str, answer_format: AnswerFormat, tags: Tags) -> None:
+    """Read a long reply, whatever it answers, so that the result is cached when it is needed."""
+    if len(text) <= LONG:
+        return
+    extract(text, draft=draft_of(text, tags))
+    if answer_format != "fenced":
+        return
+    draft = draft_of(text, tags, in_blocks=True)
+    if text.count(FENCE) <= MOST_FENCES:
+        extract(text, code=fenced.before_json(text, draft.end).code, draft=draft)
+
+
+def draft_in(text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags) -> Draft:
+    """Return the draft of a reply to a call for these subtasks."""
+    return draft_of(text, tags, is_fenced(subtasks, answer_format))
+
+
+def is_fenced(subtasks: Sequence[Subtask], answer_format: AnswerFormat) -> bool:
+    """Return whether this call's answer has code in blocks."""
+    return answer_format == "fenced" and holds_code(answer_schema(subtasks))
+
+
+def _fenced(text: str, finish: str, schema: Schema, draft: Draft) -> Extracted | Unreadable:
+    before = fenced.before_json(text, draft.end)
+    extracted = extract(text, finish, before.code, draft)
+    if isinstance(extracted, Extracted):
+        in_fence = before.fence is not None and before.fence[1] == extracted.start
+        start = before.fence[0] if before.fence and in_fence else extracted.start
+        return _with_blocks(text, extracted.value, schema, start, fenced.behind_json(text, extracted.end, in_fence))
+    if not (extracted.is_prose and before.code):
+        return extracted
+    if not is_all_code(schema):
+        return Unreadable("not_json", "the reply holds no JSON object before its code")
+    return _with_blocks(text, {}, schema, draft.end, draft.end)
+
+
+def _with_blocks(text: str, value: dict[str, Json], schema: Schema, start: int, behind: int) -> Extracted | Unreadable:
+    """Return the answer with this JSON and the blocks after it."""
+    try:
+        text[behind:].encode()
+    except UnicodeEncodeError:
+        return Unreadable("not_json", "a code block holds half a surrogate pair")
+    blocks = fenced.blocks_of(text, behind)
+    if isinstance(blocks, fenced.Unended):
+        which = f" '{blocks.label}'" if blocks.label else ""
+        return Unreadable("cut_off", f"the code block{which} is not closed: the reply breaks off inside it")
+    try:
+        whole = fenced.assemble(value, blocks, schema)
+    except RecursionError:
+        return Unreadable("not_json", "the JSON object is malformed: it is nested too deeply")
+    if isinstance(whole, fenced.Unplaced):
+        return Unreadable("code_blocks", whole.why)
+    return Extracted(whole, start, blocks[-1].end if blocks else behind)

@@ -1,0 +1,72 @@
+"""A reply divided into the subtasks' parts: the whole reply for one subtask, else a field of its object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.common.values import dataclass
+from bench.record.formats import DEFAULT, AnswerFormat
+from bench.run.trial.decoding import Extracted
+from bench.run.trial.drafts import NO_DRAFT, THINK, Tags
+from bench.run.trial.effects import dump
+from bench.run.trial.reading import draft_in, read
+from bench.run.trial.verification import Unreadable, extract
+from bench.scenario import Json, Subtask
+
+
+@dataclass(frozen=True)
+class ReplyPart:
+    """One subtask's part of a reply: its text, and the JSON in it or why none can be read."""
+
+    text: str
+    value: Json | Unreadable
+
+
+def parts_of(
+    text: str, finish: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat = DEFAULT, tags: Tags = THINK
+) -> dict[str, ReplyPart]:
+    """Read a reply's parts by the boundary's rule. If it cannot be read, every part is the whole text after the draft. Else a
+    part's text is its JSON, in every format: the state holds this text, and later subtasks read it."""
+    return parts_in(read(text, finish, subtasks, answer_format, tags), text, subtasks, answer_format, tags)
+
+
+def parts_in(
+    extracted: Extracted | Unreadable, text: str, subtasks: Sequence[Subtask], answer_format: AnswerFormat, tags: Tags
+) -> dict[str, ReplyPart]:
+    """Return the parts of a reply that was already read, with this result."""
+    if isinstance(extracted, Unreadable):
+        answer = text[draft_in(text, subtasks, answer_format, tags).end :]
+        return {subtask.name: ReplyPart(answer, extracted) for subtask in subtasks}
+    if len(subtasks) == 1:
+        return {subtasks[0].name: ReplyPart(dump(extracted.value), extracted.value)}
+    names = [subtask.name for subtask in subtasks if subtask.name in extracted.value]
+    return {name: ReplyPart(dump(extracted.value[name]), extracted.value[name]) for name in names}
+
+
+def reads_as(
+    text: str,
+    finish: str,
+    subtask: Subtask,
+    among: Sequence[Subtask],
+    answer_format: AnswerFormat = DEFAULT,
+    tags: Tags = THINK,
+) -> bool:
+    """Return whether a reply reads as this subtask's output, good or bad, and not as something else, such as an agent's plan.
+
+    True if its JSON object has a field of the output, or if the reply is neither prose nor readable JSON.
+    """
+    return found_as(read(text, finish, among, answer_format, tags), subtask, among)
+
+
+def found_as(extracted: Extracted | Unreadable, subtask: Subtask, among: Sequence[Subtask]) -> bool:
+    """Return the same as `reads_as` for a reply that was already read, with this result."""
+    if isinstance(extracted, Unreadable):
+        return not extracted.is_prose
+    value = extracted.value.get(subtask.name) if len(among) > 1 else extracted.value
+    return isinstance(value, dict) and not value.keys().isdisjoint(subtask.output.__pydantic_fields__)
+
+
+def reread(text: str) -> ReplyPart:
+    """Return a text of the state as a part, after a fault may have changed it."""
+    extracted = extract(text, draft=NO_DRAFT)
+    return ReplyPart(text, extracted if isinstance(extracted, Unreadable) else extracted.value)

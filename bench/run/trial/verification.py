@@ -1,0 +1,274 @@
+"""The boundary: how a reply becomes an output, and why it may not.
+
+**One rule for all architectures** finds the JSON in a reply: it is the first JSON object that can be read after the draft of a
+reasoning model (`bench.run.trial.drafts`). Text around it, also code fences, is ignored. An opening brace that begins no JSON
+object (a placeholder in prose) is skipped. A malformed object is skipped as a whole: nothing inside it replaces it. An object
+in which the reply breaks off is `cut_off`: nothing after it, and nothing inside it, replaces it. Line breaks inside strings are
+accepted. `NaN`, `Infinity` and half a surrogate pair are no JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from bench.common.errors import one_line
+from bench.common.values import dataclass
+from bench.common.wording import first_of
+from bench.run.trial.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, ran_out, rest_of
+from bench.run.trial.drafts import KEPT, LONG, Draft, draft_of
+from bench.run.trial.largeness import too_large
+from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
+
+Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
+ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
+"""What a rejected output violates; of several kinds the first of these.
+
+cut_off        it breaks off inside its JSON object, a code block, or a draft
+missing_field  a field that its schema requires is not there: the paper's kind
+form           there is no JSON object in it, its code blocks cannot be assigned, or a field's form differs from its schema
+vocabulary     its form is right, but a field holds a word outside of its closed list
+content        its form is right, but a check or a later validation refused its content
+insufficient   it is right as far as it goes, and too weak to build on
+"""
+KIND_OF: Mapping[str, ViolationKind] = {
+    **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks", "schema"), "form"),
+    **dict.fromkeys(("check", "found_wrong"), "content"),
+    "cut_off": "cut_off",
+    "insufficient": "insufficient",
+}
+OF_A_LIST = frozenset({"literal_error", "enum", "union_tag_invalid"})
+"""Pydantic's error types for a word outside a closed list."""
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """Why a subtask's output is not accepted. `detail` is one line that a repair prompt can show to the model. `errors` holds
+    pydantic's types of the schema violations in it. If it `reads_as_success`, a repair prompt says that all went well."""
+
+    subtask: str
+    reason: Reason
+    detail: str
+    reply: str = ""
+    errors: tuple[str, ...] = ()
+    reads_as_success: bool = False
+
+    @property
+    def kind(self) -> ViolationKind:
+        if "missing" in self.errors:
+            return "missing_field"
+        return "vocabulary" if self.errors and OF_A_LIST.issuperset(self.errors) else KIND_OF[self.reason]
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Why no JSON object could be read, or its code not be assigned to places. `is_prose`: no object even began, so that the
+    reply can be meant as words."""
+
+    reason: Literal["empty", "refusal", "not_json", "cut_off", "code_blocks"]
+    detail: str
+    is_prose: bool = False
+
+
+Verdict = Output | Rejected
+AskCheck = Callable[[Subtask, Check, Any, Context], str | None]
+"""Asks a check about a subtask's output. Returns its objection, or None."""
+
+
+def ask_directly(_: Subtask, check: Check, output: Any, context: Context) -> str | None:
+    return check(output, context)
+
+
+_begun = re.compile(r"""\{\s*(?:"[^"\n]*"|'[^'\n]*')\s*:""")
+_begins = re.compile(r"""\{\s*["'}]""")
+MOST_BEGUN = 1000
+"""Braces that are tried in one reply."""
+_refusal = re.compile(r"^\W*+(i['’]?m sorry|i am sorry|sorry|i can(?:no|['’])t|i am unable|i['’]m unable)\b", re.IGNORECASE)
+
+
+def extract(
+    text: str, finish: str = "stop", code: tuple[tuple[int, int], ...] | None = None, draft: Draft | None = None
+) -> Extracted | Unreadable:
+    """Return the reply's JSON object by the rule above, in time linear in the text. Never raises.
+
+    code   the reply's code blocks, text[start:end] each, if the answer has code outside of its JSON: they are not searched, and
+           nothing after a malformed object is, since only code follows
+    draft  the reply's draft, which is not searched either; by default the text in `<think>`
+    """
+    if finish == "content_filter":
+        return Unreadable("refusal", "the provider refused to answer")
+    extract_ = _extract_once if len(text) > LONG else _extract
+    return extract_(text, code, draft or draft_of(text))
+
+
+def _extract(text: str, code: tuple[tuple[int, int], ...] | None, draft: Draft) -> Extracted | Unreadable:
+    if draft.is_open:
+        return Unreadable("cut_off", "the draft before the answer is not closed: the reply breaks off inside it")
+    answer = text[draft.end :] if draft.end else text
+    if not answer.strip():
+        return Unreadable("empty", "nothing follows the draft" if draft.end else "the reply is empty")
+    malformed, objects = "", Objects(text)
+    last = end_of(text)
+    start = _next_begin(text, draft.end, code, last)
+    for _ in range(MOST_BEGUN):
+        if start < 0:
+            break
+        read = objects.read(start)
+        if isinstance(read, Extracted):
+            return read
+        if ran_out(text, read, last):
+            return Unreadable("cut_off", "the JSON object is not closed: the reply breaks off inside it")
+        if begun := _begun.match(text, start):
+            malformed = malformed or _excerpt(text, read)
+        behind = objects.end(start) if begun else start + 1
+        start = -1 if begun and code is not None else _next_begin(text, behind, code, last)
+    else:
+        return Unreadable("not_json", f"the reply begins {MOST_BEGUN:,} objects that are no JSON")
+    if malformed:
+        return Unreadable("not_json", f"the JSON object is malformed: {malformed}")
+    if _refusal.match(answer):
+        return Unreadable("refusal", "the reply is a refusal")
+    return Unreadable("not_json", "the reply holds no JSON object", is_prose=True)
+
+
+_extract_once = lru_cache(maxsize=KEPT)(_extract)
+
+
+def _next_begin(text: str, start: int, code: tuple[tuple[int, int], ...] | None, last: int) -> int:
+    """Return where the next object can begin; -1 if none does."""
+    brace = _next_brace(text, start, code)
+    while brace >= 0 and not _may_begin(text, brace, last):
+        brace = _next_brace(text, brace + 1, code)
+    return brace
+
+
+def _next_brace(text: str, start: int, code: tuple[tuple[int, int], ...] | None) -> int:
+    """Return the place of the next opening brace outside of code blocks; -1 if there is none."""
+    brace = text.find("{", start)
+    while code and brace >= 0:
+        block = bisect_right(code, (brace, len(text))) - 1
+        if block < 0 or brace >= code[block][1]:
+            break
+        brace = text.find("{", code[block][1])
+    return brace
+
+
+def _may_begin(text: str, start: int, last: int) -> bool:
+    """Return whether the brace can begin an object, whole or broken. It does not ask the decoder, which counts the lines before
+    each error: a text of only braces would take quadratic time."""
+    return bool(_begins.match(text, start)) or len(rest_of(text, start + 1, last)) <= LONGEST_BEGUN
+
+
+def _excerpt(text: str, wrong: Malformed) -> str:
+    if wrong.at is None:
+        return wrong.why
+    line, before = text.count("\n", 0, wrong.at) + 1, text.rfind("\n", 0, wrong.at)
+    return f"{wrong.why} at line {line}, column {wrong.at - before}"
+
+
+def judge(
+    subtasks: Sequence[Subtask],
+    values: Mapping[str, Json | Unreadable],
+    documents: Mapping[str, str],
+    earlier: Mapping[str, Output],
+    without_findings_of: Container[str] = (),
+    ask: AskCheck = ask_directly,
+) -> dict[str, Verdict]:
+    """Return the verdict on each subtask's value: its output if it is accepted.
+
+    values    the proposed values; a subtask can be missing
+    earlier   valid outputs, from outside, of what these subtasks read
+    without_findings_of   validating subtasks that saw something other than what is judged here
+    ask       asks the checks
+    A validating subtask's finding rejects the output that it is about, if that is judged here.
+    """
+    verdicts: dict[str, Verdict] = {}
+    outputs = dict(earlier)
+    for subtask in subtasks:
+        verdict = validate(subtask, values[subtask.name]) if subtask.name in values else _absent(subtask)
+        if not isinstance(verdict, Rejected):
+            outputs[subtask.name] = verdict
+            verdict = check(subtask, verdict, documents, outputs, ask) or verdict
+        verdicts[subtask.name] = verdict
+    for subtask in subtasks:
+        verdict = verdicts[subtask.name]
+        silent = subtask.name in without_findings_of
+        found_wrong = None if isinstance(verdict, Rejected) or silent else finding(subtask, verdict)
+        if found_wrong and isinstance(verdicts.get(found_wrong.subtask), Output):
+            verdicts[found_wrong.subtask] = found_wrong
+    return verdicts
+
+
+def validate(subtask: Subtask, value: Json | Unreadable) -> Verdict:
+    """Check a value against the subtask's schema. A value on which a validator of the pack raises does not fit."""
+    if isinstance(value, Unreadable):
+        return Rejected(subtask.name, value.reason, value.detail)
+    if why := too_large(value):
+        return Rejected(subtask.name, "schema", why)
+    try:
+        return subtask.output.model_validate(value)
+    except ValidationError as error:
+        return _violating(subtask, error)
+    except Exception as error:
+        return Rejected(subtask.name, "schema", _one_line(f"the output: {type(error).__name__}: {error}"))
+
+
+def _absent(subtask: Subtask) -> Rejected:
+    return Rejected(subtask.name, "schema", f"{subtask.name}: Field required", errors=("missing",))
+
+
+def _violating(subtask: Subtask, error: ValidationError) -> Rejected:
+    """Reject an output for its first few schema violations, each with its place."""
+    first = first_of(error, 3)
+    detail = "; ".join(f"{'.'.join(map(str, error['loc'])) or 'the output'}: {error['msg']}" for error in first)
+    left = error.error_count() - len(first)
+    more = f"; and {left} more" if left > 0 else ""
+    return Rejected(subtask.name, "schema", _one_line(detail + more), errors=tuple(error["type"] for error in first))
+
+
+def check(
+    subtask: Subtask, output: Output, documents: Mapping[str, str], outputs: Mapping[str, Output], ask: AskCheck = ask_directly
+) -> Rejected | None:
+    """Run the subtask's checks, in order, up to the first objection; then see whether its signals can be asked.
+
+    If an input of the subtask has no valid output, no check is run: the output would have to be made again anyway.
+    """
+    context = Context(documents, {name: outputs[name] for name in subtask.reads if name in outputs})
+    lacks = [name for name in subtask.reads if not (name in documents or name in outputs)]
+    for check in (*(() if lacks else subtask.checks), *map(_asking, filter(None, (subtask.sufficient, subtask.finds)))):
+        objection = ask(subtask, check, output, context)
+        if objection is not None:
+            return Rejected(subtask.name, "check", _one_line(objection))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _asking(signal: Callable[[Any], object]) -> Check:
+    """Return a check that only rejects outputs on which the signal raises."""
+
+    def ask(output: Any, _: Context) -> None:
+        signal(output)
+
+    ask.__name__ = getattr(signal, "__name__", ask.__name__)
+    return ask
+
+
+def insufficient(subtask: Subtask, output: Output) -> Rejected | None:
+    """Return why a valid output is too weak to build on, or None: the second signal of runtime branching."""
+    why = subtask.sufficient(output) if subtask.sufficient else None
+    return Rejected(subtask.name, "insufficient", _one_line(why)) if why is not None else None
+
+
+def finding(subtask: Subtask, output: Output) -> Rejected | None:
+    """Return what a validating subtask's output finds wrong with an earlier subtask's, or None."""
+    complaint = subtask.finds(output) if subtask.finds else None
+    return Rejected(complaint.subtask, "found_wrong", _one_line(complaint.reason)) if complaint else None
+
+
+def _one_line(text: str) -> str:
+    return one_line(text, LONGEST_NOTE)

@@ -1,0 +1,160 @@
+"""The two kinds of time of a trial's clock: real and virtual. Both count nanoseconds since the trial began.
+
+Virtual time stands still while anything of the trial can run, and then jumps to the earliest sleeper's moment:
+
+    in process           nothing can run when the event loop is idle and no thread works for the trial
+    over an endpoint     the calls that the framework declared must also have come (`bench.run.trial.declared_calls`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from time import perf_counter_ns
+
+from bench.common.errors import UndeclaredCalls
+from bench.record.intervals import in_nanoseconds
+from bench.run.trial.declared_calls import DeclaredCalls
+from bench.run.trial.loop import from_thread, running
+
+
+class RealTime:
+    """Real time passes by itself: parallel work overlaps as it does, and nothing has to be declared."""
+
+    def __init__(self) -> None:
+        self._epoch = perf_counter_ns()
+
+    def now(self) -> int:
+        return perf_counter_ns() - self._epoch
+
+    def restart(self) -> None:
+        """Let the trial begin only now."""
+        self._epoch = perf_counter_ns()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def in_turn(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def advance(self, nanoseconds: int) -> None:
+        """Let time pass that was once spent for another trial."""
+        self._epoch -= nanoseconds
+
+    def reach(self, moment: int) -> None:
+        """Do nothing: real time advances by itself."""
+
+    def expect(self, calls: int) -> None:
+        pass
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:  # noqa: ARG002
+        return nullcontext()
+
+    def elsewhere(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def jobs(self, more: int) -> None:
+        pass
+
+
+class VirtualTime:
+    """Virtual time passes when nothing of the trial can run. A cancelled sleep takes no time."""
+
+    def __init__(self) -> None:
+        self._now = 0
+        self._timers: list[tuple[int, int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._asleep = 0
+        self._jobs = 0
+        self._elsewhere = 0
+        self._calls = DeclaredCalls()
+
+    def now(self) -> int:
+        return self._now
+
+    def restart(self) -> None:
+        """Do nothing: no time has passed yet."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep in virtual time. Raises UndeclaredCalls in a thread, whose idleness nobody sees."""
+        if from_thread.get() and not self._elsewhere:
+            raise UndeclaredCalls(
+                "a thread made a call on the trial's event loop, and virtual time cannot tell when that thread waits;"
+                " let it make its calls over workbench.endpoint(...), or use a live model"
+            )
+        await self._woken(self._bed(self._now + in_nanoseconds(seconds), 1))
+
+    @asynccontextmanager
+    async def in_turn(self) -> AsyncIterator[None]:
+        """Surround a job in a thread: it ends once nothing else of the trial can run, before any sleeper wakes. Jobs end in the
+        order in which they began. While the trial works elsewhere, its declared calls already have an order."""
+        bed = None if self._elsewhere else self._bed(self._now, 0)
+        try:
+            yield
+        except BaseException:
+            if bed:
+                bed.cancel()
+            raise
+        if bed:
+            await self._woken(bed)
+
+    def _bed(self, due: int, rank: int) -> asyncio.Future[None]:
+        woken = running().create_future()
+        heapq.heappush(self._timers, (due, rank, next(self._numbers), woken))
+        return woken
+
+    async def _woken(self, woken: asyncio.Future[None]) -> None:
+        sleepers = running().sleepers
+        sleepers[self] = None
+        self._asleep += 1
+        try:
+            await woken
+        finally:
+            self._asleep -= 1
+            if not self._asleep:
+                del sleepers[self]
+
+    def wake(self) -> bool:
+        """Wake the earliest sleeper, since the event loop is idle, unless other work of the trial is in progress."""
+        if self._jobs and not self._elsewhere:
+            return False
+        if self._calls.holds():
+            return self._calls.wait()
+        while self._timers:
+            due, _, _, woken = heapq.heappop(self._timers)
+            if not woken.done():
+                self._now = max(self._now, due)
+                woken.set_result(None)
+                return True
+        return False
+
+    def advance(self, nanoseconds: int) -> None:
+        """Do nothing: only live replies are reused."""
+
+    def reach(self, moment: int) -> None:
+        """Advance at least to this moment, since real time passed that counts."""
+        self._now = max(self._now, moment)
+
+    def expect(self, calls: int) -> None:
+        self._calls.expect(calls)
+
+    def arrival(self, what: object, together: int | None, again: bool) -> AbstractAsyncContextManager[None]:
+        return self._calls.arrival(what, together, again)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Let virtual time pass while a thread of the trial may wait for it. Raises UndeclaredCalls at the end if declared
+        calls never came."""
+        self._elsewhere += 1
+        try:
+            yield
+        finally:
+            self._elsewhere -= 1
+        self._calls.check()
+
+    def jobs(self, more: int) -> None:
+        """Change the number of jobs in threads that work for the trial."""
+        self._jobs += more

@@ -1,0 +1,37 @@
+"""Compare trials in worlds with their controls: the same architecture, instance and repetition without a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from bench.record.config import FAULT_FREE
+from bench.record.worlds.damage import DAMAGES
+
+from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.frames import Run
+
+PAIR = ["scenario", "instance", "model", "architecture", "repetition"]
+SPENT = ("tokens", "calls", "tool_calls", "seconds")
+"""`seconds` are the trial's API and waiting time. Framework time is left out: it depends on this machine."""
+DAMAGE = [f"damage_{kind}" for kind in DAMAGES]
+
+
+def beyond_control(run: Run, measured: Sequence[str] = (*SPENT, *DAMAGE)) -> pd.DataFrame:
+    """Return the trials under a fault plan that have a control, without pairs in which either trial ended in an error.
+
+    For each `measured` column, `*_control` holds the control's value, and `beyond_*` the trial's value minus the control's.
+    `beyond_*` can be below 0: a control can err by chance where the trial did not.
+    """
+    usable = run.trials[~run.trials["outcome"].isin(UNUSABLE) & run.trials["lives"].notna()]
+    usable = with_seconds(usable) if "seconds" in measured else usable
+    columns = ["outcome", *measured]
+    controls = usable[usable["plan"] == FAULT_FREE][[*PAIR, *columns]]
+    both = usable[usable["plan"] != FAULT_FREE].merge(controls, on=PAIR, suffixes=("", "_control"))
+    return both.assign(
+        **{f"beyond_{column.removeprefix('damage_')}": both[column] - both[f"{column}_control"] for column in measured}
+    )
+
+
+def with_seconds(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials.assign(seconds=trials["api_seconds"] + trials["waiting_seconds"])

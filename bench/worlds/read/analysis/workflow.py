@@ -1,0 +1,119 @@
+"""A trial in a world as a workflow: its steps, its completion time and its waiting for people, in minutes of world time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.record.events import Event, of_kind
+from bench.record.intervals import Interval, total, union
+from bench.record.worlds.events import COMPENSATION, PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
+from bench.worlds.run.environment import Moment
+
+
+@dataclass(frozen=True)
+class StepTaken:
+    """One step of a trial, from its first beginning to its last end. `ended` is None if it never ended. `why` says why the step
+    failed, or is ""."""
+
+    name: str
+    attempts: int
+    began: Moment
+    ended: Moment | None
+    why: str
+
+    @property
+    def done(self) -> bool:
+        return self.ended is not None and not self.why
+
+    @property
+    def minutes(self) -> int | None:
+        return self.ended.total - self.began.total if self.ended else None
+
+
+def steps_of(events: Sequence[Event]) -> list[StepTaken]:
+    """Return the steps that began, in the order of their beginnings. A step that was done again is one row with its last
+    end."""
+    stepped = of_kind(events, Stepped)
+    if not stepped:
+        return []
+    attempts = Counter(event.step for event in stepped if event.stage == "began")
+    began = {event.step: _moment(event) for event in reversed(stepped) if event.stage == "began"}
+    ended = {event.step: event for event in stepped if event.stage == "ended"}
+    return [
+        StepTaken(
+            name,
+            attempts[name],
+            began[name],
+            _moment(ended[name]) if name in ended else None,
+            ended[name].why if name in ended else "",
+        )
+        for name in attempts
+    ]
+
+
+def completion_minutes(events: Sequence[Event], steps: Sequence[StepTaken]) -> int | None:
+    """Return the minutes from the world's beginning to the end of the last step. None if no step ended."""
+    ends = [step.ended.total for step in steps if step.ended]
+    began = next((_moment(event).total for event in of_kind(events, WorldBegan)), 0)
+    return max(ends) - began if ends else None
+
+
+def minutes_at_work(steps: Sequence[StepTaken]) -> int:
+    """Return the minutes in which at least one step was under way. Unlike completion time, this leaves out the calendar time
+    between steps. Minutes that several steps share count once."""
+    return total(union([(step.began.total, step.ended.total) for step in steps if step.ended]))
+
+
+def waiting_for_people(events: Sequence[Event]) -> int:
+    """Return the minutes spent waiting for an answer: from when a question was first asked, across crashes, until the wait
+    ended. Minutes that several waits share count once."""
+    if not of_kind(events, PersonAsked):
+        return 0
+    asked: dict[str, int] = {}
+    waits: list[Interval] = []
+    for event in events:
+        if isinstance(event, PersonAsked):
+            asked.setdefault(event.ticket, _moment(event).total)
+        elif isinstance(event, PersonDecided) and event.ticket in asked:
+            waits.append((asked[event.ticket], _moment(event).total))
+    return total(union(waits))
+
+
+def tool_retries(events: Sequence[Event]) -> int:
+    """Count the calls that repeat an effect whose previous call failed or was throttled."""
+    unanswered: set[tuple[str, str]] = set()
+    retries = 0
+    for call in of_kind(events, ToolCalled):
+        retries += (call.tool, call.effect) in unanswered
+        kept = call.outcome == "failed" or call.code == "throttled"
+        (unanswered.add if kept else unanswered.discard)((call.tool, call.effect))
+    return retries
+
+
+def compensations(events: Sequence[Event]) -> tuple[int, int]:
+    """Count pairs of effects that were taken back one directly after the other, and how many of these pairs were not taken back
+    in reverse order of their doing."""
+    done: dict[str, int] = {}
+    pairs = otherwise = 0
+    last: int | None = None
+    for number, call in enumerate(
+        tool_call for tool_call in of_kind(events, ToolCalled) if tool_call.outcome == "done" and tool_call.access != "read"
+    ):
+        if call.role != COMPENSATION:
+            done[call.effect], last = number, None
+            continue
+        of = done.get(call.effect)
+        if last is not None and of is not None:
+            pairs, otherwise = pairs + 1, otherwise + (of > last)
+        last = of
+    return pairs, otherwise
+
+
+def refused_for(events: Sequence[Event], *codes: str) -> int:
+    return sum(call.code in codes for call in of_kind(events, ToolCalled))
+
+
+def _moment(event: Stepped | PersonAsked | PersonDecided | WorldBegan) -> Moment:
+    return Moment(event.day, event.minute)

@@ -1,0 +1,215 @@
+"""What happened in a trial's world, step by step: what the agent was told, beside what really happened.
+
+The events hold what the agent was told, the journal what happened. Both are laid side by side: a call whose answer was lost has
+a journal entry that the agent never heard of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from bench.record.worlds.damage import Remade
+
+from bench.record.events import Event, Judged
+from bench.record.worlds.events import Arrived, PersonAsked, ProcessDied, Stored, ToolCalled
+from bench.record.worlds.journal import dump
+from bench.worlds.run.environment import JournalEntry
+
+LONGEST = 400
+"""Characters shown of an argument, a result or a payload. The full text is in texts.jsonl."""
+POINTS = {
+    "before": "it was about to act, and nothing happened",
+    "unacknowledged": "it happened, and the agent died before the answer came",
+    "unrecorded": "it happened and the agent was told; it died before it wrote that down",
+    "recorded": "it happened, and the agent had written it down",
+}
+
+
+@dataclass(frozen=True)
+class WorldStep:
+    """One line, with its details.
+
+    kind      call, judgment, event, notice, asked, answer, stored, crash
+    how       a call: done, replayed, refused, failed or unheard (it happened, and the agent was not told); a judgment: accepted
+              or rejected
+    entry     the number in the journal; 0 if it has none
+    details   (name, text)
+    changes   the rows that it changed, a line each
+    harms     the kinds of damage that it was counted in
+    """
+
+    kind: str
+    title: str
+    life: int
+    day: int | None = None
+    minute: int = 0
+    how: str = ""
+    entry: int = 0
+    details: tuple[tuple[str, str], ...] = ()
+    changes: tuple[str, ...] = ()
+    harms: tuple[str, ...] = ()
+
+
+@dataclass
+class _Journal:
+    """The entries that are still to be shown, in order."""
+
+    left: list[JournalEntry]
+    acknowledged: set[int]
+
+    def take(self, wanted: JournalEntry) -> list[JournalEntry]:
+        """Remove and return all entries up to and including this one."""
+        place = self.left.index(wanted)
+        taken, self.left = self.left[: place + 1], self.left[place + 1 :]
+        return taken
+
+    def find(self, event: Event) -> JournalEntry | None:
+        """Return the entry that this event is about, or None."""
+        match event:
+            case ToolCalled() if event.entry:
+                return next((entry for entry in self.left if entry.seq == event.entry), None)
+            case ToolCalled():
+                # A lost answer has no entry number: it belongs to the next call without an answer.
+                call = next((entry for entry in self.left if entry.what == "call"), None)
+                return call if call and call.seq not in self.acknowledged and _same(call, event) else None
+            case PersonAsked():
+                return next((entry for entry in self.left if entry.what == "ask" and entry.result == event.ticket), None)
+            case Arrived():
+                happened = (entry for entry in self.left if entry.what in ("event", "answer"))
+                return next((entry for entry in happened if entry.name == event.event), None)
+            case ProcessDied():
+                return next((entry for entry in self.left if entry.what == "crash"), None)
+        return None
+
+
+def _same(entry: JournalEntry, event: ToolCalled) -> bool:
+    return (entry.name, entry.effect) == (event.tool, event.effect)
+
+
+def steps_of(events: Sequence[Event], world: Remade, texts: Mapping[str, str]) -> list[WorldStep]:
+    """Return the steps in the order in which they happened, as far as the agent could tell."""
+    return list(_Steps(world, texts).of(events))
+
+
+def harms_told(world: Remade) -> list[dict[str, object]]:
+    """Return the damage, effect by effect, with the entries that it was counted from."""
+    return [{"kind": kind, **asdict(harm)} for kind, harms in world.harms.items() for harm in harms]
+
+
+class _Steps:
+    def __init__(self, world: Remade, texts: Mapping[str, str]):
+        self._world, self._texts = world, texts
+        self._life = 1
+
+    def of(self, events: Sequence[Event]) -> Iterator[WorldStep]:
+        acknowledged = {event.entry for event in events if isinstance(event, ToolCalled)}
+        journal = _Journal(list(self._world.entries), acknowledged)
+        for event in events:
+            entry = journal.find(event)
+            before = journal.take(entry) if entry else []
+            yield from map(self._unheard, before if isinstance(event, Arrived) else before[:-1])
+            if step := self._step(event, entry):
+                self._life = step.life
+                yield step
+        yield from map(self._unheard, journal.left)
+
+    def _step(self, event: Event, entry: JournalEntry | None) -> WorldStep | None:
+        match event:
+            case ToolCalled():
+                return self._call(event, entry)
+            case Judged() if event.view == "told":
+                how, reason = ("accepted", "") if event.accepted else ("rejected", event.reason)
+                details = _known(("Calls of the model", ", ".join(map(str, event.calls))), ("Why", event.detail))
+                title = f"{event.subtask} {how}{f' ({reason})' if reason else ''}"
+                return WorldStep("judgment", title, self._life, how=how, details=details)
+            case Arrived():
+                title = f"told of {event.event}" if event.what != "answer" else f"told the answer of {event.event}"
+                details = _known(("Kind", event.what), ("What it says", self._text(event.payload)))
+                return WorldStep("notice", title, event.life, event.day, event.minute, details=details)
+            case PersonAsked():
+                question = _cut(dump(entry.arguments)) if entry else ""
+                shown = (("Shown", line) for line in event.shown.splitlines())
+                details = _known(("Ticket", event.ticket), ("Question", question), *shown)
+                title = f"asked {event.person} about {event.about}"
+                return WorldStep("asked", title, event.life, event.day, event.minute, entry=_number(entry), details=details)
+            case Stored():
+                return WorldStep(
+                    "stored", f"wrote '{event.name}'", event.life, details=_known(("Value", self._text(event.value)))
+                )
+            case ProcessDied():
+                title = f"died, {event.point}: {POINTS.get(event.point, '')}"
+                return WorldStep("crash", title, event.life, event.day, event.minute, event.point, _number(entry))
+        return None
+
+    def _call(self, event: ToolCalled, entry: JournalEntry | None) -> WorldStep:
+        unheard = entry is not None and not event.entry and entry.outcome == "done"
+        how = "unheard" if unheard else event.outcome
+        details = _known(
+            ("Effect", f"{event.effect}, try {event.try_}" if event.access != "read" else ""),
+            ("Idempotency key", event.key or ("none" if event.access != "read" else "")),
+            ("Arguments", self._text(event.arguments)),
+            ("Told", f"{event.outcome}{f': {event.reason}' if event.reason else ''}"),
+            ("Happened", "it was done, and the agent does not know" if unheard else ""),
+            ("Result", self._text(event.result) if event.result else ""),
+            ("Policy", _verdict(event, entry)),
+            ("Based on", _stale(entry)),
+        )
+        title = f"{event.tool} ({event.access or 'unknown'})"
+        return self._with(entry, WorldStep("call", title, event.life, event.day, event.minute, how, _number(entry), details))
+
+    def _unheard(self, entry: JournalEntry) -> WorldStep:
+        """Return the step of an entry that the agent was not told of at that moment."""
+        details = _known(("Effect", entry.effect), ("What it says", _cut(dump(entry.arguments))), ("Reason", entry.reason))
+        kind = {"call": "call", "ask": "asked", "crash": "crash"}.get(entry.what, entry.what)
+        titles = {
+            "call": f"{entry.name} ({entry.kind}), by {entry.who}: the agent was not told",
+            "event": f"{entry.name} happens",
+            "answer": f"{entry.name} is answered",
+        }
+        how = "unheard" if entry.what == "call" and entry.outcome == "done" else entry.outcome if entry.what == "call" else ""
+        title = titles.get(entry.what, entry.name)
+        step = WorldStep(kind, title, entry.life or self._life, entry.at.day, entry.at.minute, how, entry.seq, details)
+        return self._with(entry, step)
+
+    def _with(self, entry: JournalEntry | None, step: WorldStep) -> WorldStep:
+        """Return a step with the rows that its entry changed, and the damage counted from it."""
+        if entry is None:
+            return step
+        changes = tuple(_cut(change.text) for change in self._world.changes.get(entry.seq, ()))
+        harms = [
+            kind
+            for kind, harms_of_kind in self._world.harms.items()
+            if any(entry.seq in harm.entries for harm in harms_of_kind)
+        ]
+        return WorldStep(**{**vars(step), "changes": changes, "harms": tuple(harms)})
+
+    def _text(self, digest: str) -> str:
+        return _cut(self._texts.get(digest, f"(not kept here: {digest})"))
+
+
+def _number(entry: JournalEntry | None) -> int:
+    return entry.seq if entry else 0
+
+
+def _verdict(event: ToolCalled, entry: JournalEntry | None) -> str:
+    source: ToolCalled | JournalEntry = entry or event
+    return (
+        f"{source.decision}{f': {source.rule}' if source.rule else ''}{f', version {source.policy}' if source.policy else ''}"
+    )
+
+
+def _stale(entry: JournalEntry | None) -> str:
+    """Return the versions that the call was based on and that had changed since, or ""."""
+    if entry is None or not entry.is_stale:
+        return ""
+    old = (f"{thing} as of version {seen}, which was {now} by then" for thing, (seen, now) in entry.seen.items() if seen < now)
+    return "; ".join(old)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+
+
+def _known(*details: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, text) for name, text in details if text)

@@ -1,0 +1,191 @@
+"""Build a scorecard from the records of runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+from bench.record.config import FAULT_FREE
+
+from bench.common.digests import digest_of
+from bench.common.errors import ResultsError, one_line
+from bench.read.analysis.arms import UNUSABLE, instances_of, require_receipts
+from bench.read.analysis.frames import Run
+from bench.read.analysis.merge import merge
+from bench.read.analysis.pairing import asked, plan_texts
+from bench.read.analysis.statistics import exact_share
+from bench.record.reading import read_texts, read_trials
+from bench.record.record import latest
+from bench.record.repeated_call import repeated_call
+from bench.worlds.read.analysis.beyond_control import beyond_control
+from bench.worlds.read.analysis.own_logs import logs_of
+from bench.worlds.read.scorecard.card import (
+    CONTROL,
+    VERSION,
+    Receipts,
+    Scorecard,
+    ScorecardRow,
+    ScorecardWorld,
+    ScoredTrial,
+    SourceRun,
+    Whose,
+)
+from bench.worlds.read.scorecard.cells import ANY, beyond_of, pass_hats, share_of, struck_cell
+from bench.worlds.read.scorecard.struck import MIXED, NONE, belongs, kinds_of_failure, with_strikes
+
+MOST_SHOWN = 240
+"""Most characters of a reason."""
+
+
+def scorecard_of(runs: Sequence[Run]) -> Scorecard:
+    """Return the scorecard of these runs, with one row for each system in each world. Runs of one world are merged (`merge`).
+
+    Raises ResultsError if a run has no world, no control or no other fault plan, if runs of one world had different faults, or
+    if the receipts of a fault do not add up.
+    """
+    for run in runs:
+        _require_measurable(run)
+    by_world = {world: _of_world(runs, world) for world in dict.fromkeys(chain.from_iterable(map(_worlds, runs)))}
+    return Scorecard(
+        version=VERSION,
+        kind="recovery scorecard",
+        sources=tuple(SourceRun(run.name, run.sources, run.manifest.code.digest) for run in runs),
+        worlds=tuple(_world(run, world) for world, run in by_world.items()),
+        rows=tuple(chain.from_iterable(_rows(run, world) for world, run in by_world.items())),
+        notes=tuple(dict.fromkeys(chain.from_iterable(run.notes for run in by_world.values()))),
+    )
+
+
+def _require_measurable(run: Run) -> None:
+    require_receipts(run)
+    if not _worlds(run):
+        raise ResultsError(f"{run.name}: no trial of it has a world, so nothing could be damaged; see docs/worlds.md")
+    plans = set(run.names("plan"))
+    if FAULT_FREE not in plans or len(plans) < 2:
+        raise ResultsError(f"{run.name}: needs a fault plan and the plan '{FAULT_FREE}' beside it; see docs/scorecard.md")
+
+
+def _worlds(run: Run) -> list[str]:
+    """Return the scenarios that have a world, in the config's order."""
+    having = set(run.trials.loc[run.trials["lives"].notna(), "scenario"])
+    return [name for name in run.names("scenario") if name in having]
+
+
+def _of_world(runs: Sequence[Run], world: str) -> Run:
+    """Merge the runs that have this world, restricted to it."""
+    having = [run for run in runs if world in _worlds(run)]
+    return merge(
+        [_with_reasons(_with_own_logs(run.with_frames(lambda rows: rows.loc[rows["scenario"] == world]))) for run in having]
+    )
+
+
+def _with_own_logs(run: Run) -> Run:
+    """Add the column `own_log` to the trials: whether the system's log agrees with our account. Missing if it kept no log."""
+    agree = {kept.trial: not kept.differences for kept in logs_of(run.folder)} if run.folder else {}
+    return replace(run, trials=run.trials.assign(own_log=run.trials["trial"].map(agree).astype("boolean")))
+
+
+def _with_reasons(run: Run) -> Run:
+    """Add the column `why` to the trials: the reason why a fault-free trial was not solved, "" for other trials."""
+    unsolved = run.trials[(run.trials["plan"] == FAULT_FREE) & ~run.trials["outcome"].isin([*UNUSABLE, "solved"])]
+    columns = unsolved[["trial", "reason", "note"]].itertuples(index=False, name=None)
+    why = {trial: reason or note for trial, reason, note in columns}
+    if why and run.folder:
+        texts = read_texts(run.folder)
+        for record in latest(read_trials(run.folder, why)):
+            why[record.id] = repeated_call(record, texts) or why[record.id]
+    return replace(run, trials=run.trials.assign(why=[why.get(trial, "") for trial in run.trials["trial"]]))
+
+
+def _world(run: Run, world: str) -> ScorecardWorld:
+    cases = {instance: digest for (_, instance), digest in asked(run).items()}
+    texts, seed, repetitions = plan_texts(run), run.config.seed, int(run.trials["repetition"].max())
+    schedule = json.dumps([seed, texts, cases, repetitions], sort_keys=True)
+    return ScorecardWorld(world, digest_of(schedule), seed, len(cases), repetitions, tuple(run.names("plan")))
+
+
+def _rows(run: Run, world: str) -> Iterator[ScorecardRow]:
+    trials = with_strikes(run.trials, run.faults)
+    paired = with_strikes(beyond_control(run), run.faults)
+    kinds = kinds_of_failure(run, run.names("plan"))
+    for model in run.names("model"):
+        for system in run.names("architecture"):
+            of_model, with_control, faults = (_only(rows, model, system) for rows in (trials, paired, run.faults))
+            if len(of_model):
+                yield _row(world, model, _whose(run, model), system, of_model, with_control, faults, kinds)
+
+
+def _only(rows: pd.DataFrame, model: str, system: str) -> pd.DataFrame:
+    return rows[(rows["model"] == model) & (rows["architecture"] == system)]
+
+
+def _whose(run: Run, model: str) -> Whose:
+    if run.is_simulated(model):
+        return "simulated"
+    return "recorded" if run.timings.get(model) == frozenset({"recorded"}) else "live"
+
+
+def _row(
+    world: str,
+    model: str,
+    whose: Whose,
+    system: str,
+    trials: pd.DataFrame,
+    paired: pd.DataFrame,
+    faults: pd.DataFrame,
+    kinds: Iterable[str],
+) -> ScorecardRow:
+    usable = trials[~trials["outcome"].isin(UNUSABLE)]
+    control, under_faults = usable[usable["plan"] == FAULT_FREE], usable[usable["plan"] != FAULT_FREE]
+    struck = under_faults[~under_faults["by"].isin([NONE, MIXED])]
+    recounts, logs = usable["recount_agrees"].dropna(), usable["own_log"].dropna()
+    return ScorecardRow(
+        world=world,
+        model=model,
+        whose=whose,
+        system=system,
+        control=share_of(control, control["outcome"].eq("solved")),
+        control_pass_hat=pass_hats(control),
+        struck=tuple(struck_cell(kind, _of(struck, kind), _of(paired, kind)) for kind in kinds),
+        receipts=tuple(_receipts(kind, faults) for kind in kinds),
+        trials=len(trials),
+        not_struck=int((under_faults["by"] == NONE).sum()),
+        mixed=int((under_faults["by"] == MIXED).sum()),
+        errors=len(trials) - len(usable),
+        two_counts_agree=exact_share(int(recounts.sum()), len(recounts)),
+        own_log=exact_share(int(logs.sum()), len(logs)) if len(logs) else None,
+        reason=_reason(control),
+        results=(*_results(control.assign(by=CONTROL, failures=0), paired), *_results(struck, paired)),
+    )
+
+
+def _reason(control: pd.DataFrame) -> str:
+    """Return the most frequent reason why fault-free trials failed, or "" if one was solved."""
+    reasons = Counter(why for why in control["why"].tolist() if why)
+    if not reasons or control["outcome"].eq("solved").any():
+        return ""
+    [(reason, times)] = reasons.most_common(1)
+    return f"{one_line(reason, MOST_SHOWN)} ({times} of {len(control)})"
+
+
+def _of(trials: pd.DataFrame, kind: str) -> pd.DataFrame:
+    return trials.loc[np.array([belongs(by, kind) for by in trials["by"]], dtype=bool)]
+
+
+def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
+    names = (faults["point"] + ":" + faults["effect"]).tolist()
+    struck = faults.loc[np.array([belongs(name, kind) for name in names], dtype=bool)]
+    return Receipts(kind, *(int(struck[stage].sum()) for stage in ("planned", "delivered", "not_applicable")))
+
+
+def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[ScoredTrial]:
+    harm = dict(zip(paired["trial"].tolist(), beyond_of(paired, ANY).tolist(), strict=True))
+    columns = ["trial", "repetition", "plan", "by", "failures", "outcome"]
+    rows = trials[columns].itertuples(index=False, name=None)
+    for instance, (trial, repetition, plan, by, failures, outcome) in zip(instances_of(trials), rows, strict=True):
+        yield ScoredTrial(instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial))

@@ -1,0 +1,213 @@
+"""The parts of a scorecard, and its JSON file, which has the same fields. `null` means not measured, never 0."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from bench.common.bounds import SPARSE, Lookup, Many, crowded, validated
+from bench.common.errors import ResultsError
+from bench.common.files import content_of
+from bench.common.wording import first_violation
+from bench.read.analysis.statistics import PassHat, Share
+
+VERSION: Literal[1] = 1
+"""The version of the file. It changes when a field changes its meaning or is removed; new fields can be added."""
+Whose = Literal["simulated", "recorded", "live"]
+ALL_CRASHES = "process:*"
+CONTROL = "control"
+MOST_BYTES = 64 * 2**20
+
+
+def _is_empty(text: str) -> bool:
+    return not text
+
+
+@dataclass(frozen=True)
+class RatePerFailure:
+    """An amount for each failure, or a ratio, with its 95% interval.
+
+    n      the number of trials
+    units  the units of the interval: the number of instances, or of trials if there is one instance
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    units: int
+
+
+@dataclass(frozen=True)
+class HarmRates:
+    """One kind of damage, over the struck trials that have a control.
+
+    effects       damaged effects minus the control's
+    more, fewer   the sums of trials with more, and with fewer, than their control
+    per_100       effects for 100 failures
+    after         the share of struck trials with more of it than their control
+    """
+
+    effects: int
+    more: int
+    fewer: int
+    per_100: RatePerFailure
+    after: Share
+
+
+@dataclass(frozen=True)
+class Struck:
+    """One system's trials that were struck by one kind of failure only.
+
+    by          `process:POINT` for a crash at that point, `process:*` for crashes at any point, `POINT:EFFECT` for other faults
+    failures    number of failures; for crashes, processes that died
+    trials      number of struck trials without errors
+    instances   number of different instances among them
+    right       the share of these trials that finished right
+    pass_hat    the chance that k of these trials all finish right
+    paired      number of these trials with a control
+    any_harm    the share of paired trials with more damage of any kind than their control
+    harm        the same by kind of damage
+    compared    number of pairs with an answer in both trials
+    work        tokens, calls (of the model) and tool_calls of compared trials, divided by their controls': 1 is no waste
+    recovery    tokens, calls, tool_calls and seconds beyond the controls, for each failure
+    distinct    number of trials without copies (trials of one task with equal outcome, tokens, calls, damage); None in earlier
+                scorecards
+    """
+
+    by: str
+    failures: int
+    trials: int
+    instances: int
+    right: Share
+    pass_hat: Many[PassHat]
+    paired: int
+    any_harm: Share
+    harm: Lookup[str, HarmRates]
+    compared: int
+    work: Lookup[str, RatePerFailure]
+    recovery: Lookup[str, RatePerFailure]
+    distinct: int | None = None
+
+    @property
+    def has_copies(self) -> bool:
+        return self.distinct is not None and self.distinct < self.trials
+
+
+@dataclass(frozen=True)
+class Receipts:
+    by: str
+    planned: int
+    delivered: int
+    not_applicable: int
+
+
+@dataclass(frozen=True)
+class ScoredTrial:
+    """A struck trial, or a fault-free trial (`by` is `control`), so that two scorecards can be compared pair by pair.
+
+    harm   damaged effects of all kinds minus the control's; None without a control
+    """
+
+    instance: str
+    repetition: int
+    plan: str
+    by: str
+    failures: int
+    right: bool
+    harm: int | None
+
+
+@dataclass(frozen=True)
+class ScorecardRow:
+    """One system in one world with one model.
+
+    whose          where the replies come from
+    control        the share of fault-free trials that finished right
+    not_struck     trials under a fault plan that no fault struck: they say nothing about recovery and are in no other number
+    mixed          trials struck by several kinds of failures: counted under no kind
+    errors         trials that ended in an error or were not graded: left out
+    two_counts_agree   the share of trials in which journal and world's tables give the same count of damage
+    own_log        of the trials whose system kept a log of requests, tokens, tool calls and effects, the share whose log agrees
+                   with our account; None if there is no log
+    reason         if no fault-free trial finished right, the most frequent reason and its count; "" in earlier scorecards
+    """
+
+    world: str
+    model: str
+    whose: Whose
+    system: str
+    control: Share
+    control_pass_hat: Many[PassHat]
+    struck: Many[Struck]
+    receipts: Many[Receipts]
+    trials: int
+    not_struck: int
+    mixed: int
+    errors: int
+    two_counts_agree: Share
+    results: Many[ScoredTrial]
+    own_log: Share | None = None
+    reason: Annotated[str, Field(exclude_if=_is_empty)] = ""
+
+    def struck_by(self, by: str) -> Struck | None:
+        return next((struck for struck in self.struck if struck.by == by), None)
+
+
+@dataclass(frozen=True)
+class ScorecardWorld:
+    """`schedule` is a digest of the seed, the plans' texts, what the instances ask, and the repetitions. Two systems with the
+    same digest met the same faults at the same places."""
+
+    name: str
+    schedule: str
+    seed: int | None
+    instances: int
+    repetitions: int
+    plans: Many[str]
+
+
+@dataclass(frozen=True)
+class SourceRun:
+    """A source run. `files` is the digest of its files, `code` the digest of the code that ran it."""
+
+    run: str
+    files: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    version: Literal[1]
+    kind: Literal["recovery scorecard"]
+    sources: Many[SourceRun]
+    worlds: Many[ScorecardWorld]
+    rows: Many[ScorecardRow]
+    notes: Many[str]
+
+
+SCORECARD: TypeAdapter[Scorecard] = TypeAdapter(Scorecard)
+
+
+def as_json(card: Scorecard) -> str:
+    """Return the card as one line of JSON. Nobody reads it, and spaces would be a third of it."""
+    return json.dumps(SCORECARD.dump_python(card, mode="json"), separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def read_scorecard(path: Path) -> Scorecard:
+    """Read a scorecard. Raise ResultsError, with one line, if the file is no scorecard of this version."""
+    try:
+        content = content_of(path, MOST_BYTES)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    if why := crowded(content, SPARSE):
+        raise ResultsError(f"{path}: is not a scorecard: {why}")
+    try:
+        return validated(SCORECARD, content)
+    except ValidationError as error:
+        problem = f"{path}: is not a scorecard of version {VERSION}: {first_violation(error).line}"
+        raise ResultsError(f"{problem}; write it with `bench scorecard RUN --format json --to {path}`") from None

@@ -1,0 +1,115 @@
+"""The numbers of one scorecard cell: what one kind of failure did to one system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+
+import pandas as pd
+from bench.record.worlds.damage import DAMAGES
+
+from bench.read.analysis.arms import ANSWERED, instances_of
+from bench.read.analysis.statistics import (
+    PassHat,
+    Ratio,
+    Share,
+    exact_share_by_instance,
+    has_width,
+    pass_hat,
+    ratio_of_means,
+    ratio_of_sums,
+)
+from bench.worlds.read.analysis.beyond_control import SPENT
+from bench.worlds.read.scorecard.card import HarmRates, RatePerFailure, Struck
+
+KS = (1, 2, 4, 8)
+WORK = ("tokens", "calls", "tool_calls")
+ANY = "any"
+"""All kinds of damage together. An effect that is damaged in several ways counts under each."""
+
+
+def struck_cell(by: str, trials: pd.DataFrame, paired: pd.DataFrame) -> Struck:
+    """Return a cell. `trials` were struck by this failure; `paired` are those with a control, from `beyond_control`, with their
+    `failures`."""
+    compared = paired[paired["outcome"].isin(ANSWERED) & paired["outcome_control"].isin(ANSWERED)]
+    return Struck(
+        by=by,
+        failures=int(trials["failures"].sum()),
+        trials=len(trials),
+        instances=len(set(instances_of(trials))),
+        right=share_of(trials, trials["outcome"].eq("solved")),
+        pass_hat=pass_hats(trials),
+        paired=len(paired),
+        any_harm=share_of(paired, (paired[[f"beyond_{kind}" for kind in DAMAGES]] > 0).any(axis=1)),
+        harm={kind: _harm(paired, beyond_of(paired, kind)) for kind in (*DAMAGES, ANY)},
+        compared=len(compared),
+        work={what: _ratio(compared, what) for what in WORK},
+        recovery={what: _for_each_failure(compared, compared[f"beyond_{what}"]) for what in SPENT},
+        distinct=_distinct(trials),
+    )
+
+
+def _distinct(trials: pd.DataFrame) -> int:
+    """Count the trials without copies: after two kinds of failure a system can be told the same and do the same."""
+    course = ["instance", "outcome", "failures", *WORK, *(f"damage_{kind}" for kind in DAMAGES)]
+    return len(trials.drop_duplicates(course))
+
+
+def share_of(trials: pd.DataFrame, held: pd.Series[bool]) -> Share:
+    """Return the exact share of these trials, clustered by instance."""
+    return exact_share_by_instance(instances_of(trials), [bool(success) for success in held])
+
+
+def beyond_of(paired: pd.DataFrame, kind: str) -> pd.Series[int]:
+    """Return, for each trial, the damaged effects minus the control's."""
+    if kind == ANY:
+        return paired[[f"beyond_{kind}" for kind in DAMAGES]].sum(axis=1).astype("Int64")
+    return paired[f"beyond_{kind}"]
+
+
+def pass_hats(trials: pd.DataFrame) -> tuple[PassHat, ...]:
+    right = trials["outcome"].eq("solved")
+    tasks = [(int(group.sum()), len(group)) for _, group in right.groupby(instances_of(trials))]
+    return tuple(pass_hat(k, tasks) for k in KS)
+
+
+def _harm(paired: pd.DataFrame, beyond: pd.Series[int]) -> HarmRates:
+    known = beyond.notna()
+    beyond, paired = beyond[known].astype(int), paired[known]
+    after = share_of(paired, beyond > 0)
+    rate = _for_each_failure(paired, 100 * beyond) if (beyond < 0).any() else _amount(paired, 100 * beyond)
+    if len(beyond) and not beyond.any():  # zero in all trials has no spread, but has an upper bound
+        rate = RatePerFailure(0.0, 0.0, 100 * (after.high or 0.0), rate.n, rate.units)
+    return HarmRates(int(beyond.sum()), int(beyond.clip(lower=0).sum()), int((-beyond).clip(lower=0).sum()), rate, after)
+
+
+def _for_each_failure(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
+    failures = _by_unit(paired, paired["failures"])
+    ratio = ratio_of_sums(list(_by_unit(paired, beyond).values()), list(failures.values()))
+    return _rate(ratio, len(paired))
+
+
+def _amount(paired: pd.DataFrame, beyond: pd.Series[int]) -> RatePerFailure:
+    """Return the amount for each failure if no trial is below 0; its interval then is not below 0 either."""
+    ratio = ratio_of_means(_by_unit(paired, beyond), _by_unit(paired, paired["failures"]))
+    return _rate(ratio, len(paired))
+
+
+def _ratio(paired: pd.DataFrame, column: str) -> RatePerFailure:
+    ratio = ratio_of_means(_by_unit(paired, paired[column]), _by_unit(paired, paired[f"{column}_control"]))
+    return _rate(ratio, len(paired))
+
+
+def _rate(ratio: Ratio, n: int) -> RatePerFailure:
+    low, high = (ratio.low, ratio.high) if has_width(ratio) else (None, None)
+    return RatePerFailure(ratio.ratio, low, high, n, ratio.pairs)
+
+
+def _by_unit(trials: pd.DataFrame, values: Sequence[float] | pd.Series[int]) -> Mapping[Hashable, float]:
+    """Return the sum of each instance; if there is one instance, the value of each trial."""
+    instances = instances_of(trials)
+    units: Sequence[Hashable] = instances if len(set(instances)) > 1 else trials["trial"].tolist()
+    by_unit: dict[Hashable, list[float]] = {}
+    for unit, value in zip(units, values, strict=True):
+        by_unit.setdefault(unit, []).append(float(value))
+    return {unit: math.fsum(values) for unit, values in by_unit.items()}

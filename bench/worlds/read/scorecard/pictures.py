@@ -1,0 +1,72 @@
+"""The figure of a scorecard: how often each system finishes right after a crash, and its damage and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from matplotlib.axes import Axes
+
+from bench.read.render.drawing import BLUE, GREEN, PALE, VERMILION, Picture, finish, panels
+from bench.read.render.labels import slug
+from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.cells import ANY
+from bench.worlds.read.scorecard.words import model
+
+Ends = tuple[float, float | None, float | None]
+
+
+def pictures(card: Scorecard) -> Iterator[Picture]:
+    """Yield a figure for each world and model with crashed trials."""
+    for world, name in dict.fromkeys((row.world, model(row)) for row in card.rows):
+        rows = [row for row in card.rows if (row.world, model(row)) == (world, name)]
+        if any(_crashed(row) for row in rows):
+            yield _figure(world, name, rows)
+
+
+def _figure(world: str, name: str, rows: Sequence[ScorecardRow]) -> Picture:
+    figure, axes = panels(3, 3, 3.6, 0.9 + 0.3 * len(rows))
+    titles = ("finished right after a crash, %", "effects damaged for 100 crashes", "tokens, × the control")
+    for place, (ax, title, colour) in enumerate(zip(axes, titles, (BLUE, VERMILION, GREEN), strict=True)):
+        for y, row in enumerate(rows):
+            crashed = _crashed(row)
+            ends = _ends(crashed)[place] if crashed else None
+            if ends is not None:
+                _point(ax, y, ends, colour)
+            else:
+                ax.text(0.02, y, "not measured", va="center", fontsize=7, transform=ax.get_yaxis_transform())
+        ax.set_title(title)
+        ax.set_yticks(range(len(rows)), [row.system.replace("_", " ") for row in rows] if not place else [])
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        ax.grid(axis="x", color=PALE, lw=0.6)
+    axes[0].set_xlim(-3, 103)
+    axes[1].axvline(0, color=PALE, lw=1)
+    axes[2].axvline(1, color=PALE, lw=1)
+    crashes = sorted({crashed.failures for row in rows if (crashed := _crashed(row))})
+    shown = f"N = {crashes[0]}" if len(crashes) == 1 else f"N = {crashes[0]} to {crashes[-1]}"
+    title = f"Recovery in {world}, {name}"
+    caption = (
+        f"{shown} crashes for each system. Damage is what exceeds the same trials without a crash, and tokens are divided by "
+        "their tokens. Whiskers are 95% intervals."
+    )
+    return finish(figure, slug("scorecard", world, name), title, f"{title}. {caption}")
+
+
+def _crashed(row: ScorecardRow) -> Struck | None:
+    crashed = row.struck_by(ALL_CRASHES)
+    return crashed if crashed and crashed.trials else None
+
+
+def _ends(crashed: Struck) -> tuple[Ends | None, Ends | None, Ends | None]:
+    right, harm, work = crashed.right, crashed.harm[ANY].per_100, crashed.work["tokens"]
+    percent = [None if limit is None else 100 * limit for limit in (right.rate, right.low, right.high)]
+    return _known(*percent), _known(harm.value, harm.low, harm.high), _known(work.value, work.low, work.high)
+
+
+def _known(value: float | None, low: float | None, high: float | None) -> Ends | None:
+    return None if value is None else (value, low, high)
+
+
+def _point(ax: Axes, y: float, ends: Ends, colour: str) -> None:
+    value, low, high = ends
+    errors = None if low is None or high is None else [[max(0.0, value - low)], [max(0.0, high - value)]]
+    ax.errorbar([value], [y], xerr=errors, fmt="o", ms=4.5, color=colour, capsize=3, lw=1)

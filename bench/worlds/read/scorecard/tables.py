@@ -1,0 +1,296 @@
+"""The tables of a scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from bench.record.worlds.damage import DAMAGES
+
+from bench.read.analysis.statistics import PassHat, Share
+from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
+from bench.read.render.table import Table, TableColumn, table_of
+from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
+from bench.worlds.read.scorecard.card import RatePerFailure as Measured
+from bench.worlds.read.scorecard.card import Receipts
+from bench.worlds.read.scorecard.cells import ANY, KS
+from bench.worlds.read.scorecard.words import KINDS, failure, legend, model, notes
+
+UNMEASURED = "not measured"
+PLACE = (
+    TableColumn[ScorecardRow]("Scenario", lambda row: row.world),
+    TableColumn[ScorecardRow]("Model", model),
+    TableColumn[ScorecardRow]("System", lambda row: row.system),
+)
+HARM = "effects for 100 crashes, beyond what the control did"
+HARM_INTERVALS = (
+    "Intervals of effects are at 95% (Student's t, clustered by instance). Where nothing was damaged, the upper end is the "
+    "exact one (Clopper-Pearson) of the share of trials. Where all instances are alike, there is no interval (n/a)."
+)
+SHARES = (
+    "A cell k/n holds the share of k among n trials and its exact (Clopper-Pearson) 95% interval. Repeated tries of one task "
+    "are not independent, so the interval is widened where they are alike (Korn and Graubard). Where all or none are right, "
+    "each task counts once."
+)
+COPIES = (
+    "distinct: trials that are no copies; trials of one task that went the same course are copies, as where a system is told "
+    "the same after two kinds of death, and intervals take each task once"
+)
+ONE_KIND = "The table has the trials that failures of a single kind struck. The receipts count the others."
+
+
+class StruckRow(NamedTuple):
+    """A system, with its trials that one kind of failure struck."""
+
+    row: ScorecardRow
+    struck: Struck
+
+
+PLACE_OF_STRUCK: tuple[TableColumn[StruckRow], ...] = tuple(column.of(lambda each: each.row) for column in PLACE)
+HAPPENED = TableColumn[StruckRow]("What happens", lambda each: failure(each.struck.by))
+RIGHT = TableColumn[StruckRow]("Right", lambda each: _share(each.struck.right))
+HARMS = (
+    TableColumn[StruckRow]("Trials with any", lambda each: _share(each.struck.any_harm)),
+    *(
+        TableColumn[StruckRow](kind.capitalize(), lambda each, kind=kind: _harm(each.struck, kind))  # type: ignore[misc]
+        for kind in DAMAGES
+    ),
+)
+
+
+def tables(card: Scorecard) -> tuple[Table, ...]:
+    return (glance(card), by_kind(card), by_failure(card), costs(card), in_a_row(card), receipts(card))
+
+
+def glance(card: Scorecard) -> Table:
+    k = max((hat.k for row in card.rows for hat in _crashed(row).pass_hat if hat.value is not None), default=1)
+    columns = (
+        *PLACE,
+        TableColumn[ScorecardRow]("Right, undisturbed", lambda row: _share(row.control)),
+        TableColumn[ScorecardRow]("Crashes", lambda row: _crashed(row).failures),
+        TableColumn[ScorecardRow]("Right after a crash", lambda row: _share(_crashed(row).right)),
+        TableColumn[ScorecardRow](f"pass^{k}", lambda row: _pass(_crashed(row).pass_hat, k)),
+        TableColumn[ScorecardRow]("Damaged per 100 crashes", lambda row: _harm(_crashed(row), ANY)),
+        TableColumn[ScorecardRow]("Tokens, × control", lambda row: _work(_crashed(row), "tokens")),
+    )
+    table_notes = (
+        "right: solved, of the trials that a crash struck",
+        SHARES,
+        f"pass^{k}: the chance that {f'{k} such trials of a task all finish' if k > 1 else 'such a trial finishes'} right",
+        f"damaged: {HARM}",
+        HARM_INTERVALS,
+        "tokens: what struck trials took, divided by what their controls took; 1 is no waste",
+        *notes(card),
+    )
+    return table_of("scorecard", "Recovery at a glance", columns, card.rows, table_notes)
+
+
+def by_kind(card: Scorecard) -> Table:
+    columns = (
+        *PLACE_OF_STRUCK,
+        TableColumn[StruckRow]("Crashes", lambda each: each.struck.failures),
+        TableColumn[StruckRow]("Trials", lambda each: _count(each.struck, each.struck.paired)),
+        *HARMS,
+    )
+    crashed = [StruckRow(row, _crashed(row)) for row in card.rows]
+    table_notes = (
+        *_on_copies(crashed),
+        f"Each kind of damage is counted in {HARM}.",
+        HARM_INTERVALS,
+        "An effect can be damaged in several ways, and then counts under each.",
+        *(f"{kind}: {what}" for kind, what in KINDS.items()),
+    )
+    return table_of(
+        "scorecard-damage", "What a crash does to the world: effects damaged for 100 crashes", columns, crashed, table_notes
+    )
+
+
+def by_failure(card: Scorecard) -> Table:
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("How often", lambda each: each.struck.failures),
+        TableColumn[StruckRow]("Trials", lambda each: _count(each.struck, each.struck.trials)),
+        RIGHT,
+        *HARMS,
+    )
+    failures = _failures(card)
+    table_notes = (
+        "trials with any: trials in which something was damaged more often than in their control",
+        SHARES,
+        ONE_KIND,
+        *_on_copies(failures),
+        *legend(each.struck.by for each in failures),
+    )
+    return table_of("scorecard-failures", "By what happened: effects damaged for 100 failures", columns, failures, table_notes)
+
+
+def in_short(card: Scorecard) -> Table:
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("How often, in trials", lambda each: f"{each.struck.failures} in {each.struck.trials}"),
+        RIGHT,
+        TableColumn[StruckRow]("Effects damaged for 100 of them", lambda each: _named(each.struck)),
+    )
+    failures = _failures(card)
+    damaged = {kind for each in failures for kind, harm in each.struck.harm.items() if harm.effects}
+    kinds = (f"{kind}: {what}" for kind, what in KINDS.items() if kind in damaged)
+    table_notes = (ONE_KIND, *legend(each.struck.by for each in failures), *kinds)
+    return table_of("scorecard-in-short", "By what happened", columns, failures, table_notes)
+
+
+def costs(card: Scorecard) -> Table:
+    def each(title: str, kind: str, digits: int) -> TableColumn[StruckRow]:
+        return TableColumn(title, lambda each: _rate(each.struck.recovery[kind], digits))
+
+    columns = (
+        *PLACE_OF_STRUCK,
+        HAPPENED,
+        TableColumn[StruckRow]("Trials", lambda each: each.struck.compared),
+        TableColumn[StruckRow]("Tokens, ×", lambda each: _work(each.struck, "tokens")),
+        TableColumn[StruckRow]("Model calls, ×", lambda each: _work(each.struck, "calls")),
+        TableColumn[StruckRow]("Tool calls, ×", lambda each: _work(each.struck, "tool_calls")),
+        each("Tokens, each", "tokens", 0),
+        each("Calls, each", "calls", 1),
+        each("Tool calls, each", "tool_calls", 1),
+        each("Seconds, each", "seconds", 2),
+    )
+    table_notes = (
+        "×: what struck trials took in all, divided by what their controls took; 1 is no wasted work",
+        "each: what struck trials took beyond their controls, for each failure",
+        "seconds: model calls and waiting on the trial's clock; the seconds of a simulated model are declared",
+        "A trial counts if it and its control came to an end. Intervals are clustered by instance.",
+    )
+    rows = [StruckRow(row, struck) for row in card.rows for struck in _without_repeats(row)]
+    return table_of("scorecard-cost", "What recovery costs", columns, rows, table_notes)
+
+
+class HatsRow(NamedTuple):
+    """The chances that k trials all finish right, for a system's trials struck `by` this."""
+
+    row: ScorecardRow
+    by: str
+    hats: Sequence[PassHat]
+
+
+def in_a_row(card: Scorecard) -> Table:
+
+    def passed(k: int) -> TableColumn[HatsRow]:
+        return TableColumn(f"k = {k}", lambda each: _pass(each.hats, k))
+
+    columns = (
+        *(column.of(lambda each: each.row) for column in PLACE),
+        TableColumn[HatsRow]("What happens", lambda each: failure(each.by)),
+        TableColumn[HatsRow]("Tasks", lambda each: ", ".join(str(hat.n) for hat in each.hats)),
+        *map(passed, KS),
+    )
+    rows = [
+        HatsRow(row, by, hats)
+        for row in card.rows
+        for by, hats in (("control", row.control_pass_hat), *((struck.by, struck.pass_hat) for struck in _without_repeats(row)))
+    ]
+    table_notes = (
+        "If c of a task's n tries finished right, its chance is C(c, k) / C(n, k). pass^k is the mean over tasks (tau-bench, "
+        "arXiv 2406.12045).",
+        "Tasks: how many have at least k tries, for each k. A task with fewer has no pass^k and is left out.",
+    )
+    return table_of("scorecard-pass", "How surely: the chance that k all finish right (pass^k)", columns, rows, table_notes)
+
+
+class ReceiptsRow(NamedTuple):
+    """The outcome of a system's planned faults of one kind. Numbers over all its trials are shown only on the `first` row."""
+
+    row: ScorecardRow
+    receipts: Receipts
+    first: bool
+
+
+def receipts(card: Scorecard) -> Table:
+
+    def of_all(title: str, read: Callable[[ScorecardRow], Cell]) -> TableColumn[ReceiptsRow]:
+        return TableColumn(title, lambda each: read(each.row) if each.first else "")
+
+    columns = (
+        *(column.of(lambda each: each.row) for column in PLACE),
+        TableColumn[ReceiptsRow]("What happens", lambda each: failure(each.receipts.by)),
+        TableColumn[ReceiptsRow]("Planned", lambda each: each.receipts.planned),
+        TableColumn[ReceiptsRow]("Delivered", lambda each: each.receipts.delivered),
+        TableColumn[ReceiptsRow]("Not applicable", lambda each: each.receipts.not_applicable),
+        of_all("Trials", lambda row: row.trials),
+        of_all("Not struck", lambda row: row.not_struck),
+        of_all("Mixed", lambda row: row.mixed),
+        of_all("Errors", lambda row: row.errors),
+        of_all("Two counts agree", lambda row: f"{row.two_counts_agree.k} of {row.two_counts_agree.n}"),
+    )
+    rows = [
+        ReceiptsRow(row, receipt, not number)
+        for row in card.rows
+        for number, receipt in enumerate(receipt for receipt in row.receipts if receipt.by != ALL_CRASHES)
+    ]
+    table_notes = (
+        "not struck: trials under a fault plan that no failure came to; they stand in no number above",
+        "mixed: trials that failures of several kinds struck",
+        "errors: trials that ended in an error of the benchmark or of the endpoint",
+        "two counts agree: trials in which the journal and the world's tables, counted separately, give the same damage",
+    )
+    return table_of("scorecard-receipts", "Receipts: every planned failure, and what became of it", columns, rows, table_notes)
+
+
+NEVER = Struck(ALL_CRASHES, 0, 0, 0, Share(0, 0, None, None, None), (), 0, Share(0, 0, None, None, None), {}, 0, {}, {})
+
+
+def _crashed(row: ScorecardRow) -> Struck:
+    """Return all crashes of a row, or an empty cell if no plan has any."""
+    return row.struck_by(ALL_CRASHES) or NEVER
+
+
+def _without_repeats(row: ScorecardRow) -> Iterator[Struck]:
+    """Yield the failures of a row. If all crashes are at one point, skip the cell for all points."""
+    points = sum(struck.by.startswith("process:") for struck in row.struck)
+    return (struck for struck in row.struck if struck.by != ALL_CRASHES or points != 2)
+
+
+def _count(struck: Struck, count: int) -> Cell:
+    """Return a count, with the number of distinct trials if there are copies."""
+    return f"{count}, {struck.distinct} distinct" if struck.has_copies else count
+
+
+def _on_copies(rows: Iterable[StruckRow]) -> Sequence[str]:
+    return [COPIES] if any(each.struck.has_copies for each in rows) else []
+
+
+def _failures(card: Scorecard) -> list[StruckRow]:
+    """Return each system with each kind of failure; crashes at different points are separate."""
+    return [StruckRow(row, struck) for row in card.rows for struck in row.struck if struck.by != ALL_CRASHES]
+
+
+def _share(share: Share) -> Cell:
+    return Rate(share) if share.n else UNMEASURED
+
+
+def _rate(rate: Measured, digits: int = 0) -> Cell:
+    return BoundedNumber(rate.value, rate.low, rate.high, digits) if rate.value is not None else UNMEASURED
+
+
+def _harm(struck: Struck, kind: str) -> Cell:
+    return _rate(struck.harm[kind].per_100) if kind in struck.harm else UNMEASURED
+
+
+def _work(struck: Struck, kind: str) -> Cell:
+    return _rate(struck.work[kind], 2) if kind in struck.work else UNMEASURED
+
+
+def _named(struck: Struck) -> Cell:
+    """Return the total damage with its interval, and the kinds."""
+    if not struck.paired:
+        return UNMEASURED
+    harms = {kind: struck.harm[kind].per_100.value or 0.0 for kind in DAMAGES if struck.harm[kind].effects}
+    kinds = ", ".join(f"{value:.0f} {kind}" for kind, value in harms.items())
+    whole = text_of(_rate(struck.harm[ANY].per_100))
+    return f"{whole}: {kinds}" if kinds else whole
+
+
+def _pass(hats: Sequence[PassHat], k: int) -> Cell:
+    hat_at_k = next((hat for hat in hats if hat.k == k and hat.value is not None), None)
+    return BoundedNumber(hat_at_k.value, hat_at_k.low, hat_at_k.high, 0, percent=True) if hat_at_k else UNMEASURED

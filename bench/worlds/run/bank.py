@@ -1,0 +1,99 @@
+"""Read a run of `every_judgment` as a bank of replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.common.errors import ConfigError, ResultsError
+from bench.record.reading import read_manifest, read_records, read_texts
+from bench.record.record import TrialRecord, latest
+from bench.record.verify import sources
+from bench.record.worlds.events import ASKED, REPAIRED, Stored
+from bench.run.models.bank import Bank, BankedReply
+from bench.run.models.erring import ErringRepair, Learning, measured
+from bench.scenario import Scenario
+
+Kept = TypeVar("Kept")
+
+
+def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
+    """Return the bank that a run recorded.
+
+    Raises ConfigError if the run holds replies of no model or of several models, or lacks replies to a judgment of these
+    scenarios: a simulated model would silently answer that judgment rightly. Raises ResultsError if the folder holds no run.
+    """
+    manifest = read_manifest(folder)
+    replies = list(banked(folder))
+    models = sorted({model for model, _ in replies})
+    if len(models) != 1:
+        problem = f"of several models ({', '.join(models)})" if models else "no judgments"
+        raise ConfigError(f"bank {folder}: it holds {problem}; record it with configs/judgment_bank.toml and one --model")
+    bank = Bank(manifest.name, sources(folder), models[0], [reply for _, reply in replies])
+    wanted = {(each.name, subtask.name) for each in scenarios for subtask in each.task.subtasks}
+    if lacking := sorted(wanted - bank.judgments):
+        scenario, judgment = lacking[0]
+        problem = f"holds no reply to '{judgment}' of scenario '{scenario}'"
+        raise ConfigError(f"bank {folder}: it {problem}; record it with that scenario, or leave the scenario or `bank` out")
+    return bank
+
+
+def banked(folder: Path) -> Iterator[tuple[str, BankedReply]]:
+    """Yield (model, reply) in recorded order. Raise ResultsError if a record names a text that the run does not hold."""
+    return _kept(folder, ASKED, _reply)
+
+
+def load_learning(folder: Path) -> Learning:
+    """Count how often a judgment was right after each signal of rejection, in a run of `every_repair`.
+
+    Raises ConfigError if the run holds replies of no model or of several models, ResultsError if the folder holds no run.
+    """
+    replies = list(repairs(folder))
+    models = sorted({model for model, _ in replies})
+    if len(models) != 1:
+        problem = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
+        raise ConfigError(f"repairs {folder}: it holds {problem}; record it with configs/repair_bank.toml and one --model")
+    return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
+
+
+def repairs(folder: Path) -> Iterator[tuple[str, ErringRepair]]:
+    """Yield (model, reply to a rejection) in recorded order. Raise ResultsError as `banked` does."""
+    return _kept(folder, REPAIRED, _repair)
+
+
+def _kept(folder: Path, log: str, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Iterator[tuple[str, Kept]]:
+    """Yield (model, entry) for each entry of this log that a run's trials stored."""
+    texts = read_texts(folder)
+    trials = latest(trial for trial in read_records(folder) if isinstance(trial, TrialRecord) and trial.outcome != "error")
+    for trial in trials:
+        for event in trial.events:
+            if isinstance(event, Stored) and event.name == log:
+                yield trial.model, _entry(trial, _text(texts, event.value, folder), folder, read)
+
+
+def _text(texts: dict[str, str], digest: str, folder: Path) -> str:
+    if digest not in texts:
+        raise ResultsError(f"{folder}: the text {digest} is missing; the run is not whole")
+    return texts[digest]
+
+
+def _entry(trial: TrialRecord, text: str, folder: Path, read: Callable[[TrialRecord, dict[str, Any]], Kept]) -> Kept:
+    try:
+        return read(trial, json.loads(text))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{folder}: a judgment of trial {trial.id} cannot be read; restore the run from a copy") from error
+
+
+def _reply(trial: TrialRecord, kept: dict[str, Any]) -> BankedReply:
+    notes, output = tuple(kept.pop("notes")), kept.pop("said")  # recordings call the output `said`
+    kept |= {"scenario": trial.scenario, "instance": trial.instance, "repetition": trial.repetition}
+    return BankedReply(output=output, notes=notes, **kept)
+
+
+def _repair(trial: TrialRecord, kept: dict[str, Any]) -> ErringRepair:
+    signal = kept.pop("signal")
+    reply = _reply(trial, kept)
+    place = (reply.scenario, reply.instance, reply.judgment, reply.state)
+    return ErringRepair(*place, signal, not reply.rejected, reply.is_right)

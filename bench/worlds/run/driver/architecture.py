@@ -1,0 +1,36 @@
+"""An architecture that is a command. A trial uses it like any other and calls it again after each crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.driver.command import Bounds, Command, command_of
+from bench.worlds.run.driver.command_session import CommandSession, opened
+
+
+class CommandArchitecture:
+    def __init__(self, command: Command):
+        self.command, self.digest, self.versions = command, command.digest, command.versions
+
+    async def __call__(self, task: Task, workbench: Workbench) -> None:
+        """Run one life of the agent. Raise as `CommandSession.live` does."""
+        place: CommandSession = await workbench.world.lasting.get("place", lambda: opened(self.command, task, workbench))
+        await place.live()
+
+
+def of_command(
+    words: Sequence[str],
+    folder: Path | None,
+    env: Mapping[str, str],
+    where: str,
+    *,
+    files: Sequence[Path],
+    packages: Sequence[str],
+    seconds: float,
+    model_calls: int | None,
+) -> CommandArchitecture:
+    """Return the architecture for a command. Raise ConfigError, with `where` at its beginning, if it cannot be one."""
+    return CommandArchitecture(command_of(words, folder, env, Bounds(seconds, model_calls), where, files, packages))

@@ -1,0 +1,132 @@
+"""A command that is measured: its words, folder and environment. A command that cannot be started is refused here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from bench.common.errors import ConfigError
+from bench.worlds.run.driver.program import why_not
+
+OURS = (
+    "OPENAI_BASE_URL",
+    "OPENAI_API_KEY",
+    "OPENAI_MODEL",
+    "AGENT_TASK",
+    "AGENT_FOLDER",
+    "TOOLS_URL",
+    "MCP_URL",
+    "MCP_COMMAND",
+    "HOME",
+)
+"""Variables that the driver sets for the agent. A config must not set them."""
+SCRIPTS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".jar"})
+"""Suffixes of files that a command can run."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds on all lives of an agent in one trial together: real `seconds`, and model calls (None: no bound)."""
+
+    seconds: float
+    model_calls: int | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that is ready to run.
+
+    words      the program and its arguments; files stand with their whole path
+    path       the PATH on which the program was looked up and which the agent gets
+    versions   the packages that it needs, with their versions
+    digest     names the command's content, wherever its files lie
+    """
+
+    words: tuple[str, ...]
+    path: str
+    env: Mapping[str, str]
+    bounds: Bounds
+    versions: Mapping[str, str]
+    digest: str
+
+
+def command_of(
+    words: Sequence[str],
+    folder: Path | None,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    where: str,
+    beside: Sequence[Path] = (),
+    packages: Sequence[str] = (),
+) -> Command:
+    """Return the command that a config describes.
+
+    `where` names the command in an error, `beside` holds files that it needs, and `packages` the packages that it needs. Raises
+    ConfigError if a program, file or package is missing, or if `env` sets a variable that the driver sets.
+    """
+    home = (folder or Path.cwd()).resolve()
+    if not os.path.isdir(home):  # noqa: PTH112  `Path.is_dir` raises without permission
+        raise ConfigError(f"{where}.folder: there is no folder {folder}; give one that exists")
+    for name in env:
+        if name in OURS or "=" in name or not name:
+            raise ConfigError(f"{where}.env: '{name}' cannot be set; the driver itself sets {', '.join(OURS)}")
+    path = os.pathsep.join((str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", os.defpath))))
+    files = _files([*words, *map(Path.as_posix, beside)], home)
+    program = _program(words[0], files, home, path, where)
+    for word in words[1:]:
+        if Path(word).suffix in SCRIPTS and word not in files and not word.startswith("-"):
+            raise ConfigError(f"{where}.command: there is no file {word} in {folder or 'the current folder'}")
+    for file in beside:
+        if file.as_posix() not in files:
+            raise ConfigError(f"{where}.files: there is no file {file} in {folder or 'the current folder'}")
+    absolute = (program, *(str(files[word]) if word in files else word for word in words[1:]))
+    versions = {name: _version(name, where) for name in packages}
+    given = [
+        value for value in (versions, bounds.model_calls) if value
+    ]  # absent parts are left out, which keeps the older digests
+    try:
+        digest = _digest([list(words), sorted(env.items()), bounds.seconds, *given], files)
+    except OSError as error:
+        raise ConfigError(f"{where}.command: {error.filename} cannot be read: {error.strerror}") from error
+    return Command(absolute, path, dict(env), bounds, versions, digest)
+
+
+def _files(names: Iterable[str], home: Path) -> dict[str, Path]:
+    """Return the words that name files. A word can be anything; if its path cannot be looked at, it is not a file."""
+    return {name: home / name for name in names if os.path.isfile(home / name)}  # noqa: PTH113  `Path.is_file` raises there
+
+
+def _program(word: str, files: Mapping[str, Path], home: Path, path: str, where: str) -> str:
+    """Return the file of a command's first word: one of `files`, else a program on the PATH. Raise ConfigError if it cannot be
+    started."""
+    place = str(files[word]) if word in files else shutil.which(word, path=path) or shutil.which(word, mode=os.F_OK, path=path)
+    place = place or (str(home / word) if os.path.isdir(home / word) else None)  # noqa: PTH112  as above
+    if place is None:
+        raise ConfigError(f"{where}.command: there is no program '{word}'; install it, or give its path")
+    if why := why_not(place, path):
+        raise ConfigError(f"{where}.command: '{word}' {why}")
+    return os.path.abspath(place)  # noqa: PTH100  as above
+
+
+def _version(package: str, where: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError as error:
+        raise ConfigError(f"{where}.packages: {package} is not installed; install it where bench is installed") from error
+
+
+def _digest(determining: object, files: Mapping[str, Path]) -> str:
+    """Digest what the config says about the command, and the files that it needs. The code that drives it is already part of a
+    trial's id."""
+    digest = hashlib.sha256(json.dumps(determining).encode())
+    for name, path in files.items():
+        content = path.read_bytes()
+        digest.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:20]

@@ -1,0 +1,299 @@
+"""The session of a command in one trial: its folder, its endpoints, and the state of its processes.
+
+The session outlives the agent's process, which is started in it again the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from bench.common.errors import ConfigError, GaveUp, Unmeasured, one_line
+from bench.record.worlds.events import ProcessDied
+from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.run.endpoint.access_guard import AccessGuard
+from bench.run.endpoint.problem import Problem
+from bench.run.endpoint.server import application, hung_up, routes, serving
+from bench.run.trial.clock import in_seconds
+from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.driver.agent_process import AgentProcess, Ended
+from bench.worlds.run.driver.command import Command
+from bench.worlds.run.driver.folder import LARGEST, Folder, temporary
+from bench.worlds.run.driver.program import hint
+from bench.worlds.run.driver.task_text import task_text
+from bench.worlds.run.runtime.acting import Acting
+from bench.worlds.run.runtime.process import AgentBody, Crashed
+from bench.worlds.run.tool_servers.server import ToolServer
+from bench.worlds.run.tool_servers.tools import Tools
+
+MOST_CONNECTIONS = 64
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at the folder's size."""
+MODEL = "assistant"
+"""The model's name as the agent sees it. The experiment decides which model answers."""
+AGENT = ("the agent",)
+NOT_FOUND = 404
+LONGEST_DETAIL = 300
+"""Characters of a refusal in a trial's reason."""
+_asked = re.compile("(/[^/]*)?/v1/")
+LONGEST_TASK = 2**17 - 100
+"""Bytes. Linux allows 128 KiB for one variable, including its name."""
+
+
+@asynccontextmanager
+async def opened(command: Command, task: Task, workbench: Workbench) -> AsyncIterator[CommandSession]:
+    """Open the session of a trial and close it at the trial's end. Raise then what went wrong at its endpoints."""
+    with temporary() as outer:
+        place = CommandSession(command, task, workbench, outer)
+        async with workbench.world.outside_agent(place.served):
+            yield place
+        place.check()
+
+
+class CommandSession(AgentBody):
+    def __init__(self, command: Command, task: Task, workbench: Workbench, outer: Path):
+        environment = workbench.world.environment
+        self._command, self._task, self._outer = command, task_text(task, environment.work), outer
+        if len(self._task.encode()) > LONGEST_TASK:
+            written = f"the task is longer than an environment variable can be, {LONGEST_TASK:,} bytes"
+            raise ConfigError(f"{written}; a command cannot be given it")
+        self._acting: Acting = workbench.world.acting
+        self._tools = Tools(workbench.world)
+        self._folder = Folder(outer / "home")
+        self._token = secrets.token_urlsafe(24)
+        self._door = AccessGuard(self._token, most=MOST_CONNECTIONS)
+        self._address = ""
+        self._life: AgentProcess | None = None
+        self._session: EndpointSession | None = None
+        self._failure: Exception | None = None
+        self._left = command.bounds.seconds
+        self._asked = 0
+        self._refused: Problem | None = None
+        self._turn = asyncio.Lock()
+        self._acting.process.body = self
+
+    @asynccontextmanager
+    async def served(self, session: EndpointSession) -> AsyncIterator[str]:
+        """Serve the model's endpoint and the world's tools at one address."""
+        session.api_key = self._token
+        self._session = session
+        world = ToolServer(self._tools, self._acting)
+
+        def refuse(problem: Problem) -> None:
+            session.refuse(problem.status, problem.message)
+            self._refused = problem
+
+        app = application([*routes(lambda: session, MODEL), *world.routes()], self._door, refuse, self._hear)
+        async with serving(app, self._door, 0) as self._address:
+            self._lay_out_relay()
+            yield self._address
+
+    async def live(self) -> None:
+        """Run one life of the agent from its start to its end.
+
+        Raises Crashed if it was killed as planned, GaveUp if it ended any other way than well, and any error of its endpoints.
+        Raises Unmeasured instead if the command never started, if it ended after a request that was refused here, or if it
+        asked nothing at all.
+        """
+        process, log, taken = self._acting.process, self._acting.log, self._tools.taken
+        number = self._acting.world.life
+        try:
+            life = self._life = AgentProcess(self._command.words, self._folder.path, self._environment(), LARGEST)
+        except OSError as error:
+            if str(error.filename) == str(self._folder.path):  # the folder is gone or unreadable: the agent's doing
+                raise GaveUp(AGENT, f"cannot be started in its folder: {error.strerror}") from error
+            raise Unmeasured(f"the command cannot be started: {error.strerror}; see to this machine") from error
+        log.emit(ProcessStarted(number, in_seconds(self._acting.clock.now())))
+        limit = asyncio.get_running_loop().call_later(max(0.0, self._left), self._end_at_limit)
+        self._look()
+        ended: Ended | None = None
+        try:
+            ended = await asyncio.shield(life.ended)
+        finally:
+            limit.cancel()
+            self._next_look.cancel()
+            await life.close()
+            self._left -= life.seconds
+            last_line = self._folder.added_to_log()
+            how = ended or Ended()
+            log.emit(
+                ProcessEnded(
+                    life=number,
+                    code=how.code,
+                    signal=how.signal,
+                    seconds=life.seconds,
+                    why=self._why(ended),
+                    requests=self._tools.taken - taken,
+                    output=log.store_text(life.output.text),
+                    written=life.output.written,
+                    own_log=log.store_text(last_line) if last_line is not None else None,
+                )
+            )
+        if self._session:
+            self._session.log_set_aside()
+        process.step()
+        self._acting.left()
+        if ended.failed is not None:
+            raise Unmeasured(f"{Path(self._command.words[0]).name} {_failed(ended.failed)}; {hint(ended.failed)}")
+        self.check()
+        if ended.code != 0:
+            raise self._gave_up(f"{_end_said(ended)}: {life.output.last_line or 'it wrote nothing'}")
+        if why := self._unmeasured(ended_well=True):
+            raise Unmeasured(f"the agent: ended with code 0; {why}")
+
+    def check(self) -> None:
+        """Raise what went wrong at the endpoints, or RuntimeError if the calls that the world took are not each booked once."""
+        if self._failure:
+            raise self._failure
+        unbooked = sum(isinstance(event, ProcessDied) and event.point == "before" for event in self._acting.log.events)
+        if self._tools.taken != self._acting.calls + unbooked:
+            raise RuntimeError(f"the world's door took {self._tools.taken} calls, and {self._acting.calls} are booked")
+
+    def _gave_up(self, how: str) -> Exception:
+        """Return what ends the trial of an agent that ended so."""
+        why = self._unmeasured()
+        return Unmeasured(f"the agent: {how}; {why}") if why else GaveUp(AGENT, how)
+
+    def _unmeasured(self, ended_well: bool = False) -> str:
+        """Return why nothing can be said of an agent that has ended; "" if something can. It may end well after a request for
+        what is served nowhere."""
+        refused, asked = self._refused, self._asked or self._tools.asked
+        if refused and not (ended_well and asked and refused.status == NOT_FOUND):
+            return f"its last request was refused: {refused.status}: {one_line(refused.message, LONGEST_DETAIL)}"
+        if asked:
+            return ""
+        turned_away = f"; a request was turned away: {self._door.why}" if self._door.turned_away else ""
+        return f"it asked neither its model nor a tool{turned_away}"
+
+    @web.middleware
+    async def _hear(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handle a request at either endpoint, as a middleware."""
+        try:
+            self._acting.heard()
+            self._count(request)
+            if not self._in_turn(request):
+                return await self._taken(request, handler)
+            async with self._turn:
+                self._acting.process.step()
+                return await self._taken(request, handler)
+        except Crashed:
+            return hung_up(request, web.Response())
+        except (Problem, web.HTTPException):
+            raise
+        except Exception as error:
+            self._stop(error)
+            raise
+
+    async def _taken(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handle a request. If it is taken, no earlier refusal ends the trial."""
+        response = await handler(request)
+        if request.method == "POST":
+            self._refused = None
+        return response
+
+    def _count(self, request: web.Request) -> None:
+        """Count a call of the model. Raise GaveUp or Unmeasured at the first call beyond the bound."""
+        most = self._command.bounds.model_calls
+        self._asked += _is_call(request)
+        if most is not None and self._asked > most:
+            raise self._gave_up(
+                f"no end after {most} calls of the model; give it more with model_calls, or see what it repeats"
+            )
+
+    def _in_turn(self, request: web.Request) -> bool:
+        """Return whether this request waits for the request before it. Virtual time could not tell when overlapping model calls
+        began unless the client marks them as parallel."""
+        return _is_call(request) and self._acting.clock.is_virtual and PARALLEL not in request.headers
+
+    def freeze(self) -> None:
+        if self._life:
+            self._life.freeze()
+
+    def kill(self) -> None:
+        if self._life:
+            self._life.kill()
+
+    def _stop(self, error: Exception) -> None:
+        """End the trial with this error, unless an earlier error already ended it."""
+        self._failure = self._failure or error
+        self.kill()
+
+    def _end_at_limit(self) -> None:
+        problem = self._life.output.last_line if self._life else ""
+        limit = (
+            f"no end within {self._command.bounds.seconds:g} s; give it more with time_limit_seconds, or see what it waits for"
+        )
+        self._stop(self._gave_up(f"{limit}{': ' + problem if problem else ''}"))
+
+    def _look(self) -> None:
+        if why := self._folder.too_large():
+            self._stop(GaveUp(AGENT, why))
+        self._next_look = asyncio.get_running_loop().call_later(LOOK_AGAIN, self._look)
+
+    def _why(self, ended: Ended | None) -> str:
+        if self._acting.process.is_dead:
+            return "crash"
+        if self._failure:
+            return str(self._failure)
+        if ended is None:
+            return "cancelled"
+        if ended.failed is not None:
+            return _failed(ended.failed)
+        return "broken: the process that watched over it was killed" if ended == Ended() else ""
+
+    def _environment(self) -> Mapping[str, str]:
+        """Return all variables that the process gets. From the user's environment it gets only the PATH and the language."""
+        return {
+            "LANG": os.environ.get("LANG", "C.UTF-8"),
+            **self._command.env,
+            "PATH": self._command.path,
+            "HOME": str(self._folder.path),
+            "OPENAI_BASE_URL": f"{self._address}/v1",
+            "OPENAI_API_KEY": self._token,
+            "OPENAI_MODEL": MODEL,
+            "AGENT_TASK": self._task,
+            "AGENT_FOLDER": str(self._folder.path),
+            "TOOLS_URL": self._address,
+            "MCP_URL": f"{self._address}/mcp",
+            "MCP_COMMAND": shlex.join([sys.executable, "-I", str(self._relay)]),
+        }
+
+    @property
+    def _relay(self) -> Path:
+        return self._outer / "tools.py"
+
+    def _lay_out_relay(self) -> None:
+        """Write the program that serves the tools over stdio beside the agent's folder."""
+        from bench.worlds.run import tool_servers  # noqa: PLC0415  noqa: PLC0415  only its file is needed
+
+        shutil.copyfile(Path(tool_servers.__path__[0]) / "mcp_server.py", self._relay)
+        message = json.dumps({"address": self._address, "token": self._token})
+        self._relay.with_suffix(".json").write_text(message, encoding="utf-8")
+
+
+def _is_call(request: web.Request) -> bool:
+    return request.method == "POST" and bool(_asked.match(request.path))
+
+
+def _failed(number: int) -> str:
+    return f"cannot be started: {os.strerror(number)}"
+
+
+def _end_said(ended: Ended) -> str:
+    if ended.code is not None:
+        return f"ended with code {ended.code}"
+    return f"ended by signal {ended.signal}" if ended.signal else "ended together with the process that watched over it"

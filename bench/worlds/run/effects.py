@@ -1,0 +1,101 @@
+"""The fault effects of a world: what a fault does to a tool call, a notice, a person's answer or the agent's process.
+
+`bench.worlds.run.runtime.effects` defines the types that the runtime uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.worlds.run.environment import Acted, Moment
+from bench.worlds.run.environment.schedule import NoticeTime
+from bench.worlds.run.runtime.effects import AnswerEffect, ClaimEffect, NoticeEffect, ProcessEffect, StruckToolCall, ToolEffect
+
+DAY = 24 * 60
+
+
+def error(call: StruckToolCall, _: int) -> Acted | None:
+    """Fail the call as unavailable. Nothing happens in the world, but the agent cannot know this."""
+    return call.unanswered("503 service unavailable", "unavailable")
+
+
+def slow(call: StruckToolCall, minutes: int) -> Acted | None:
+    """Let this many minutes of world time pass before the call is made. 0 means 60."""
+    call.pass_time(minutes or 60)
+    return call.first()
+
+
+def stale_read(call: StruckToolCall, _: int) -> Acted | None:
+    """Return what the read would have shown before the last change."""
+    return call.past()
+
+
+def duplicate(call: StruckToolCall, _: int) -> Acted | None:
+    """Make the call twice, as if the network delivered the request twice. Return the first answer."""
+    first = call.first()
+    if not first.ok:
+        return None
+    call.again()
+    return first
+
+
+def lost_ack(call: StruckToolCall, _: int) -> Acted | None:
+    """Let the effect happen, but lose its receipt."""
+    return call.unanswered("no answer came") if call.first().ok else None
+
+
+def second_writer(call: StruckToolCall, _: int) -> Acted | None:
+    """Let somebody else save the thing that the call is about, after the agent read it and before the call."""
+    return call.first() if call.change_elsewhere() else None
+
+
+def throttled(call: StruckToolCall, minutes: int) -> Acted | None:
+    """Refuse calls of this tool for this many minutes of world time (0 means 10), and say when it takes calls again."""
+    return call.turned_away(minutes or 10)
+
+
+def late(at: Moment, _: Moment | None, minutes: int) -> Sequence[NoticeTime] | None:
+    """Give the agent the notice later (0 minutes means one day). The world has changed at the event's own time."""
+    return (NoticeTime(at.after(minutes=minutes or DAY), held=True),)
+
+
+def doubled(at: Moment, _: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+    return (NoticeTime(at), NoticeTime(at))
+
+
+def reordered(_: Moment, following: Moment | None, __: int) -> Sequence[NoticeTime] | None:
+    """Give the agent the notice after the next event."""
+    return (NoticeTime(following, held=True),) if following else None
+
+
+def missed(_: Moment, __: Moment | None, ___: int) -> Sequence[NoticeTime] | None:
+    """Never give the agent the notice."""
+    return ()
+
+
+EFFECTS = (
+    ToolEffect("error", error, on="any"),
+    ToolEffect("slow", slow, on="any"),
+    ToolEffect("stale_read", stale_read, on="read", needs_past=True),
+    ToolEffect("duplicate", duplicate, on="write"),
+    ToolEffect("lost_ack", lost_ack, on="write"),
+    ToolEffect("second_writer", second_writer, on="write"),
+    ToolEffect("throttled", throttled, on="any"),
+    NoticeEffect("late", late),
+    NoticeEffect("doubled", doubled),
+    NoticeEffect("reordered", reordered),
+    NoticeEffect("missed", missed),
+    AnswerEffect("says_yes", "says_yes"),
+    AnswerEffect("answers_late", "answers_late"),
+    AnswerEffect("contradicts", "contradicts"),
+    AnswerEffect("never_answers", "never_answers"),
+    AnswerEffect("model_answers", "model_answers"),
+    ProcessEffect("before", "before", on="write"),
+    ProcessEffect("unacknowledged", "unacknowledged", on="write"),
+    ProcessEffect("unrecorded", "unrecorded", on="write"),
+    ProcessEffect("recorded", "recorded", on="write"),
+    ProcessEffect("approval_pending", "asked", on="ask"),
+    ProcessEffect("mid_stream", "mid_reply"),
+    ClaimEffect("worker_dies", "dies"),
+    ClaimEffect("claimed_twice", "is shared"),
+)

@@ -1,0 +1,138 @@
+"""Damage: what went wrong in a world, counted from its journal and again from the pack's tables alone.
+
+lost            an effect that ought to stand does not stand
+doubled         an effect stands, or was taken back, more than once
+orphaned        an effect happened and the agent has no record of it: it was not told, or died before it wrote
+unauthorised    an effect against the policy, or without the person that it needed
+uncompensated   a compensable effect ought not to stand and was not taken back
+stale           an effect was based on something that had changed since the agent saw it
+late            an effect came after its last moment
+
+Exactly once means none of these. In both counts the pack says what ought to stand (`Standing.owed`). How often an effect stands
+is counted in the journal from the calls that were done, and in the tables from their rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from bench.record.worlds.journal import JournalEntry
+from bench.worlds.run.environment.declaration import Environment
+from bench.worlds.run.environment.parts import Standing
+
+
+@dataclass(frozen=True)
+class Damage:
+    """How often each kind of damage happened in one trial. None if this count cannot tell."""
+
+    lost: int = 0
+    doubled: int = 0
+    orphaned: int | None = None
+    unauthorised: int | None = None
+    uncompensated: int = 0
+    stale: int | None = None
+    late: int | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(count or 0 for count in asdict(self).values())
+
+    def agrees(self, other: Damage) -> bool:
+        """Return whether two counts agree on all kinds that both can count."""
+        pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
+        return all(first == two for first, two in pairs if first is not None and two is not None)
+
+
+DAMAGES = tuple(field.name for field in fields(Damage))
+
+
+def in_journal(
+    environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
+) -> Damage:
+    """Count damage from the journal. Only `owed` is read from the standings."""
+    by_kind = harms(environment, entries, known, standings)
+    return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
+
+
+@dataclass(frozen=True)
+class Harm:
+    """An effect that went wrong, how often, and the journal entries that it was counted from (none if it is lost)."""
+
+    effect: str
+    times: int
+    entries: tuple[int, ...]
+
+
+def harms(
+    environment: Environment, entries: Sequence[JournalEntry], known: Mapping[int, str], standings: Iterable[Standing]
+) -> dict[str, list[Harm]]:
+    """Return kind of damage -> the effects that it is counted from."""
+    effects = [entry for entry in entries if entry.is_effect]
+    times = net_effects(environment, entries)
+    owed = {standing.effect: standing.owed for standing in standings}
+    compensable = {entry.effect for entry in effects if entry.kind == "compensable"}
+
+    def whole(effect: str, count: int = 1) -> Harm:
+        return Harm(effect, count, tuple(entry.seq for entry in effects if entry.effect == effect))
+
+    def each(goes_wrong: Callable[[JournalEntry], bool]) -> list[Harm]:
+        return [Harm(entry.effect, 1, (entry.seq,)) for entry in effects if goes_wrong(entry)]
+
+    return {
+        "lost": [whole(effect) for effect, ought in owed.items() if ought is True and times[effect] < 1],
+        "doubled": [whole(effect, often) for effect, count in times.items() if (often := _too_often(count))],
+        "orphaned": each(lambda entry: not _is_known(entry, entries, known)),
+        "unauthorised": each(lambda entry: entry.is_unauthorised),
+        "uncompensated": [
+            whole(effect) for effect, ought in owed.items() if effect in compensable and ought is False and times[effect] > 0
+        ],
+        "stale": each(lambda entry: entry.is_stale),
+        "late": each(lambda entry: entry.late),
+    }
+
+
+def in_tables(standings: Sequence[Standing]) -> Damage:
+    """Count damage from the rows of the pack's tables, as its audit reports them."""
+    return Damage(
+        lost=sum(standing.owed is True and standing.times < 1 for standing in standings),
+        doubled=sum(_too_often(standing.times) for standing in standings),
+        unauthorised=_told([standing.unauthorised for standing in standings]),
+        uncompensated=sum(standing.owed is False and standing.compensable and standing.times > 0 for standing in standings),
+        late=_told([standing.late for standing in standings]),
+    )
+
+
+def net_effects(environment: Environment, entries: Iterable[JournalEntry]) -> Counter[str]:
+    """Return business key -> how often it was done, minus how often it was undone."""
+    times: Counter[str] = Counter()
+    for entry in entries:
+        if entry.is_effect:
+            times[entry.effect] += -1 if entry.name in environment.undoes else 1
+    return times
+
+
+def _too_often(times: int) -> int:
+    return times - 1 if times > 1 else max(0, -times)
+
+
+def _told(counts: Sequence[int | None]) -> int | None:
+    return sum(count for count in counts if count is not None) if None not in counts else None
+
+
+def _is_known(effect: JournalEntry, entries: Sequence[JournalEntry], known: Mapping[int, str]) -> bool:
+    """Return whether the agent recorded that the effect happened, from its receipt or from a later call that showed it."""
+    return any(known.get(entry.seq) == "recorded" and _tells(entry, effect) for entry in entries[effect.seq - 1 :])
+
+
+def _tells(entry: JournalEntry, effect: JournalEntry) -> bool:
+    """Return whether the result of this call shows the effect: the effect's own call, a replay under its key, or a read of a
+    thing that it changed."""
+    if entry.seq == effect.seq:
+        return True
+    if entry.outcome == "replayed":
+        return entry.key == effect.key
+    if entry.kind != "read" or entry.outcome != "done":
+        return False
+    return any(entry.versions.get(thing, 0) >= version for thing, version in effect.versions.items())

@@ -1,0 +1,122 @@
+"""A world's database: SQLite in memory or in a file, and the handle that a pack's code uses.
+
+A pack's tables hold the business. The tables named `world_...` are ours: journal, clock, pending events. SQLite's authorizer
+enforces that a pack's code changes only rows of its own tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.record.worlds.moment import Moment
+
+DatabaseRow = sqlite3.Row
+OURS = "world_"
+SEPARATOR = "\0"
+TABLES = """
+CREATE TABLE world_clock (now INTEGER NOT NULL, life INTEGER NOT NULL);
+CREATE TABLE world_journal (
+  seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, life INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
+  name TEXT NOT NULL, kind TEXT NOT NULL, arguments TEXT NOT NULL, effect TEXT NOT NULL, key TEXT, outcome TEXT NOT NULL,
+  result TEXT NOT NULL, reason TEXT NOT NULL, decision TEXT NOT NULL, rule TEXT NOT NULL, policy TEXT NOT NULL,
+  seen TEXT NOT NULL, versions TEXT NOT NULL, late INTEGER NOT NULL);
+CREATE INDEX world_keys ON world_journal (key) WHERE key IS NOT NULL;
+CREATE TABLE world_known (seq INTEGER NOT NULL, how TEXT NOT NULL);
+CREATE TABLE world_pending (
+  id INTEGER PRIMARY KEY, at INTEGER NOT NULL, what TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+  payload TEXT NOT NULL, versions TEXT NOT NULL);
+CREATE TABLE world_arrival (
+  number INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, payload TEXT NOT NULL,
+  versions TEXT NOT NULL);
+CREATE TRIGGER world_journal_stays BEFORE UPDATE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER world_journal_keeps BEFORE DELETE ON world_journal BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+"""
+ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+STEPS = 100_000
+"""SQLite virtual machine instructions between two looks at the time."""
+
+
+class Connection(sqlite3.Connection):
+    """A connection. While a pack's code runs, `inside` is True and only the pack's tables can be used."""
+
+    inside = False
+
+    def guard(self, overdue: Callable[[], bool]) -> None:
+        """Restrict what a pack's code does, and end a statement once `overdue` returns True."""
+        self.set_authorizer(self._may)
+        self.set_progress_handler(lambda: int(self.inside and overdue()), STEPS)
+
+    def _may(self, action: int, table: str | None, *_: str | None) -> int:
+        if not self.inside or action in ALLOWED or (action in WRITING and not str(table).startswith(OURS)):
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+
+def connect(path: Path | None = None) -> Connection:
+    """Connect to memory, or to a file. A killed process loses nothing that was committed; a machine that stops can lose it."""
+    connection = sqlite3.connect(
+        path or ":memory:", isolation_level=None, check_same_thread=False, factory=Connection, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA synchronous=OFF")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+Later = Callable[[str, Moment, Mapping[str, Any], str], None]
+"""(kind, at, payload, name): schedule an event of this kind."""
+
+
+class Db:
+    """The handle for a pack's code: SQL on its own tables, and `later` to schedule an event."""
+
+    def __init__(self, connection: sqlite3.Connection, later: Later | None = None):
+        self._connection, self._to_schedule = connection, later
+
+    def all(self, sql: str, *values: Any) -> list[DatabaseRow]:
+        return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, *values: Any) -> DatabaseRow | None:
+        """Return the first row, or None."""
+        row: DatabaseRow | None = self._connection.execute(sql, values).fetchone()
+        return row
+
+    def value(self, sql: str, *values: Any) -> Any:
+        """Return the first column of the first row, or None."""
+        row = self.row(sql, *values)
+        return row[0] if row else None
+
+    def write(self, sql: str, *values: Any) -> int:
+        """Insert, update or delete rows. Return how many rows changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def later(self, kind: str, at: Moment, payload: Mapping[str, Any], name: str = "") -> None:
+        """Schedule an event of this kind for this moment, such as a customer's reply."""
+        if self._to_schedule is None:
+            raise PermissionError("a tool that is declared read, and a policy, cannot let anything happen")
+        self._to_schedule(kind, at, payload, name)
+
+
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    return [name for (name,) in tables if not name.startswith((OURS, "sqlite_"))]
+
+
+def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> str:
+    """Return twenty hex digits that name the rows of these tables, independent of their order."""
+    digest = hashlib.blake2b(digest_size=10)
+    for table in tables:
+        rows = sorted(repr(tuple(row)) for row in connection.execute(f'SELECT * FROM "{table}"'))
+        digest.update(f"{table}\0{len(rows)}\0{SEPARATOR.join(rows)}\0".encode())
+    return digest.hexdigest()
+
+
+def dump(value: Any) -> str:
+    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,85 @@
+"""What a grader gets of a world: its final database and journal, read-only."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+
+from bench.record.worlds import journal
+from bench.record.worlds.journal import JournalEntry
+from bench.record.worlds.moment import Moment
+from bench.worlds.run.environment.database import STEPS, Db
+from bench.worlds.run.environment.snapshot import CannotRestore
+
+MAKING = frozenset(
+    {
+        sqlite3.SQLITE_TRANSACTION,
+        sqlite3.SQLITE_CREATE_TABLE,
+        sqlite3.SQLITE_CREATE_INDEX,
+        sqlite3.SQLITE_CREATE_TRIGGER,
+        sqlite3.SQLITE_CREATE_VIEW,
+        sqlite3.SQLITE_REINDEX,
+        sqlite3.SQLITE_INSERT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+    }
+)
+"""The actions of SQL that rebuilds a database. Queries, other files and settings are not among them."""
+SCHEMA = {
+    (sqlite3.SQLITE_UPDATE, "sqlite_master"),
+    (sqlite3.SQLITE_DELETE, "sqlite_sequence"),
+}
+"""SQLite's internal actions for these statements."""
+LONGEST_VALUE, MOST_PAGES = 2**24, 2**16
+"""Bytes of one value; pages of 4 KiB of the whole database."""
+MOST_LOOKS = 10_000
+"""Progress callbacks, each after STEPS SQLite instructions, before reading a world is stopped: about ten seconds. A view can
+run forever."""
+
+
+@dataclass(frozen=True)
+class FinalWorld:
+    """`db` reads the pack's tables; `journal` is all that happened, in order. Nothing that the agent says is in it."""
+
+    db: Db
+    journal: tuple[JournalEntry, ...]
+    now: Moment
+
+
+def final_world(content: bytes) -> FinalWorld:
+    """Return the world in a snapshot's bytes. Raise CannotRestore if they hold no world."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.deserialize(content)
+        connection.execute("PRAGMA query_only=ON")
+        looks = itertools.count()
+        connection.set_progress_handler(lambda: int(next(looks) > MOST_LOOKS), STEPS)
+        now = Moment.of(connection.execute("SELECT now FROM world_clock").fetchone()[0])
+        return FinalWorld(Db(connection), tuple(journal.read(connection)), now)
+    except (sqlite3.Error, ValueError, TypeError, AttributeError, RecursionError) as error:
+        connection.close()
+        raise CannotRestore(f"what is kept of the world cannot be read: {' '.join(str(error).split())[:200]}") from error
+
+
+def content_of(dump: str) -> bytes:
+    """Return the bytes of the database that this SQL makes (`World.dump`). Raise CannotRestore for any other SQL.
+
+    The SQL comes from a run's files, which can be a stranger's. It can make tables and rows in memory, and nothing else.
+    """
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        connection.execute(f"PRAGMA max_page_count={MOST_PAGES}")
+        connection.set_authorizer(_may)
+        try:
+            connection.executescript(dump)
+            connection.set_authorizer(None)
+            return connection.serialize()
+        except (sqlite3.Error, ValueError) as error:
+            raise CannotRestore(f"what is kept of the world cannot be read: {' '.join(str(error).split())[:200]}") from error
+
+
+def _may(action: int, what: str | None, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if action in MAKING or (action, what) in SCHEMA else sqlite3.SQLITE_DENY

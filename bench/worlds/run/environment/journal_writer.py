@@ -1,0 +1,83 @@
+"""Writes a world's journal, the number of the agent's life, and what the agent knows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bench.common.errors import whole_text
+from bench.record.worlds import journal
+from bench.record.worlds.journal import JournalEntry
+from bench.record.worlds.moment import Moment
+from bench.worlds.run.environment.contracts import ANY
+from bench.worlds.run.environment.knowledge import Knowledge
+from bench.worlds.run.environment.schedule import Schedule
+
+
+class JournalWriter:
+    def __init__(self, connection: sqlite3.Connection, schedule: Schedule):
+        self._connection, self._schedule = connection, schedule
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Read the state from the database after it was created, restored or left by another process."""
+        entries = self.entries()
+        self.next = len(entries) + 1
+        self.knowledge = Knowledge(entries)
+        self.life: int = self._connection.execute("SELECT life FROM world_clock").fetchone()[0]
+        for arrival in self._schedule.arrivals():
+            self.knowledge.told(arrival.versions)
+
+    def write(self, entry: JournalEntry, about: Iterable[str] = ()) -> JournalEntry:
+        """Append an entry and return it as stored. `about` names the things whose versions it was based on."""
+        placed = replace(entry, seq=self.next, at=self._schedule.now, life=self.life, seen=self.knowledge.based_on(about))
+        journal.append(self._connection, placed)
+        self.next += 1
+        self.knowledge.note(placed)
+        return placed
+
+    def entries(self, where: str = "1", *values: object) -> list[JournalEntry]:
+        return journal.read(self._connection, where, *values)
+
+    def entry(self, seq: int) -> JournalEntry | None:
+        return next(iter(self.entries("seq = ?", seq)), None)
+
+    def done_under(self, key: str) -> JournalEntry | None:
+        """Return the call that was done under this idempotency key, or None."""
+        return next(iter(self.entries("key = ? AND outcome = 'done'", whole_text(key))), None)
+
+    def taken(self, tool: str, who: str, since: Moment | None) -> int:
+        """Count the calls of a tool that were taken, by a role, from a moment on. "*" means any."""
+        where, values = "what = 'call' AND outcome IN ('done', 'failed')", list[object]()
+        for column, value in (("name", tool), ("who", who)):
+            if value != ANY:
+                where, values = f"{where} AND {column} = ?", [*values, value]
+        if since is not None:
+            where, values = f"{where} AND at >= ?", [*values, since.total]
+        return int(self._connection.execute(f"SELECT count(*) FROM world_journal WHERE {where}", values).fetchone()[0])
+
+    def died(self, point: str) -> None:
+        self.write(JournalEntry("crash", point, arguments={}))
+        self.life += 1
+        self._connection.execute("UPDATE world_clock SET life = ?", (self.life,))
+
+    def acknowledge(self, entry: int) -> None:
+        """Note that the agent was told the result of this call."""
+        self._connection.execute("INSERT INTO world_known VALUES (?, 'acknowledged')", (entry,))
+
+    def record(self, after: int) -> None:
+        """Note that the agent recorded what it was told in this life by entries after this one.
+
+        An entry is noted once. Otherwise an agent that writes often would grow the database with the square of its calls.
+        """
+        self._connection.execute(
+            "INSERT INTO world_known SELECT seq, 'recorded' FROM world_known WHERE how = 'acknowledged' AND seq > "
+            "max(?, coalesce((SELECT max(seq) FROM world_journal WHERE what = 'crash'), 0)) "
+            "AND seq NOT IN (SELECT seq FROM world_known WHERE how = 'recorded')",
+            (after,),
+        )
+
+    def known(self) -> dict[int, str]:
+        """Return entry -> what the agent knows of it: `acknowledged`, or also `recorded`."""
+        return dict(map(tuple, self._connection.execute("SELECT seq, how FROM world_known ORDER BY rowid")))

@@ -1,0 +1,85 @@
+"""The checks before a call is made: policy, kill switch, quotas, throttle, expected versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pydantic import BaseModel
+
+from bench.record.worlds.moment import Moment
+from bench.worlds.run.environment.calling import PackCaller
+from bench.worlds.run.environment.contracts import Refusal
+from bench.worlds.run.environment.declaration import Environment
+from bench.worlds.run.environment.knowledge import Knowledge
+from bench.worlds.run.environment.parts import PolicyVerdict, Tool
+
+ALLOWED = PolicyVerdict()
+Calls = Callable[[str, str, Moment | None], int]
+"""(tool, role, since when) -> how many calls were taken. "*" means any."""
+KILL_SWITCH = "kill switch"
+"""The rule that denies everything once the kill switch is thrown."""
+
+
+class Rules:
+    def __init__(self, environment: Environment, caller: PackCaller, calls: Calls):
+        self._environment, self._caller, self._calls_since = environment, caller, calls
+        self._minute, self._calls = environment.begins, 0
+
+    def verdict(self, tool: Tool, arguments: BaseModel, now: Moment) -> PolicyVerdict:
+        """Return the verdict of the kill switch, then of the policy. The kill switch never halts an undo; reads are always
+        allowed."""
+        if not tool.writes:
+            return ALLOWED
+        environment, db = self._environment, self._caller.reading
+        halted = environment.halted if tool.name not in environment.undoes else None
+        if halted is not None and (why := self._caller.within(lambda: halted(db, now))):
+            return PolicyVerdict("deny", KILL_SWITCH, why)
+        if (policy := environment.policy) is None:
+            return ALLOWED
+        verdict: PolicyVerdict = self._caller.within(lambda: policy.decide(db, tool.name, arguments, now))
+        return verdict
+
+    def decision(self, verdict: PolicyVerdict, tool: Tool) -> tuple[str, str, str]:
+        """Return the decision, its rule and the policy's version for the journal. All are "" for a read."""
+        if not tool.writes:
+            return "", "", ""
+        policy = self._environment.policy
+        return verdict.decision, verdict.rule, policy.version if policy else ""
+
+    def is_late(self, tool: Tool, arguments: BaseModel, now: Moment) -> bool:
+        if (due := tool.due) is None:
+            return False
+        last = self._caller.within(lambda: due(self._caller.reading, arguments))
+        return last is not None and now > last
+
+    def forbids(self, tool: str, role: str) -> str:
+        """Return why an agent in this role cannot call this tool, or "". A role without a contract can call all tools."""
+        contract = self._environment.roles.get(role)
+        return "" if contract is None or contract.may_call(tool) else f"the role '{role}' may not call {tool}"
+
+    def not_taken(self, tool: str, role: str, now: Moment) -> Refusal | None:
+        """Return why such a call is not taken now, by the quotas and then by the throttle, or None. A call that is taken
+        counts."""
+        for quota in self._environment.quotas:
+            if quota.concerns(tool, role) and self._calls_since(quota.tool, quota.role, quota.since(now)) >= quota.most:
+                return quota.refusal(now)
+        return self._throttled(now)
+
+    def _throttled(self, now: Moment) -> Refusal | None:
+        if now != self._minute:
+            self._minute, self._calls = now, 0
+        most = self._environment.throttle
+        if most and self._calls >= most:
+            problem = f"throttled: {most} calls a minute are taken; wait for a minute"
+            return Refusal(problem, "throttled", now.after(minutes=1))
+        self._calls += 1
+        return None
+
+
+def moved(expect: Mapping[str, int], knowledge: Knowledge) -> str:
+    """Return which thing is not at the version that the call expects, or ""."""
+    changed = [thing for thing, version in expect.items() if version != knowledge.version(thing)]
+    if not changed:
+        return ""
+    thing = changed[0]
+    return f"stale: {thing} is at version {knowledge.version(thing)}, not {expect[thing]}; read it again"

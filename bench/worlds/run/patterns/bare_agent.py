@@ -1,0 +1,14 @@
+"""A model, tools and a loop: the steps one after another, each as soon as it can begin. The usual first design."""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+
+
+async def bare_agent(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form)
+    async for ready in office.rounds():
+        await office.work(ready[0])

@@ -1,0 +1,33 @@
+"""The composition that its author proposes for contract renewal. A durable row holds the state. An orchestrator hands all steps
+that can begin to peers, which work at the same time and log how each effect is taken back. A supervisor restarts a peer that
+failed. A gate before every effect asks the policy, and a person if the policy wants one.
+
+Bare, every part is as in its own bare pattern: a step's state outlives a crash, a step's work does not, and silence is consent.
+With remedies, every part has its remedy: claims by compare-and-swap, keys, undos that are tried until they are answered,
+questions that outlive a crash.
+
+Source: arXiv 2605.20173; its companion repository composes P1 and P2 around P5, gated by P4, with pauses for P6.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.environment import ProcedureStep
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.parts.row import DurableRow
+from bench.worlds.run.patterns.parts.together import together
+from bench.worlds.run.patterns.parts.transition import advance
+from bench.worlds.run.patterns.supervisor_gate import supervised
+
+
+async def composition(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, keeps="steps", gate="asks", compensates=True)
+    row = DurableRow(workbench.world.store)
+
+    async def attempt(step: ProcedureStep) -> str:
+        return await supervised(office, step, workbench)
+
+    async for ready in office.rounds():
+        await together(advance(office, row, step, attempt, claims=form.remedies) for step in ready)

@@ -1,0 +1,55 @@
+"""An instrument, not an architecture. It asks each judgment once in each state that the pack names. If the reply is rejected,
+it asks three times more: with the reason, told that the reply was not accepted, and told that the task is completed.
+
+It does nothing in the world. The first replies can come from a recorded bank (`cache_from`) and then cost no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bench.common.errors import GaveUp
+from bench.run.answers.rejections import NOT_ACCEPTED
+from bench.run.models.erring import RepairSignal
+from bench.run.trial.proposal import Proposal
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Json, Subtask, Task
+from bench.worlds.run.patterns.every_judgment import asked, states_to_ask_in
+
+REPAIRED = "repaired"
+"""The log in the store. Each entry is one signal: the fields of `every_judgment`'s log, and the `signal`."""
+
+
+def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:
+    """Return the rejection as each signal tells it."""
+    return {
+        "typed": rejected,
+        "untyped": replace(rejected, detail=NOT_ACCEPTED),
+        "completed": replace(rejected, reads_as_success=True),
+    }
+
+
+async def every_repair(task: Task, workbench: Workbench) -> None:
+    """Ask each judgment, and each repair. Raise GaveUp if the pack names no states, or no right outputs."""
+    for state in states_to_ask_in(task, workbench):
+        subtask = task.subtask(state.subtask)
+        first = await workbench.propose(subtask, documents=state.documents)
+        rejected = workbench.verify(first)
+        if rejected is None:
+            workbench.commit(first)
+            continue
+        for signal, repair in told(rejected).items():
+            try:
+                proposal = await workbench.propose(subtask, repair=repair, documents=state.documents)
+            except GaveUp as error:
+                raise GaveUp((subtask.name,), "it asks four times of one judgment; set max_attempts = 4") from error
+            _keep(task, workbench, subtask, proposal, signal)
+        workbench.commit_unverified(first)
+
+
+def _keep(task: Task, workbench: Workbench, subtask: Subtask, proposal: Proposal, signal: RepairSignal) -> None:
+    rejected = workbench.verify(proposal)
+    entry: dict[str, Json] = asked(task, subtask, proposal, rejected, workbench.world.environment)
+    workbench.world.store.append(REPAIRED, {**entry, "signal": signal})

@@ -1,0 +1,31 @@
+"""One orchestrator owns the work and hands each step to a specialist. Results are merged in the procedure's order.
+
+Bare, a specialist that fails is sent again from its beginning, and its own retries are hidden from the orchestrator: they
+multiply. With remedies, there is one retry budget, and a specialist that has used it up is not sent again. A specialist that
+stalls is given up at its deadline, and the others' work stands.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.environment import ProcedureStep
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.parts.together import together
+
+BUDGET = 2
+"""How often one specialist is sent, bare."""
+
+
+async def hierarchical_delegation(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form)
+    async for ready in office.rounds():
+        await together(_delegate(office, step, 1 if form.remedies else BUDGET) for step in ready)
+
+
+async def _delegate(office: ProcedureRunner, step: ProcedureStep, times: int) -> None:
+    for _ in range(times):
+        if (why := await office.attempt(step)) != "failed":
+            break
+    await office.settle(step, why)

@@ -1,0 +1,18 @@
+"""People hold the switch: the kill switch is checked before every effect, and a person is asked if the policy wants one.
+
+Bare, the wait for an answer dies with the process, and no answer in time counts as consent. With remedies, the question
+outlives a crash, it has a time limit and a fallback, and the policy is asked again after an approval.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+
+
+async def human_in_the_loop(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, gate="asks")
+    async for ready in office.rounds():
+        await office.work(ready[0])

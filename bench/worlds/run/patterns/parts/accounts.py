@@ -1,0 +1,105 @@
+"""What the log of events shows: which model made each decision, and which changes of the world the notices told of.
+
+Every thing of a world has a version, which each change raises. The watermark of a thing is the version up to which each change
+was told by a notice or made by the agent. A version above it contains a change that the agent never heard of.
+
+Only irregularities are written, once each, to the log `irregular` in the store:
+
+diverged       a stored decision was made by another model than the present one
+doubled        a notice came before
+out of order   a notice of a change came after the notice of a later change of the same thing
+late           a notice came after its change was read
+unheard        a thing was read that had changed, and no notice had told of it
+missed         no notice of such a change came until the end
+
+Nothing here is guessed. A change that no version shows is not seen, nor is a change that the agent can have made itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.run.trial.workbench import Workbench
+from bench.worlds.run.environment import Arrival
+from bench.worlds.run.environment.knowledge import FIRST
+from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
+from bench.worlds.run.runtime.actions import WorldActions
+
+IRREGULAR = "irregular"
+
+
+class Accounts:
+    def __init__(self, workbench: Workbench, memory: Memory):
+        self._workbench, self._memory = workbench, memory
+        self._world: WorldActions = workbench.world
+        self._store = self._world.store
+
+    def begun(self) -> None:
+        """Note at a life's beginning which decisions another model made. They stand all the same."""
+        for step, work in self._memory.works().items():
+            if work.judged and work.by != self._workbench.model:
+                self._note("diverged", step=step, by=work.by, now=self._workbench.model)
+
+    def consumed(self, event: Arrival) -> None:
+        """Note what is irregular about a notice that was read."""
+        earlier = [arrival for arrival in self._world.arrivals() if arrival.number < event.number]
+        if any((arrival.kind, arrival.name, arrival.payload) == (event.kind, event.name, event.payload) for arrival in earlier):
+            self._note("doubled", event=event.name, number=event.number)
+            return
+        for thing, version in event.versions.items():
+            if any(arrival.versions.get(thing, FIRST) > version for arrival in earlier):
+                self._note("out of order", event=event.name, thing=thing, version=version)
+            elif any(note["thing"] == thing and note["version"] >= version for note in self._noted("unheard")):
+                self._note("late", event=event.name, thing=thing, version=version)
+
+    def worked(self) -> None:
+        """Note the changes without a notice that a step has read."""
+        for thing, version, changes in self._unheard():
+            if not any((note["thing"], note["changes"]) == (thing, changes) for note in self._noted("unheard")):
+                self._note("unheard", thing=thing, version=version, changes=changes)
+
+    def ended(self) -> None:
+        """Note the changes whose notice can no longer come."""
+        for thing, version, changes in self._unheard():
+            self._note("missed", thing=thing, version=version, changes=changes)
+
+    def _unheard(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each thing known in a version above its watermark, that version, and the number of its changes by others."""
+        arrivals = self._world.arrivals()
+        known: dict[str, int] = {}
+        for work in self._memory.works().values():
+            for thing, version in work.versions.items():
+                known[thing] = max(version, known.get(thing, FIRST))
+        for thing, version in known.items():
+            notified = {
+                arrival.versions[thing]
+                for arrival in arrivals
+                if thing in arrival.versions and arrival.versions[thing] <= version
+            }
+            changed = sum(self._changes(effect, thing) for effect in self._memory.effects())
+            if (changes := version - FIRST - changed) > len(notified):
+                yield thing, version, changes
+
+    def _changes(self, effect: StepEffect, thing: str) -> int:
+        """Return how often this effect of the agent can have changed a thing: done, and perhaps undone."""
+        if effect.state == "refused" or thing not in self._about(effect.tool, effect.arguments):
+            return 0
+        return 2 if effect.state == "undone" else 1
+
+    def _about(self, name: str, arguments: Any) -> tuple[str, ...]:
+        tool = self._world.tools[name]
+        try:
+            return tuple(tool.about(tool.arguments.model_validate(arguments)))
+        except ValidationError:
+            return ()
+
+    def _noted(self, what: str) -> list[Any]:
+        return [note for note in self._store.log(IRREGULAR) if note["what"] == what]
+
+    def _note(self, what: str, **fields: Any) -> None:
+        entry = {"what": what, **fields}
+        if entry not in self._store.log(IRREGULAR):
+            self._store.append(IRREGULAR, entry)

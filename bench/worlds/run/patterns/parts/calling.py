@@ -1,0 +1,112 @@
+"""Makes calls. A failed call is retried, with a key and expected versions if the form says so. Intended and done effects are
+written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from bench.record.form import Form
+from bench.record.worlds.events import AGENT, COMPENSATION
+from bench.worlds.run.environment import Acted, Call, ProcedureStep
+from bench.worlds.run.patterns.parts.boundary import EffectCommit
+from bench.worlds.run.patterns.parts.memory import Memory, StepEffect
+from bench.worlds.run.runtime.actions import WorldActions
+
+TRIES = 3
+"""Tries of a call that fails, bare."""
+LASTING_TRIES = 8
+"""Tries with remedies. The wait before each doubles, from one minute."""
+
+
+class Calling:
+    def __init__(self, world: WorldActions, form: Form, memory: Memory, commit: EffectCommit):
+        self._world, self._form, self._memory, self._commit = world, form, memory, commit
+
+    async def read(self, step: ProcedureStep, call: Call) -> Acted:
+        return await self._until_answered(call, None, None, step.role)
+
+    async def effect(self, step: ProcedureStep, call: Call) -> Acted:
+        """Make an effect of a step. An effect that the step is known to have done is not made again. An effect that it only
+        intended is made under its earlier key."""
+        meant = self.meant(step.name, call)
+        if meant and meant.state == "done":
+            tool = self._world.tools[call.tool]
+            return Acted(call.tool, meant.effect, "replayed", tool.result.model_validate(meant.result))
+        if meant is None:
+            effect = self._world.effect_of(call.tool, call.arguments)
+            meant = self._memory.intend(step.name, call.tool, call.arguments, effect, self._expected(step.name, call))
+        acted = await self._until_answered(call, self._commit.key(meant), self._commit.expected(meant), step.role)
+        self._note(meant, acted)
+        return acted
+
+    def meant(self, step: str, call: Call) -> StepEffect | None:
+        """Return the effect as this step wrote it down, intended or done. None without keys: a form without keys does not
+        look."""
+        if not self._commit.remembers:
+            return None
+        of_step = (effect for effect in self._memory.effects(step) if effect.state in ("intended", "done"))
+        return next(
+            (effect for effect in of_step if (effect.tool, effect.arguments) == (call.tool, dict(call.arguments))), None
+        )
+
+    def _note(self, meant: StepEffect, acted: Acted) -> None:
+        if acted.outcome == "failed":
+            return  # it can have happened, so it stays intended
+        if not acted.ok:
+            self._memory.note(replace(meant, state="refused"))
+            return
+        result = acted.result.model_dump(mode="json")
+        self._memory.note(replace(meant, state="done", result=result))
+        work = self._memory.of(meant.step)
+        moved = acted.versions or {thing: version + 1 for thing, version in meant.versions.items()}
+        self._memory.keep(meant.step, versions={**work.versions, **moved})
+
+    def _expected(self, step: str, call: Call) -> Mapping[str, int]:
+        """Return the versions of the things that this call is about, as the step has read them."""
+        seen = self._memory.of(step).versions
+        try:
+            tool = self._world.tools[call.tool]
+            things = tool.about(tool.arguments.model_validate(call.arguments))
+        except (KeyError, ValidationError):  # the world reports it better
+            return {}
+        return {thing: seen[thing] for thing in things if thing in seen}
+
+    async def _until_answered(self, call: Call, key: str | None, expect: Mapping[str, int] | None, role: str = AGENT) -> Acted:
+        """Call until an answer comes. Return a `failed` call if none comes after all tries. With remedies, a throttled call is
+        tried again when the world says that it is taken."""
+        tool = self._world.tools.get(call.tool)
+        deadline = None if tool is None or tool.writes else self._form.deadline  # a write that is given up can happen later
+        for attempt in range(1, LASTING_TRIES if self._form.remedies else TRIES):
+            acted = await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
+            if acted.outcome != "failed" and acted.code != "throttled":
+                return acted
+            await self._wait_for_another(acted, attempt)
+        return await self._world.act(call.tool, call.arguments, key, expect=expect or None, role=role, deadline=deadline)
+
+    async def _wait_for_another(self, acted: Acted, attempt: int) -> None:
+        if not self._form.remedies:
+            await self._world.wait(minutes=1)
+        elif acted.again:
+            await self._world.wait(until=acted.again)
+        else:
+            await self._world.wait(minutes=2 ** (attempt - 1))
+
+    async def undo(self, effect: StepEffect) -> bool:
+        """Take an effect back, and return whether it no longer stands. A refused undo counts as True: its effect does not
+        stand."""
+        tool = self._world.tools[effect.tool]
+        arguments: Mapping[str, Any] = effect.arguments
+        if tool.undoing:
+            if effect.result is None:
+                return False
+            read = tool.arguments.model_validate(arguments), tool.result.model_validate(effect.result)
+            arguments = tool.undoing(*read)
+        acted = await self._until_answered(Call(tool.undo, arguments), self._commit.undo_key(effect), None, COMPENSATION)
+        if acted.outcome == "failed":
+            return False
+        self._memory.note(replace(effect, state="undone"))
+        return True

@@ -1,0 +1,23 @@
+"""Compensation: the effects of a saga's steps are taken back in reverse order. Effects that cannot be are left for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.runtime.actions import WorldActions
+
+FOR_A_PERSON = "for a person"
+
+
+async def take_back(
+    steps: Collection[str], calling: Calling, memory: Memory, world: WorldActions, *, in_reverse: bool = True
+) -> None:
+    """Take back the effects of these steps. An effect that is only known to be intended can have happened, so it is taken back
+    too."""
+    for effect in memory.effects()[:: -1 if in_reverse else 1]:
+        if effect.step not in steps or effect.state not in ("intended", "done") or not world.tools[effect.tool].undo:
+            continue
+        if not await calling.undo(effect):
+            world.store.append(FOR_A_PERSON, {"step": effect.step, "not taken back": effect.effect})

@@ -1,0 +1,136 @@
+"""A step's judgment: its state of the world is read, a model is asked, and its proposal is checked at the boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from bench.common.digests import digest_of
+from bench.common.errors import GaveUp
+from bench.record.form import Form
+from bench.record.worlds.journal import dump
+from bench.run.trial.proposal import Proposal
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Subtask, Task
+from bench.worlds.run.environment import Call, Facts, ProcedureStep
+from bench.worlds.run.environment.procedure import NotKnown
+from bench.worlds.run.patterns.parts.boundary import Boundary
+from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.memory import Memory
+from bench.worlds.run.runtime.actions import WorldActions
+
+T = TypeVar("T")
+PINNED = "pinned "
+"""The name of a step's decision in the store, if decisions are pinned, begins with this."""
+
+
+class Judging:
+    def __init__(self, task: Task, workbench: Workbench, form: Form, memory: Memory, calling: Calling, boundary: Boundary):
+        self._task, self._workbench, self._form = task, workbench, form
+        self._world: WorldActions = workbench.world
+        self._memory, self._calling, self._boundary = memory, calling, boundary
+
+    def facts(self, step: ProcedureStep) -> Facts:
+        return self._memory.facts(step.name, self._world.arrivals())
+
+    def ask_pack(self, function: Callable[..., T], step: ProcedureStep, *more: Any) -> T:
+        """Call a function of the pack with the facts of a step.
+
+        Raises NotKnown if a fact is missing, or if the boundary let an output pass that the function cannot handle.
+        """
+        facts = self.facts(step)
+        try:
+            return function(facts, *more)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            if self._form.lets_misfits_pass and not isinstance(error, NotKnown):
+                raise NotKnown(f"{step.name}: {error}") from error
+            raise
+
+    def effects(self, step: ProcedureStep) -> list[Call]:
+        """Return the calls of a step's effects. A judgment can name a tool by a value that is no text; the world refuses that
+        call."""
+        return self.ask_pack(lambda facts: [replace(call, tool=str(call.tool)) for call in step.effects(facts)], step)
+
+    async def read(self, step: ProcedureStep) -> str:
+        """Read what the step reads. Return why that failed, or ""."""
+        read: dict[str, Any] = {}
+        versions: dict[str, int] = {}
+        for name, call in self.ask_pack(step.reads, step).items():
+            acted = await self._calling.read(step, call)
+            if not acted.ok:
+                return "failed"
+            read[name] = acted.result.model_dump(mode="json")
+            versions.update(acted.versions or {})
+        before = self._memory.of(step.name)
+        same = before.judged and before.read == read
+        self._memory.keep(step.name, read=read, versions=versions, judged=same)
+        return ""
+
+    async def decide(self, step: ProcedureStep) -> str:
+        """Ask the judgment of a step until an output is accepted. Return why none is, or "". A pinned decision is not asked
+        again."""
+        subtask = self._task.subtask(step.judgment)
+        if self._form.pins and (pin := self._pin_of(step, subtask)):
+            self._memory.keep(step.name, judged=True, decided=pin["decided"], by=pin["by"])
+            return ""
+        repair: Rejected | None = None
+        while True:
+            try:
+                proposal = await self._proposed(subtask, repair, self._documents(step, subtask))
+            except GaveUp:
+                if not self._form.remedies:
+                    raise
+                return "rejected"
+            value = self._value(proposal, subtask)
+            rejected = self._boundary.verifier.admit(proposal, value, partial(self._would_do, step, value))
+            if rejected is None:
+                by = self._workbench.model if self._form.remedies or self._form.pins else ""
+                if self._form.pins:
+                    of = self._state_of(step, subtask)
+                    self._world.store.put(PINNED + step.name, {"of": of, "decided": value, "by": by})
+                self._memory.keep(step.name, judged=True, decided=value, by=by)
+                return ""
+            repair = self._boundary.signal.heard(rejected)
+            if repair is None:
+                self._memory.keep(step.name, judged=value is not None, decided=value)
+                return "taken as success"
+
+    def _pin_of(self, step: ProcedureStep, subtask: Subtask) -> Any:
+        """Return the decision for the present state, with the model version that made it. None if there is none."""
+        pin: Any = self._world.store.get(PINNED + step.name)
+        return pin if pin and pin["of"] == self._state_of(step, subtask) else None
+
+    def _state_of(self, step: ProcedureStep, subtask: Subtask) -> str:
+        return digest_of(dump(dict(self._documents(step, subtask))))
+
+    async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
+        """Return the proposal. With several children it is the last child's, or with remedies the first's, who has priority."""
+        if not self._form.children:
+            return await self._workbench.propose(subtask, repair=repair, documents=documents)
+        by_child = await self._workbench.sample(subtask, count=self._form.children, repair=repair, documents=documents)
+        return by_child[0 if self._form.remedies else -1]
+
+    def _would_do(self, step: ProcedureStep, value: Any) -> list[Call]:
+        """Return the calls that this output would cause."""
+        facts = self.facts(step)
+        would = replace(facts, decided={**facts.decided, step.name: value})
+        return self.ask_pack(lambda _: list(step.effects(would)), step)
+
+    def _documents(self, step: ProcedureStep, subtask: Subtask) -> Mapping[str, Any]:
+        if step.documents:
+            return self.ask_pack(step.documents, step)
+        elsewhere = {*self._task.documents, *(other.name for other in self._task.subtasks)}
+        names = [name for name in subtask.reads if name not in elsewhere]
+        return self.ask_pack(lambda facts: {name: facts.read[name] for name in names}, step)
+
+    def _value(self, proposal: Proposal, subtask: Subtask) -> Any:
+        """Return the output as JSON. None if it does not fit its schema; a boundary that lets misfits pass takes any object."""
+        part = proposal.parts.get(subtask.name)
+        raw = part.value if part else None
+        try:
+            return subtask.output.model_validate(raw).model_dump(mode="json")
+        except ValueError:
+            return raw if isinstance(raw, dict) and self._form.lets_misfits_pass else None

@@ -1,0 +1,204 @@
+"""Works through a procedure's steps, as the form and the pattern say. The pattern decides which step is done when."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from functools import partial
+
+from bench.record.form import Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.environment import Call, Moment, ProcedureStep, Question
+from bench.worlds.run.environment.procedure import NotKnown
+from bench.worlds.run.patterns.parts.boundary import Boundary
+from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.compensation import take_back
+from bench.worlds.run.patterns.parts.gate import GateRule, passes
+from bench.worlds.run.patterns.parts.judging import Judging
+from bench.worlds.run.patterns.parts.memory import Keeps, Memory, dependents
+from bench.worlds.run.runtime.actions import WorldActions
+
+MOST_READS = 5
+"""How often a step is decided at most because the world had moved."""
+
+
+class ProcedureRunner:
+    """keeps, gate, compensates: the pattern's bare behaviour. With remedies every pattern remembers its work, has a gate that
+    keeps asking, and takes a failed step's effects back in reverse order."""
+
+    def __init__(
+        self,
+        task: Task,
+        workbench: Workbench,
+        form: Form,
+        *,
+        keeps: Keeps = "nothing",
+        gate: GateRule = "open",
+        compensates: bool = False,
+    ):
+        self._form = form
+        self._world: WorldActions = workbench.world
+        self._gate: GateRule = "asks" if gate == "open" and form.holds("policy") else gate
+        if form.remedies:
+            self._gate = "keeps_asking"
+        if form.approval:
+            asks: GateRule = "keeps_asking" if form.remedies else "asks"
+            self._gate = {"never": "stamps", "risky": asks, "always": "asks_of_all"}[form.approval]
+        self._compensates = form.remedies or compensates
+        self.memory = Memory(self._world.store, "work" if form.remedies else keeps, self._world.undoes)
+        self._boundary: Boundary = self._world.exchanged(Boundary.of(workbench, form))
+        self._calling = Calling(self._world, form, self.memory, self._boundary.commit)
+        self._judging = Judging(task, workbench, form, self.memory, self._calling, self._boundary)
+        self.steps = self._world.procedure
+        self._heard = 0
+
+    # What can be done now.
+
+    def ready(self) -> list[ProcedureStep]:
+        """Return the steps that can begin now, in the procedure's order."""
+        come = {arrival.kind for arrival in self._world.arrivals()}
+        return [step for step in self._possible(come) if step.starts is None or step.starts <= self._world.now]
+
+    def next_start(self) -> Moment | None:
+        """Return when the next step can begin that waits only for a moment. None if no step does."""
+        come = {arrival.kind for arrival in self._world.arrivals()}
+        waiting = [step.starts for step in self._possible(come) if step.starts is not None]
+        return min((moment for moment in waiting if moment > self._world.now), default=None)
+
+    def _possible(self, come: set[str]) -> list[ProcedureStep]:
+        done = self.memory.done
+        return [
+            step
+            for step in self.steps
+            if not done(step.name) and all(map(done, step.after)) and (not step.on or step.on in come)
+        ]
+
+    async def rounds(self) -> AsyncIterator[Sequence[ProcedureStep]]:
+        """Yield the ready steps again and again, waiting for the world in between, until nothing more can come."""
+        while not all(self.memory.done(step.name) for step in self.steps):
+            await self.catch_up()
+            if ready := self.ready():
+                yield ready
+            elif not await self.wait() and not await self.catch_up():
+                return
+
+    async def catch_up(self) -> bool:
+        """Ask for notices that never came, if the form says so. Return whether there were any."""
+        return self._form.catches_up and bool(await self._world.catch_up())
+
+    async def wait(self, until: Moment | None = None) -> bool:
+        """Wait for the next notice, for the next step's moment, or until `until`. Return False if there is none of these."""
+        start = min((moment for moment in (self.next_start(), until) if moment is not None), default=None)
+        event = await self._world.next_event(self._heard, start)
+        self._heard = event.number if event else self._heard
+        return event is not None or start is not None
+
+    # One step.
+
+    async def work(self, step: ProcedureStep) -> None:
+        await self.settle(step, await self.attempt(step))
+
+    async def attempt(self, step: ProcedureStep) -> str:
+        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
+        try:
+            return await self._attempted(step)
+        except NotKnown:
+            return self._boundary.signal.told("failed")
+
+    async def _attempted(self, step: ProcedureStep) -> str:
+        self._world.begin_step(step)
+        if self._compensates and any(self.memory.of(peer).why for peer in self._peers(step)):
+            return "fallen"
+        if not self._judging.ask_pack(step.needed, step):
+            return ""
+        if step.until is not None and self._world.now > step.until:
+            return "late"
+        if step.box and self.memory.of(step.name).begun is None:
+            self.memory.keep(step.name, begun=self._world.now.total)
+        for _ in range(MOST_READS):
+            why = await self._decided(step) or await self._acted(step)
+            if why != "stale":
+                return self._boundary.signal.told(why)
+            self.memory.keep(step.name, read={}, versions={})
+        return "failed"
+
+    async def settle(self, step: ProcedureStep, why: str) -> None:
+        """Note that a step is done. If it failed, take back its saga's effects and do the pack's `otherwise` calls."""
+        if why and self._compensates:
+            self.memory.keep(step.name, why=why)
+            in_reverse = self._form.undo_order != "as_done"
+            await take_back(self._peers(step), self._calling, self.memory, self._world, in_reverse=in_reverse)
+        if why and self._form.remedies:
+            with suppress(NotKnown):
+                await self._done_otherwise(step, why)
+        self.memory.keep(step.name, done=True, why=why)
+        self._world.end_step(step, why)
+
+    async def _done_otherwise(self, step: ProcedureStep, why: str) -> None:
+        for call in self._judging.ask_pack(step.otherwise, step, why):
+            if not await passes(self._gate, step, call, partial(self._question, step, call), self._world):
+                await self._calling.effect(step, call)
+
+    def _question(self, step: ProcedureStep, call: Call) -> Question:
+        if step.asks:
+            return self._judging.ask_pack(step.asks, step, call)
+        return Question(self._world.people[0], self._world.effect_of(call.tool, call.arguments), call.arguments)
+
+    def _peers(self, step: ProcedureStep) -> list[str]:
+        """Return the steps of its saga, including it."""
+        return [other.name for other in self.steps if other is step or (step.saga and other.saga == step.saga)]
+
+    def wanting(self, step: ProcedureStep) -> bool:
+        """Return whether an effect that the step intended is not known to have happened."""
+        return any(effect.state == "intended" for effect in self.memory.effects(step.name))
+
+    def reopen(self, step: str) -> None:
+        """Let this step, and all that come after it, be done anew."""
+        for name in dependents(self.steps, step):
+            self.memory.forget(name)
+
+    async def _decided(self, step: ProcedureStep) -> str:
+        work = self.memory.of(step.name)
+        if not (work.read and self._boundary.commit.remembers and work.judged == bool(step.judgment)) and (
+            why := await self._judging.read(step)
+        ):
+            return why
+        if step.judgment and not self.memory.of(step.name).judged:
+            return await self._judging.decide(step)
+        return ""
+
+    async def _acted(self, step: ProcedureStep) -> str:
+        calls = self._judging.effects(step)
+        if self._compensates:
+            await self._drop(step, calls)
+        for call in calls:
+            if why := await self._effect(step, call):
+                return why
+        return ""
+
+    def _is_over(self, step: ProcedureStep) -> bool:
+        """Return whether the step has taken longer than its box allows."""
+        begun = self.memory.of(step.name).begun
+        return bool(step.box) and begun is not None and self._world.now.total > begun + step.box
+
+    async def _effect(self, step: ProcedureStep, call: Call) -> str:
+        meant = self._calling.meant(step.name, call)
+        if not (meant and meant.state == "done"):
+            question = partial(self._question, step, call)
+            if why := await passes(self._gate, step, call, question, self._world, meant=meant is not None):
+                return why
+        if meant is None and self._is_over(step):
+            return "late"
+        acted = await self._calling.effect(step, call)
+        if acted.ok:
+            return ""
+        return "stale" if acted.code == "stale" else "failed"
+
+    async def _drop(self, step: ProcedureStep, calls: Sequence[Call]) -> None:
+        """Take back effects of an earlier decision of this step that the present decision does not want."""
+        wanted = [(call.tool, dict(call.arguments)) for call in calls]
+        for effect in reversed(self.memory.effects(step.name)):
+            is_left = effect.state in ("intended", "done") and (effect.tool, effect.arguments) not in wanted
+            if is_left and self._world.tools[effect.tool].undo:
+                await self._calling.undo(effect)

@@ -1,0 +1,34 @@
+"""A durable, versioned row: each step's state, changed only by compare-and-swap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.worlds.run.runtime.process import Store
+
+NAME = "row"
+
+
+class DurableRow:
+    def __init__(self, store: Store):
+        self._store = store
+
+    @property
+    def version(self) -> int:
+        return int(self._read()["version"])
+
+    def state(self, step: str) -> str:
+        """Return the step's state, "open" if it had no transition."""
+        return str(self._read()["states"].get(step, "open"))
+
+    def swap(self, step: str, state: str, seen: int) -> bool:
+        """Write a transition decided on version `seen`. Return False, and write nothing, if the row has changed since."""
+        row = self._read()
+        if row["version"] != seen:
+            return False
+        self._store.put(NAME, {"version": seen + 1, "states": {**row["states"], step: state}})
+        return True
+
+    def _read(self) -> dict[str, Any]:
+        row: dict[str, Any] = self._store.get(NAME, {"version": 0, "states": {}})
+        return row

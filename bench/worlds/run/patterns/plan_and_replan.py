@@ -1,0 +1,131 @@
+"""A planner lists the steps with their success criteria, an executor does them in the plan's order, and an evaluator checks
+each step against its criteria. If a step misses one, the plan is revised: the step is tried once more after all others that can
+begin, or it is given up. Each version of the plan is written to the store, with its reason.
+
+Bare, a stored plan is followed, whoever made it. With remedies, a plan names its planner and its tools' contracts: a process
+with another planner or other tools plans the remaining steps again and writes down why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.common.digests import digest_of
+from bench.record.form import BARE, Form
+from bench.record.worlds.journal import dump
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.environment import ProcedureStep
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.runtime.actions import WorldActions
+
+PLANS = "plans"
+"""The log of the plan's versions in the store."""
+TRIES = 2
+"""How often a step is executed."""
+ACCEPTED, IN_TIME, EFFECTS = "its judgment is accepted", "it is in time", "its effects are known to be made"
+
+
+@dataclass(frozen=True)
+class Planner:
+    """`order` sorts the steps of a procedure in the order in which they are done; `version` names the planner in its plans."""
+
+    version: str
+    order: Callable[[Sequence[ProcedureStep]], Iterable[ProcedureStep]]
+
+
+def _by_deadline(steps: Sequence[ProcedureStep]) -> Iterable[ProcedureStep]:
+    return sorted(steps, key=lambda step: (step.until is None, step.until.total if step.until else 0))
+
+
+IN_ORDER = Planner("the procedure's order, 1", lambda steps: steps)
+BY_DEADLINE = Planner("the earliest deadline first, 1", _by_deadline)
+
+
+async def plan_and_replan(task: Task, workbench: Workbench, form: Form = BARE, planner: Planner = IN_ORDER) -> None:
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
+    plan = KeptPlan(workbench.world, planner)
+    plan.take_up(compares_makers=form.remedies)
+    async for ready in office.rounds():
+        step = plan.first_of(ready)
+        why = await office.attempt(step)
+        missed = missed_criterion(why, wanting=office.wanting(step))
+        again = missed == EFFECTS and why in ("", "failed") and plan.tries_of(step) < TRIES
+        if missed:
+            plan.revise(step, f"{missed}: {why or 'not known'}", again=again)
+        if not again:
+            await office.settle(step, why)
+
+
+def missed_criterion(why: str, *, wanting: bool) -> str:
+    """Return the criterion that a step has missed, or "" if it has succeeded.
+
+    Args:
+        why: Why the step failed (`ProcedureStep.otherwise`), or "".
+        wanting: Whether one of its effects is not known to have happened.
+    """
+    if why == "rejected":
+        return ACCEPTED
+    if why == "late":
+        return IN_TIME
+    return EFFECTS if why or wanting else ""
+
+
+class KeptPlan:
+    """The plan as the store keeps it: a log of its versions. The last version is followed."""
+
+    def __init__(self, world: WorldActions, planner: Planner):
+        self._world, self._planner = world, planner
+        contracts = [(tool.name, tool.kind, tool.arguments.model_json_schema()) for tool in world.tools.values()]
+        self._tools = digest_of(dump(sorted(contracts, key=str)))
+
+    def take_up(self, *, compares_makers: bool) -> None:
+        """Begin with the stored plan, or make the first one.
+
+        Args:
+            compares_makers: Whether to plan again if the stored plan has another planner or other tools.
+        """
+        if not self._versions:
+            self._lay_out("the work begins")
+        elif compares_makers and (reason := self._exchanged(self._versions[-1])):
+            self._lay_out(reason)
+
+    def first_of(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
+        order = [planned["step"] for planned in self._versions[-1]["steps"]]
+        return min(ready, key=lambda step: order.index(step.name))
+
+    def tries_of(self, step: ProcedureStep) -> int:
+        """Return how often the step has been executed, including this time."""
+        return 1 + [version["again"] for version in self._versions].count(step.name)
+
+    def revise(self, step: ProcedureStep, reason: str, *, again: bool) -> None:
+        """Write the plan's next version. The step that missed a criterion moves to the end, to be done `again` or given up."""
+        kept = self._versions[-1]
+        why = f"{step.name} {'is done again' if again else 'is given up'}: {reason}"
+        steps = sorted(kept["steps"], key=lambda planned: planned["step"] == step.name)
+        self._write(kept | {"steps": steps, "reason": why, "again": step.name if again else ""})
+
+    @property
+    def _versions(self) -> list[Any]:
+        return self._world.store.log(PLANS)
+
+    def _lay_out(self, reason: str) -> None:
+        steps = [
+            {"step": step.name, "criteria": [*([ACCEPTED] if step.judgment else []), IN_TIME, EFFECTS]}
+            for step in self._planner.order(self._world.procedure)
+        ]
+        made_by = {"planner": self._planner.version, "tools": self._tools}
+        self._write({**made_by, "steps": steps, "reason": reason, "again": ""})
+
+    def _exchanged(self, kept: Any) -> str:
+        """Return how this process's planner or tools differ from the plan's, or ""."""
+        if kept["planner"] != self._planner.version:
+            return f"the planner was exchanged: {kept['planner']} by {self._planner.version}"
+        return "the tools were exchanged" if kept["tools"] != self._tools else ""
+
+    def _write(self, plan: dict[str, Any]) -> None:
+        version = len(self._versions) + 1
+        self._world.follow_plan(version)
+        self._world.store.append(PLANS, plan | {"version": version})

@@ -1,0 +1,31 @@
+"""A planner lists the steps, an executor does them by the tools' contracts, and an evaluator checks whether each was done. A
+checkpoint is kept after each step.
+
+Bare, a step that the evaluator finds incomplete is executed again as a whole. With remedies, only its effects that are not
+known to be done are.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.environment import ProcedureStep
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+
+GOES = 2
+"""How often a step is executed."""
+
+
+async def plan_execute_evaluate(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
+    async for plan in office.rounds():
+        await office.settle(plan[0], await _executed(office, plan[0]))
+
+
+async def _executed(office: ProcedureRunner, step: ProcedureStep) -> str:
+    for _ in range(GOES):
+        why = await office.attempt(step)
+        if why not in ("", "failed") or not (why or office.wanting(step)):
+            break
+    return why

@@ -1,0 +1,20 @@
+"""Peers work at the same time, and each logs how its effects are taken back. If one fails, its effects are undone in reverse
+order.
+
+Bare, the log is in memory, and a failing undo is retried only briefly. With remedies, the log outlives a crash, an undo is made
+under a key until it is answered, and effects that cannot be undone are left for a person.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.parts.together import together
+
+
+async def scatter_gather_saga(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, compensates=True)
+    async for ready in office.rounds():
+        await together(office.work(step) for step in ready)

@@ -1,0 +1,22 @@
+"""A durable, versioned row holds each step's state. A worker without state of its own reads the row, does a step that can
+begin, and writes the transition. Timers and people are states of the row as well.
+
+Bare, a transition is written without a check, after its effects. With remedies, it is a compare-and-swap: a worker claims the
+step before its effects, a stale worker's transition is rejected and the row read again, and a step that a dead worker had
+claimed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from bench.record.form import BARE, Form
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Task
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.parts.row import DurableRow
+from bench.worlds.run.patterns.parts.transition import advance
+
+
+async def state_machine(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office, row = ProcedureRunner(task, workbench, form, keeps="steps"), DurableRow(workbench.world.store)
+    async for ready in office.rounds():
+        await advance(office, row, ready[0], office.attempt, claims=form.remedies)

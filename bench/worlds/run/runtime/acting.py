@@ -1,0 +1,401 @@
+"""What an agent does to its world, call by call. Due faults strike here, and each step leaves an event."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from bench.common.errors import GaveUp
+from bench.record.events import Called
+from bench.record.worlds.events import (
+    AGENT,
+    Arrived,
+    PersonAsked,
+    PersonDecided,
+    ProcessDied,
+    Stepped,
+    Stored,
+    ToolCalled,
+    WorldBegan,
+    WorldEnded,
+)
+from bench.record.worlds.journal import dump
+from bench.run.models.base import Reply
+from bench.run.trial.clock import TrialClock, in_seconds
+from bench.run.trial.effects import EFFECTS, effect_at
+from bench.run.trial.faults import Due, Fault, FaultSchedule, OpenReceipt
+from bench.run.trial.log import TrialLog
+from bench.worlds.run.environment import Acted, Arrival, Moment, PolicyVerdict, Scheduled, World
+from bench.worlds.run.environment.calling import RefusalCode
+from bench.worlds.run.environment.people import ANSWER, Manner
+from bench.worlds.run.environment.procedure import judgments_behind
+from bench.worlds.run.environment.scene import ToolArguments
+from bench.worlds.run.environment.schedule import NoticeTime, at_once
+from bench.worlds.run.runtime.agent_session import AGENT as AGENT_ASKS
+from bench.worlds.run.runtime.effects import AnswerEffect, ClaimEffect, ClaimFate, NoticeEffect, ProcessEffect, ToolEffect
+from bench.worlds.run.runtime.process import DiesInMidReply, Process, Store
+
+Try = tuple[str, str]
+"""A tool and the business key that is tried."""
+MOST_STEPS = 10_000
+"""Most calls, waits and questions of one trial, so that no agent goes on for ever."""
+BREATH = 100
+"""Steps after which other tasks of the event loop run. Otherwise no time limit could end a loop of calls."""
+
+
+STEP_IN_HAND = ContextVar("step_in_hand", default="")
+"""The procedure step of this task of the event loop. Steps that are done at the same time are separate tasks."""
+
+
+class Acting:
+    """What one trial's agent does to its world, over all its lives. `calls` counts the tool calls that left an event.
+
+    If the lives are real processes, `process`, `store` and `tries` belong to one of them and outlive it.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        schedule: FaultSchedule,
+        clock: TrialClock,
+        log: TrialLog,
+        *,
+        process: Callable[[Callable[[str], object]], Process] = Process,
+        store: Callable[[Process, Callable[[str, str], object]], Store] = Store,
+        tries: Counter[Try] | None = None,
+    ):
+        self.world, self._schedule, self.clock, self.log = world, schedule, clock, log
+        self.process = process(self._died)
+        self.store = store(self.process, self._stored)
+        self.last_crash = 0
+        self.calls = 0
+        self._tries: Counter[Try] = Counter() if tries is None else tries
+        self._steps = self._replies = self._told = self._recorded = 0
+        self.plan_version = 0
+        self._behind = {"": frozenset([AGENT_ASKS.name]), **judgments_behind(world.environment.procedure)}
+        self._asked: dict[str, int] = {}
+        self._events_read = 0
+        STEP_IN_HAND.set("")
+        world.told_by(self._tell)
+        world.manners = self._manner_of
+        policy = world.environment.policy
+        log.emit(WorldBegan(world.digest(), *world.now, policy.version if policy else ""))
+
+    async def act(
+        self,
+        tool: str,
+        arguments: ToolArguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str = AGENT,
+        deadline: int | None = None,
+    ) -> Acted:
+        """Call a tool. Raise Crashed if the agent dies of it, GaveUp if it has called too often."""
+        known = self.world.environment.by_name.get(tool)
+        writes = bool(known and known.writes)
+        await self._step(effect=writes)
+        call = _CallInHand(self.world, tool, arguments, key, expect, role, writes, deadline)
+        self._tries[tool, call.effect] += 1
+        due = self._due(call)
+        if due is None:
+            return self._told_of(call, call.first())
+        receipt = self._schedule.plan(due, None)
+        effect = EFFECTS[due.fault.effect, due.fault.point]
+        if isinstance(effect, ToolEffect):
+            return self._struck(call, receipt, effect)
+        assert isinstance(effect, ProcessEffect)
+        return self._dying(call, receipt, effect)
+
+    def _due(self, call: _CallInHand) -> Due | None:
+        """Return the fault that this try of the call's effect carries, or None."""
+        if not call.effect:
+            return None
+        on = ("any", "write" if call.writes else "read")
+        try_ = self._tries[call.tool, call.effect]
+        return self._schedule.due_in_world(
+            ("tool", "process"), call.tool, call.effect, try_, lambda fault: EFFECTS[fault.effect, fault.point].on in on
+        )
+
+    def _struck(self, call: _CallInHand, receipt: OpenReceipt, effect: ToolEffect) -> Acted:
+        answer = effect.strike(call, receipt.due.fault.minutes)
+        if answer is None:
+            receipt.enter("not_applicable", f"{call.tool} could not carry it")
+            return self._told_of(call, call.first())
+        receipt.enter("delivered", call.effect)
+        if answer.outcome == "failed" or (answer.outcome == "refused" and not answer.entry):
+            receipt.detect()  # the world's own refusal has an entry, and is not the fault's
+        return self._told_of(call, answer)
+
+    def _dying(self, call: _CallInHand, receipt: OpenReceipt, effect: ProcessEffect) -> Acted:
+        """Make a call at which the agent dies, now or soon. Raise Crashed if it dies now."""
+        if effect.dies == "before":
+            self.process.die(receipt)
+        acted = call.first()
+        if not acted.ok:
+            receipt.enter("not_applicable", f"{call.tool} was {acted.outcome}")
+            return self._told_of(call, acted)
+        if effect.dies == "unacknowledged":
+            self._emit_call(call, call.unanswered("the agent died"))
+            self.process.die(receipt)
+        self.process.arm("recorded" if effect.dies == "recorded" else "unrecorded", receipt)
+        return self._told_of(call, acted)
+
+    async def wait(self, until: Moment) -> tuple[Arrival, ...]:
+        await self._step()
+        return self._arrived(self.world.wait_until(until))
+
+    async def next_event(self, after: int, until: Moment | None) -> Arrival | None:
+        await self._step()
+        arrival = self.world.next_event(after, until)
+        return self._arrived((arrival,))[0] if arrival else None
+
+    async def catch_up(self) -> tuple[Arrival, ...]:
+        await self._step()
+        return self._arrived(self.world.catch_up())
+
+    async def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None, shown: str = "") -> str:
+        """Ask a person and return the ticket. Raise KeyError if there is no such person, Crashed if the agent dies after
+        asking."""
+        await self._step(effect=True)
+        ticket = self.world.ask(kind, about, question, key)
+        self.log.emit(PersonAsked(kind, about, ticket, self.world.life, *self.world.now, shown=shown, **self._in_step()))
+        self._tries[kind, about] += 1
+        due = self._schedule.due_in_world(
+            ("process",), kind, about, self._tries[kind, about], lambda fault: EFFECTS[fault.effect, fault.point].on == "ask"
+        )
+        if due is not None:
+            self.process.die(self._schedule.plan(due, None))
+        return ticket
+
+    async def claim(self, step: str) -> ClaimFate:
+        """Return what happens to a worker who is about to claim a step, by the fault that is due."""
+        await self._step()
+        self._tries["claim", step] += 1
+        due = self._schedule.due_in_world(
+            ("process",),
+            step,
+            "claim",
+            self._tries["claim", step],
+            lambda fault: EFFECTS[fault.effect, fault.point].on == "claim",
+        )
+        if due is None:
+            return ""
+        self._schedule.plan(due, None).enter("delivered", step)
+        return effect_at(due.fault.effect, "process", ClaimEffect).befalls
+
+    def _manner_of(self, ticket: str) -> Manner:
+        """Return the manner in which a question is answered, by the fault that is due."""
+        due = self._schedule.due_in_world(
+            ("event",), ANSWER, ticket, 1, lambda fault: EFFECTS[fault.effect, "event"].on == ANSWER
+        )
+        if due is None:
+            return ""
+        self._schedule.plan(due, None).enter("delivered", ticket)
+        return effect_at(due.fault.effect, "event", AnswerEffect).manner
+
+    def decided(self, kind: str, ticket: str, answer: str) -> None:
+        """Note that the asker no longer waits for a person."""
+        self.log.emit(PersonDecided(kind, ticket, answer, self.world.life, *self.world.now, **self._in_step()))
+
+    def stepped(self, step: str, stage: Literal["began", "ended"], why: str) -> None:
+        STEP_IN_HAND.set(step)
+        self.log.emit(Stepped(step, stage, why, self.world.life, *self.world.now, **self._origin()))
+        if stage == "ended":
+            STEP_IN_HAND.set("")
+
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
+        return self.world.verdict(tool, arguments)
+
+    def end(self) -> None:
+        """End the agent's work: it knows what it was told. Let the world go on to its last moment, and keep it."""
+        self.world.record()
+        self.world.told_by(at_once)  # no agent is left whom a faulty notice could mislead
+        self.world.end()
+        journal, tables = self.world.damage()
+        kept = self.log.store_text(self.world.dump())
+        damage, recount = asdict(journal), asdict(tables)
+        self.log.emit(WorldEnded(self.world.digest(), kept, *self.world.now, self.world.life, damage, recount))
+
+    # For an operating system's process: its notes cannot be seen, but its requests can.
+
+    def heard(self) -> None:
+        """Note that the agent makes a request of any kind: it had time to write down what it was told before. Raise Crashed if
+        it dies after writing that down."""
+        self.process.step()
+        self._write_down()
+        self.process.recorded()
+
+    def left(self) -> None:
+        """Note that the agent has ended by itself, and knows what it was told."""
+        self._write_down()
+        self.process.disarm("the process had ended by itself")
+
+    def mid_reply(self, reply: Reply, call: int) -> DiesInMidReply | None:
+        """Return the agent's death in the middle of this model reply, or None. The draw depends on the reply's number in this
+        trial."""
+        self._replies += 1
+        number = self._replies
+        due = self._schedule.due_in_world(
+            ("process",), "model", f"reply {number}", number, lambda fault: not EFFECTS[fault.effect, fault.point].on
+        )
+        if due is None:
+            return None
+        return DiesInMidReply(self.process, self._schedule.plan(due, call), reply)
+
+    def _write_down(self) -> None:
+        if self._told > self._recorded:
+            self.world.record(self._recorded)
+            self._recorded = self._told
+
+    async def _step(self, effect: bool = False) -> None:
+        self.process.step(effect)
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise GaveUp(("the world",), f"no end after {MOST_STEPS:,} calls, waits and questions")
+        if self._steps % BREATH == 0:
+            await asyncio.sleep(0)
+
+    def _told_of(self, call: _CallInHand, acted: Acted) -> Acted:
+        self.world.acknowledge(acted.entry)
+        self._told = max(self._told, acted.entry)
+        self._emit_call(call, acted)
+        return acted
+
+    def _emit_call(self, call: _CallInHand, acted: Acted) -> None:
+        known = self.world.environment.by_name.get(call.tool)
+        entry = self.world.entry(acted.entry)
+        given = call.arguments.model_dump(mode="json") if isinstance(call.arguments, BaseModel) else dict(call.arguments)
+        result = acted.result.model_dump(mode="json") if acted.result is not None else None
+        self.calls += 1
+        self.log.emit(
+            ToolCalled(
+                tool=call.tool,
+                access=known.kind if known else "",
+                effect=acted.effect,
+                try_=max(1, self._tries[call.tool, acted.effect]),
+                key=call.key,
+                entry=acted.entry,
+                arguments=self.log.store_text(dump(given)),
+                result=None if result is None else self.log.store_text(dump(result)),
+                outcome=acted.outcome,
+                reason=acted.reason,
+                decision=entry.decision if entry else "",
+                rule=entry.rule if entry else "",
+                policy=entry.policy if entry else "",
+                life=self.world.life,
+                day=self.world.now.day,
+                minute=self.world.now.minute,
+                started=in_seconds(self.clock.now()),
+                before=call.before,
+                after=self.world.digest(),
+                code=acted.code,
+                role=call.role,
+                **self._in_step(),
+            )
+        )
+
+    def _in_step(self) -> dict[str, Any]:
+        return {"step": STEP_IN_HAND.get(), **self._origin()}
+
+    def _origin(self) -> dict[str, Any]:
+        """Return which request and plan version an event of the present step came from."""
+        for event in self.log.events[self._events_read :]:
+            if isinstance(event, Called):
+                self._asked.update(dict.fromkeys(event.subtasks, event.call))
+        self._events_read = len(self.log.events)
+        asked = [self._asked[judgment] for judgment in self._behind[STEP_IN_HAND.get()] if judgment in self._asked]
+        return {"request": max(asked, default=None), "plan_version": self.plan_version}
+
+    def _arrived(self, arrivals: Sequence[Arrival]) -> tuple[Arrival, ...]:
+        for arrival in arrivals:
+            payload = self.log.store_text(dump(dict(arrival.payload)))
+            self.log.emit(Arrived(arrival.number, arrival.name, arrival.kind, payload, self.world.life, *arrival.at))
+        return tuple(arrivals)
+
+    def _tell(self, event: Scheduled, following: Moment | None) -> Sequence[NoticeTime]:
+        """Return when the agent hears of an event, by the fault that is due. A fault of every event does not strike people's
+        answers."""
+
+        def fits(fault: Fault) -> bool:
+            is_told = EFFECTS[fault.effect, "event"].on != ANSWER
+            return is_told and (event.kind != ANSWER or fault.subtask == ANSWER)
+
+        due = self._schedule.due_in_world(("event",), event.kind, event.name, 1, fits)
+        if due is None:
+            return (NoticeTime(event.at),)
+        receipt = self._schedule.plan(due, None)
+        effect = effect_at(due.fault.effect, due.fault.point, NoticeEffect)
+        notices = effect.strike(event.at, following, due.fault.minutes)
+        if notices is None:
+            receipt.enter("not_applicable", f"nothing comes after {event.name}")
+            return (NoticeTime(event.at),)
+        receipt.enter("delivered", event.name)
+        return notices
+
+    def _stored(self, name: str, text: str) -> None:
+        self.world.record()
+        self.log.emit(Stored(name, self.log.store_text(text), self.world.life, **self._in_step()))
+
+    def _died(self, point: str) -> None:
+        self.last_crash = self.log.emit(ProcessDied(point, self.world.life, *self.world.now, **self._in_step()))
+        STEP_IN_HAND.set("")
+        self.world.died(point)
+
+
+class _CallInHand:
+    """One call, as an effect handles it (`bench.worlds.run.runtime.effects.StruckToolCall`)."""
+
+    def __init__(
+        self,
+        world: World,
+        tool: str,
+        arguments: ToolArguments,
+        key: str | None,
+        expect: Mapping[str, int] | None,
+        role: str,
+        writes: bool,
+        deadline: int | None,
+    ):
+        self.tool, self.arguments, self.key, self.writes = tool, arguments, key, writes
+        self.effect, self.before = world.effect_of(tool, arguments), world.digest()
+        self._world, self._expect, self.role = world, expect, role
+        self._first: Acted | None = None
+        self._deadline, self._is_given_up = deadline, False
+
+    def first(self) -> Acted:
+        if self._first is None:
+            self._first = self.unanswered("given up at its deadline") if self._is_given_up else self._make()
+        return self._first
+
+    def again(self) -> Acted:
+        return self._make()
+
+    def past(self) -> Acted | None:
+        return self._world.past(self.tool, self.arguments)
+
+    def unanswered(self, reason: str, code: RefusalCode = "unanswered") -> Acted:
+        return Acted(self.tool, self.effect, "failed", reason=reason, code=code)
+
+    def turned_away(self, minutes: int) -> Acted:
+        again = self._world.now.after(minutes=minutes)
+        why = f"throttled: no call of {self.tool} is taken now; wait until {again}"
+        return Acted(self.tool, self.effect, "refused", reason=why, code="throttled", again=again)
+
+    def pass_time(self, minutes: int) -> None:
+        self._is_given_up = self._deadline is not None and minutes > self._deadline
+        self._world.elapse(min(minutes, self._deadline or minutes))
+
+    def change_elsewhere(self) -> bool:
+        things = self._world.things_of(self.tool, self.arguments)
+        if things:
+            self._world.change_elsewhere(things)
+        return bool(things)
+
+    def _make(self) -> Acted:
+        return self._world.call(self.tool, self.arguments, self.key, expect=self._expect, who=self.role)

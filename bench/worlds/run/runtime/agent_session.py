@@ -1,0 +1,133 @@
+"""A session at the measuring endpoint for an agent in a separate process, in a world. The process can be killed and started
+again: the session goes on, and knows what was asked in which life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bench.record.messages import Message
+
+from bench.record.tool_calls import ToolCall
+from bench.run.trial.answering import RequestKey
+from bench.run.trial.call import Received
+from bench.run.trial.causes import CallPurpose
+from bench.run.trial.endpoint_session import EndpointSession
+from bench.run.trial.proposal import Proposal
+from bench.run.trial.reply import ReplyPart
+from bench.run.trial.trial import Trial
+from bench.run.trial.verification import Unreadable
+from bench.scenario import Output, Subtask
+from bench.worlds.run.runtime.agent_causes import AgentCauses
+
+
+class Words(Output):
+    text: str
+
+
+AGENT = Subtask("agent", "Whatever the agent itself asks for.", reads=(), output=Words)
+UNASKED = {"text": "There is nothing that I can do without tools."}
+"""What a simulated model answers to an agent that offers it no tools."""
+
+
+TextAndCalls = tuple[str, tuple[tuple[str, str], ...]]
+"""A text, and the name and arguments of each tool call."""
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """A call that was answered, with its life and its question."""
+
+    life: int
+    messages: tuple[Message, ...]
+    ask: CallPurpose
+    received: Received
+
+
+class AgentSession(EndpointSession):
+    """`life` counts the agent's processes, from 1."""
+
+    def __init__(self, trial: Trial):
+        super().__init__((AGENT,), trial, limit="none", judged=False)
+        self._agent_causes = AgentCauses(trial.causes, trial.log)
+        self._answered_calls: list[_Answered] = []
+        self.life = 1
+
+    def crashed(self, event: int) -> None:
+        """Note that the process died at this event. Its failed requests are forgotten."""
+        self.life += 1
+        self._failed.clear()
+        self._failure = None
+        self._agent_causes.crashed(event)
+
+    def output(self) -> Proposal | None:
+        """Return the last reply with the calls that led to it, or None if no call was answered.
+
+        A call of an earlier life counts if a call of the last life still carried its reply among its messages.
+        """
+        if not self._answered_calls:
+            return None
+        last = self._answered_calls[-1]
+        carried = {
+            written
+            for answered in self._answered_calls
+            if answered.life == self.life
+            for written in _said_in(answered.messages)
+        }
+        on = [answered for answered in self._answered_calls if answered is last or self._counts(answered, carried)]
+        text = last.received.text
+        return Proposal(
+            subtasks=(AGENT,),
+            attempt=last.ask.context.attempt,
+            calls=tuple(answered.received.call for answered in on),
+            text=text,
+            parts={AGENT.name: ReplyPart(text, Unreadable("not_json", "nobody asked for a form", is_prose=True))},
+            made_from=(),
+            receipts=tuple(receipt for answered in on for receipt in answered.received.receipts),
+        )
+
+    def attempts(self) -> dict[str, int]:
+        return {AGENT.name: self._agent_causes.attempts}
+
+    def _counts(self, answered: _Answered, carried: set[TextAndCalls]) -> bool:
+        is_sole = answered.life == self.life and answered.ask.context.sample == 1
+        return is_sole or _words_of(answered.received.text, answered.received.tool_calls) in carried
+
+    def _ask(self, question: RequestKey, subtasks: tuple[Subtask, ...]) -> CallPurpose:
+        del subtasks
+        return self._agent_causes.next(AGENT.name, question)
+
+    def _keep(self, question: RequestKey, subtasks: tuple[Subtask, ...], ask: CallPurpose, received: Received) -> None:
+        super()._keep(question, subtasks, ask, received)
+        self._answered_calls.append(_Answered(self.life, question[1], ask, received))
+
+    def _lost(self, ask: CallPurpose, event: int) -> None:
+        del ask
+        self._agent_causes.lost(event)
+
+    def _recovered(self, event: int) -> None:
+        self._agent_causes.recovered(event)
+
+
+def session_of(trial: Trial) -> AgentSession:
+    trial.add(AGENT, UNASKED)
+    trial.injection.wordy.add(AGENT.name)
+    return AgentSession(trial)
+
+
+def _said_in(messages: tuple[Message, ...]) -> set[TextAndCalls]:
+    """Return all that the assistant has said in a conversation."""
+    return {_words_of(message.content, message.tool_calls) for message in messages if message.role == "assistant"}
+
+
+def _words_of(text: str, calls: Iterable[ToolCall]) -> TextAndCalls:
+    """Return what identifies a reply even if a framework rewrites it: ids and the spacing of JSON are left out."""
+    return text.strip(), tuple((call.name, _plain(call.arguments)) for call in calls)
+
+
+def _plain(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

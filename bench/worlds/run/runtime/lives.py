@@ -1,0 +1,73 @@
+"""A trial in a world: the architecture works over all its lives, then the world's end is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from bench.common.errors import CallFailed, GaveUp
+from bench.record.worlds.events import WorldEnded
+from bench.run.models.base import Reply
+from bench.run.trial.trial import Surroundings, Trial
+from bench.worlds.run.environment import World
+from bench.worlds.run.runtime.acting import Acting
+from bench.worlds.run.runtime.actions import WorldActions
+from bench.worlds.run.runtime.effects import ToolEffect
+from bench.worlds.run.runtime.process import Crashed
+
+MOST_LIVES = 50
+"""Most processes of one trial's agent. Each but the first follows a crash."""
+
+
+class InWorld(Surroundings):
+    """A world in which a trial's architecture acts. The trial closes `world`."""
+
+    def __init__(self, world: World, trial: Trial, **acting: Any):
+        self.world, self.acting = world, Acting(world, trial.schedule, trial.clock, trial.log, **acting)
+        self.actions: WorldActions = WorldActions(self.acting, trial)
+
+    def before_call(self) -> None:
+        """Raise Crashed if the agent's process is to die now."""
+        self.acting.process.step()
+
+    def broken_off(self, reply: Reply, call: int) -> CallFailed | None:
+        return self.acting.mid_reply(reply, call)
+
+    async def live(self, trial: Trial, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Start the architecture, and start it again on the same world and store each time that it dies. Raise GaveUp if it
+        dies too often, and any other error that ends a life."""
+        async with self.actions.lasting:
+            for _ in range(MOST_LIVES):
+                failed: BaseException | None = None
+                try:
+                    await trial.clock.run(work())
+                except (Exception, Crashed, BaseExceptionGroup) as error:
+                    failed = error
+                if not self.acting.process.ended():
+                    if failed:
+                        raise failed
+                    return
+                trial.crashed(self.acting.last_crash)
+                if self.actions.agent:
+                    self.actions.agent.crashed(self.acting.last_crash)
+                self.acting.process.restart()
+            raise GaveUp(("the agent",), f"died {MOST_LIVES} times")
+
+    def end(self, trial: Trial, stopped: bool) -> Any:
+        """Let the world come to its end. Return its content for the grader, or None if the trial was stopped."""
+        trial.decisions()
+        self.acting.end()
+        return None if stopped else self.world.snapshot().content
+
+    def close(self) -> None:
+        self.world.close()
+
+
+def kept(events: Iterable[object]) -> str:
+    """Return the digest of the text that keeps the world, or "" if it never ended."""
+    return next((event.kept for event in events if isinstance(event, WorldEnded)), "")
+
+
+def around(trial: Trial, environment: Any) -> InWorld:
+    keeps_past = any(isinstance(effect, ToolEffect) and effect.needs_past for effect in trial.schedule.effects)
+    return InWorld(World(environment, drawn_from=trial.key.drawn_from, keeps_past=keeps_past), trial)

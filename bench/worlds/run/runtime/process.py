@@ -1,0 +1,150 @@
+"""The agent's process, which can die, and its store, which outlives it.
+
+An agent cannot handle a crash: it passes every `except Exception`, and any code of the dead process that still runs dies at its
+next step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal, NoReturn
+
+from bench.run.models.base import Reply
+from bench.run.trial.effects import AskerDies, halved
+from bench.run.trial.faults import OpenReceipt
+from bench.scenario import Json
+
+When = Literal["unrecorded", "recorded"]
+
+
+class Crashed(BaseException):
+    """Raised when the agent's process has died."""
+
+
+class AgentBody:
+    """The running part of an agent. For an agent that is code in this process it does nothing."""
+
+    def freeze(self) -> None:
+        """Stop it until it is killed."""
+
+    def kill(self) -> None:
+        """Kill it."""
+
+
+class Process:
+    """The agent's processes, one after the other. `died` is called with the point of each death."""
+
+    def __init__(self, died: Callable[[str], object]):
+        self._died = died
+        self.body = AgentBody()
+        self.is_dead = False
+        self._armed: list[tuple[When, OpenReceipt]] = []
+        self._dead_of: tuple[OpenReceipt, ...] = ()
+
+    def step(self, effect: bool = False) -> None:
+        """Go on; `effect`: to change the world. Raise Crashed if the process is to die before that."""
+        self._die_if(lambda when: when == "unrecorded" or effect)
+
+    def recorded(self) -> None:
+        """Note that the agent has written to its store. Raise Crashed if it is to die after that."""
+        self._die_if(lambda _: True)
+
+    def ended(self) -> bool:
+        """Note that the agent's code has ended in some way. Return whether it died."""
+        with suppress(Crashed):
+            self._die_if(lambda _: True)
+        return self.is_dead
+
+    def arm(self, when: When, receipt: OpenReceipt) -> None:
+        """Let the process die before, or after, it records what it was just told."""
+        self._armed.append((when, receipt))
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Freeze the process while an answer is sent to it, if it is to die before it records that answer. Raise Crashed at the
+        end then."""
+        if any(when == "unrecorded" for when, _ in self._armed):
+            self.body.freeze()
+        yield
+        self.step()
+
+    def disarm(self, why: str) -> None:
+        """Note that the process ended by itself before an armed death struck."""
+        for _, receipt in self._armed:
+            receipt.enter("not_applicable", why)
+        self._armed = []
+
+    def die(self, *receipts: OpenReceipt) -> NoReturn:
+        """Kill the process and raise Crashed."""
+        self.body.kill()
+        for receipt in receipts:
+            receipt.enter("delivered", receipt.due.key)
+        self.is_dead, self._armed, self._dead_of = True, [], receipts
+        self._died(receipts[0].due.fault.effect if receipts else "killed")
+        raise Crashed
+
+    def restart(self) -> None:
+        """Detect the deaths: whoever starts the process again has noticed them."""
+        for receipt in self._dead_of:
+            receipt.detect()
+        self.is_dead, self._dead_of = False, ()
+
+    def _die_if(self, due: Callable[[When], bool]) -> None:
+        if self.is_dead:
+            raise Crashed
+        if any(due(when) for when, _ in self._armed):
+            self.die(*(receipt for _, receipt in self._armed))
+
+
+class DiesInMidReply(AskerDies):
+    """Half of a reply arrives, and then the process dies."""
+
+    def __init__(self, process: Process, receipt: OpenReceipt, reply: Reply):
+        super().__init__(halved(reply))
+        self.detail = "the agent died in mid-reply (injected)"
+        self._process, self._receipt = process, receipt
+
+    def die(self) -> NoReturn:
+        """Die after the half arrived. Raise Crashed."""
+        self._process.die(self._receipt)
+
+
+class Store:
+    """What an architecture keeps over a crash: values by name, and logs to append to. Everything is JSON.
+
+    A write is complete or does not happen. `on_write` is called for each.
+    """
+
+    def __init__(self, process: Process, on_write: Callable[[str, str], object]):
+        self._process, self._on_write = process, on_write
+        self._values: dict[str, str] = {}
+        self._logs: dict[str, list[str]] = {}
+
+    def get(self, name: str, default: Json = None) -> Json:
+        return json.loads(self._values[name]) if name in self._values else default
+
+    def put(self, name: str, value: Json) -> None:
+        """Store a value. Raise TypeError if it is no JSON."""
+        text = json.dumps(value)
+        self._process.step()
+        self._values[name] = text
+        self._written(name, text)
+
+    def append(self, log: str, value: Json) -> None:
+        """Append to a log. Raise TypeError if the value is no JSON."""
+        text = json.dumps(value)
+        self._process.step()
+        self._logs.setdefault(log, []).append(text)
+        self._written(log, text)
+
+    def log(self, name: str) -> list[Json]:
+        return [json.loads(text) for text in self._logs.get(name, ())]
+
+    def names(self) -> list[str]:
+        return sorted(self._values)
+
+    def _written(self, name: str, text: str) -> None:
+        self._on_write(name, text)
+        self._process.recorded()

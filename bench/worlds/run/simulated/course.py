@@ -1,0 +1,190 @@
+"""The right course of a procedure: the calls of somebody who follows it step by step and knows the policy. A simulated model
+takes it, call by call, in the world that its conversation shows.
+
+Steps of a saga stand or fall together: if one fails, their effects are taken back in reverse order.
+
+The course looks for notices whenever time has passed, as an agent in this process does by `workbench.world.arrivals`. It knows
+nothing of restarts: if its system loses the conversation, the knowledge is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bench.scenario import Json, Task, as_document
+from bench.worlds.run.environment import KILL_SWITCH, Arrival, Call, Environment, Facts, Moment, ProcedureStep, Question
+from bench.worlds.run.environment.procedure import AsFarAsKnown, NotKnown
+from bench.worlds.run.simulated.world import RememberedWorld
+
+Judge = Callable[[str, Mapping[str, str]], Json | str]
+"""(subtask, documents that show the state of the world) -> the output, or a text that is no output."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    step: str
+    call: Call
+    effect: str
+    result: Any
+
+
+@dataclass
+class ProcedureCourse:
+    """A course in progress. Without `knows_policy` it acts on its judgments even if the policy denies it. It always asks a
+    person if the policy wants one, and never acts after the kill switch."""
+
+    task: Task
+    environment: Environment
+    world: RememberedWorld
+    judge: Judge
+    knows_policy: bool = True
+    _facts: Facts = field(default_factory=lambda: Facts(AsFarAsKnown(), AsFarAsKnown()))
+    _settled: set[str] = field(default_factory=set)
+    _fallen: set[str] = field(default_factory=set)
+    _standing: list[_Done] = field(default_factory=list)
+    _came_to_nothing: bool = False
+    _last: int = 0
+    _looked: Moment = field(init=False)
+
+    def take(self) -> None:
+        """Take the course to its end. Raise NotYet at the first call that was not made."""
+        self.world.learn_time()
+        self._looked = self.world.now
+        steps = self.environment.procedure
+        while True:
+            self._look()
+            if step := next((step for step in steps if self._may_begin(step)), None):
+                self._settled.add(step.name)
+                if why := self._attempt(step):
+                    self._came_to_nothing = True
+                    self._give_up(step, why)
+                continue
+            starts = [each.starts for each in steps if each.starts and each.name not in self._settled]
+            later = [moment for moment in starts if moment > self.world.now]
+            if not self._wait(min(later, default=None)) and not later:
+                return
+
+    def _wait(self, until: Moment | None) -> Arrival | None:
+        """Wait for the next event, or until this moment."""
+        event = self.world.next_event(self._last, until)
+        if event is None or event.at >= self.world.now:
+            self._looked = self.world.now
+        return self._heard(event)
+
+    def _look(self) -> None:
+        """Read all that came while time passed."""
+        while self._looked < self.world.now:
+            if not self._heard(self.world.next_event(self._last, self.world.now)):
+                self._looked = self.world.now
+
+    def _heard(self, event: Arrival | None) -> Arrival | None:
+        if event:
+            self._last = event.number
+            self._facts = replace(self._facts, events={event.kind: event.payload, **self._facts.events})
+        return event
+
+    def _may_begin(self, step: ProcedureStep) -> bool:
+        has_come = not step.on or step.on in self._facts.events
+        in_time = step.starts is None or self.world.now >= step.starts
+        return step.name not in self._settled and has_come and in_time and self._settled.issuperset(step.after)
+
+    def _attempt(self, step: ProcedureStep) -> str:
+        """Read, judge and act. Return why the step failed, or "". A step that needs a failed step's facts fails too."""
+        try:
+            return self._attempted(step)
+        except NotKnown:
+            if not self._came_to_nothing:
+                raise
+            return "failed"
+
+    def _attempted(self, step: ProcedureStep) -> str:
+        if step.saga and step.saga in self._fallen:
+            return "fallen"
+        if not step.needed(self._facts):
+            return ""
+        if step.until is not None and self.world.now > step.until:
+            return "late"
+        if not self._read(step):
+            return "failed"
+        self._look()
+        if step.judgment:
+            decided = self.judge(step.judgment, self._documents(step))
+            if isinstance(decided, str):
+                return "unreadable"
+            self._facts = replace(self._facts, decided=AsFarAsKnown({**self._facts.decided, step.name: decided}))
+        for call in step.effects(self._facts):
+            if why := self._act(step, call):
+                return why
+        return ""
+
+    def _read(self, step: ProcedureStep) -> bool:
+        calls = step.reads(self._facts)
+        answers = dict(zip(calls, self.world.call_all(list(calls.values())), strict=True))
+        read = {name: acted.result.model_dump(mode="json") for name, acted in answers.items() if acted.ok}
+        self._facts = replace(self._facts, read=AsFarAsKnown({**self._facts.read, **read}))
+        return len(read) == len(calls)
+
+    def _documents(self, step: ProcedureStep) -> Mapping[str, str]:
+        facts = self._facts
+        shown = (
+            step.documents(facts)
+            if step.documents
+            else {name: facts.read[name] for name in self.task.subtask(step.judgment).reads if name in facts.read}
+        )
+        return {name: as_document(value) for name, value in shown.items()}
+
+    def _act(self, step: ProcedureStep, call: Call) -> str:
+        if why := self._gate(step, call):
+            return why
+        acted = self.world.call(call.tool, call.arguments)
+        if not acted.ok:
+            return "failed"
+        result = acted.result.model_dump(mode="json")
+        self._standing = [done for done in self._standing if not self._is_undone(done, call, acted.effect)]
+        results = {effect: known for effect, known in self._facts.results.items() if effect != acted.effect}
+        if call.tool not in self.environment.undoes:
+            self._standing.append(_Done(step.name, call, acted.effect, result))
+            results[acted.effect] = result
+        self._facts = replace(self._facts, results=results)
+        return ""
+
+    def _is_undone(self, done: _Done, call: Call, effect: str) -> bool:
+        return self.environment.undoes.get(call.tool) == done.call.tool and done.effect == effect
+
+    def _gate(self, step: ProcedureStep, call: Call) -> str:
+        """Return why a call must not be made, or ""."""
+        verdict = self.world.verdict(call.tool, call.arguments)
+        if verdict.decision != "person":
+            is_denied = verdict.decision == "deny" and (self.knows_policy or verdict.rule == KILL_SWITCH)
+            return "denied" if is_denied else ""
+        asked = step.asks(self._facts, call) if step.asks else self._question(call)
+        decision = self.world.decision(asked.person, asked.about, asked.question)
+        return "" if decision == "approved" else decision
+
+    def _question(self, call: Call) -> Question:
+        return Question(next(iter(self.environment.people)), self.world.effect_of(call), call.arguments)
+
+    def _give_up(self, step: ProcedureStep, why: str) -> None:
+        peers = {other.name for other in self.environment.procedure if other is step or (step.saga and other.saga == step.saga)}
+        self._fallen |= {step.saga} - {""}
+        for standing in reversed([done for done in self._standing if done.step in peers]):
+            self._take_back(step, standing)
+        for call in step.otherwise(self._facts, why):
+            if all(done.call != call for done in self._standing):  # two steps can fall back on the same call
+                self._act(step, call)
+
+    def _take_back(self, step: ProcedureStep, done: _Done) -> None:
+        tool = self.environment.by_name[done.call.tool]
+        if not tool.undo:
+            return
+        arguments = done.call.arguments
+        if tool.undoing:
+            arguments = tool.undoing(tool.arguments.model_validate(arguments), tool.result.model_validate(done.result))
+        self._act(step, Call(tool.undo, arguments))
+
+
+def tools_of(environment: Environment) -> Sequence[str]:
+    """Return the tools that a course can use: the world's, and those that every world offers."""
+    return (*environment.by_name, "wait", "next_event", *(["ask_person"] if environment.people else []))

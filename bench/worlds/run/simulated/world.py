@@ -1,0 +1,174 @@
+"""A world as a conversation shows it. Each call of a course is looked up among the calls that were made; the first call that
+was not made is proposed next.
+
+So each request replays a course from its beginning, as a workflow is replayed from its history. A course whose conversation was
+lost begins again; a course whose conversation was kept goes on. Nothing else is known here about what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from bench.worlds.run.environment import Acted, Arrival, Call, Environment, Moment, PolicyVerdict, World
+from bench.worlds.run.environment.scene import ToolArguments
+from bench.worlds.run.simulated.conversation import Conversation, ToolResult, result_of
+
+TRIES = 5
+"""Tries of a call that fails, a minute apart."""
+PASSING = ("throttled", "unanswered", "unavailable", "broke", "hung", "wrong_type")
+PersonAnswer = Literal["approved", "denied", "late"]
+
+
+class NotYet(Exception):
+    """Raised with the calls that come next."""
+
+    def __init__(self, *calls: Call):
+        super().__init__(", ".join(call.tool for call in calls))
+        self.calls = calls
+
+
+class RememberedWorld:
+    """Has what a course uses of a `bench.worlds.run.environment.World`. Every method raises NotYet.
+
+    It holds a private world with only the effects that the conversation shows, and asks it for the policy's verdict.
+    """
+
+    def __init__(self, environment: Environment, conversation: Conversation):
+        self.environment, self._conversation = environment, conversation
+        self._policy_world = World(environment)
+        self.now = environment.begins
+
+    def close(self) -> None:
+        self._policy_world.close()
+
+    def call(self, tool: str, arguments: ToolArguments, key: str | None = None, **_: Any) -> Acted:
+        """Return the call's result. The key is ignored: the system that makes the call sets it, the model only proposes it."""
+        del key
+        [acted] = self.call_all([Call(tool, _plain(arguments))])
+        return acted
+
+    def call_all(self, calls: Sequence[Call]) -> list[Acted]:
+        """Return the results of calls that can be made together."""
+        answers = [self._conversation.next_answer(call) for call in calls]
+        if missing := [call for call, answer in zip(calls, answers, strict=True) if answer is None]:
+            raise NotYet(*missing)
+        return [self._acted(call, answer) for call, answer in zip(calls, answers, strict=True) if answer]
+
+    def verdict(self, tool: str, arguments: ToolArguments) -> PolicyVerdict:
+        return self._policy_world.verdict(tool, arguments)
+
+    def effect_of(self, call: Call) -> str:
+        return self._policy_world.effect_of(call.tool, call.arguments)
+
+    def learn_time(self) -> None:
+        self.wait()
+
+    def wait(self, days: int = 0, minutes: int = 0) -> tuple[Arrival, ...]:
+        result = self._told(Call("wait", {"days": days, "minutes": minutes}))
+        content = result.value if isinstance(result.value, dict) else {}
+        if result.code or "day" not in content:
+            self._pass_to(self.now.after(days, minutes))
+            return ()
+        self._pass_to(_moment(content))
+        return tuple(_arrival(event) for event in content.get("events", ()))
+
+    def wait_until(self, moment: Moment) -> tuple[Arrival, ...]:
+        left = moment.total - self.now.total
+        return self.wait(*_duration(left)) if left > 0 else ()
+
+    def next_event(self, after: int = 0, until: Moment | None = None) -> Arrival | None:
+        asked: dict[str, int] = {"after": after}
+        if until is not None:
+            asked["days"], asked["minutes"] = _duration(max(0, until.total - self.now.total))
+        result = self._told(Call("next_event", asked))
+        if not result.code and isinstance(result.value, dict):
+            arrival = _arrival(result.value)
+            self._pass_to(arrival.at)
+            return arrival
+        if until is not None:
+            self._pass_to(until)
+        return None
+
+    def ask(self, kind: str, about: str, question: Mapping[str, Any], key: str | None = None) -> str:
+        """Ask and wait for the answer, as the tool does."""
+        del key
+        self.decision(kind, about, question)
+        return f"{kind}: {about}"
+
+    def decision(self, kind: str, about: str, question: Mapping[str, Any]) -> PersonAnswer:
+        result = self._told(Call("ask_person", {"kind": kind, "about": about, "question": dict(question)}))
+        content = result.value if isinstance(result.value, dict) else {}
+        if isinstance(event := content.get("event"), dict):
+            self._pass_to(_moment(event))
+        else:
+            self.learn_time()
+        answer = content.get("answer")
+        return answer if answer in ("approved", "denied") else "late"
+
+    def _acted(self, call: Call, answer: ToolResult) -> Acted:
+        tool, tries = self.environment.by_name[call.tool], 1
+        while answer.code in PASSING and tries < TRIES:
+            self.wait(minutes=1)
+            answer, tries = self._answer(call), tries + 1
+        result = None if answer.code else _result(tool.result, answer.value)
+        effect = self.effect_of(call)
+        if result is None:
+            code: Any = answer.code or "unanswered"
+            return Acted(call.tool, effect, "failed" if code in PASSING else "refused", reason=code, code=code)
+        if tool.writes:
+            self._policy_world.call(call.tool, call.arguments)
+        self._pass_to(self.now.after(minutes=tool.minutes))
+        return Acted(call.tool, effect, "done", result)
+
+    def _told(self, call: Call) -> ToolResult:
+        """Return the result of a call of a tool that every world offers."""
+        answer = self._answer(call)
+        for _ in range(TRIES - 1):
+            if answer.code not in PASSING:
+                break
+            answer = self._answer(call)
+        return ToolResult(result_of(answer.value), answer.code)
+
+    def _answer(self, call: Call) -> ToolResult:
+        answer = self._conversation.next_answer(call)
+        if answer is None:
+            raise NotYet(call)
+        return answer
+
+    def _pass_to(self, moment: Moment) -> None:
+        if moment > self.now:
+            self.now = moment
+            self._policy_world.wait_until(moment)
+
+
+def _plain(arguments: ToolArguments) -> Mapping[str, Any]:
+    return arguments.model_dump(mode="json") if isinstance(arguments, BaseModel) else dict(arguments)
+
+
+def _result(form: type[BaseModel], value: Any) -> BaseModel | None:
+    for candidate in (result_of(value), value):
+        with suppress(ValidationError):
+            return form.model_validate(candidate)
+    return None
+
+
+def _moment(content: Mapping[str, Any]) -> Moment:
+    return Moment(int(content["day"]), int(content.get("minute", 0)))
+
+
+def _duration(minutes: int) -> tuple[int, int]:
+    return divmod(minutes, 24 * 60)
+
+
+def _arrival(content: Mapping[str, Any]) -> Arrival:
+    return Arrival(
+        int(content.get("number", 0)),
+        _moment(content),
+        str(content.get("kind", "")),
+        str(content.get("name", "")),
+        content.get("payload", {}),
+    )

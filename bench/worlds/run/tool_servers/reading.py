@@ -1,0 +1,61 @@
+"""Read requests to a world's server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bench.run.endpoint.problem import Problem, refuse_crowd
+
+LARGEST = 2**63 - 1
+LONGEST_KEY = 200
+"""Characters."""
+
+
+def arguments_of(body: bytes) -> Mapping[str, Any]:
+    """Return a call's arguments. No body is an empty object. Raise Problem if it is no JSON object that a database can hold."""
+    refuse_crowd(body)
+    try:
+        given = json.loads(body or b"{}", parse_int=_whole)
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, f"the body is no JSON: {' '.join(str(error).split())[:200]}", code="json") from None
+    if not isinstance(given, dict):
+        raise Problem(400, f"the body is {type(given).__name__}; give an object with the tool's arguments", code="json")
+    return given
+
+
+def key_of(given: object) -> str | None:
+    """Return an idempotency key, or None if none is given."""
+    if given is None or given == "":
+        return None
+    if not isinstance(given, str) or len(given) > LONGEST_KEY or not given.isprintable():
+        raise Problem(400, f"the idempotency key: give a text of at most {LONGEST_KEY} printable characters", code="key")
+    return given
+
+
+def versions_of(given: str | None) -> Mapping[str, int] | None:
+    """Return the versions of an If-Match header, `thing=version, thing=version`, or None if none is given."""
+    if given is None:
+        return None
+    pairs = [part.rpartition("=") for part in given.split(",")]
+    if not all(thing.strip() and version.strip().isdecimal() and len(version) < 18 for thing, _, version in pairs):
+        raise Problem(400, "If-Match: give thing=version, thing=version", code="versions")
+    return {thing.strip(): int(version) for thing, _, version in pairs}
+
+
+def expected_of(given: object) -> Mapping[str, int] | None:
+    """Return the versions that a call's `_meta` expects."""
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not all(type(version) is int for version in given.values()):
+        raise Problem(400, "ifMatch: give an object, thing to version", code="versions")
+    return given
+
+
+def _whole(digits: str) -> int:
+    """Return a whole number. Raise ValueError if a database cannot hold it."""
+    if len(digits) > len(str(LARGEST)) + 1 or abs(int(digits)) > LARGEST:
+        raise ValueError(f"{digits[:30]} is too large a number")
+    return int(digits)

@@ -1,0 +1,126 @@
+"""The paper's tables with ours beside them: the same rows, and the same quantities."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from records import recovered, run_of, smooth, trial
+
+from bench.read.analysis.arms import arms_of
+from bench.read.analysis.frames import Run
+from bench.read.claims.beside_paper import beside, paper_tables
+from bench.read.claims.published import load_published
+from bench.read.render.cells import text_of
+from bench.read.render.table import Table
+from bench.read.report.report import report_of
+from bench.record.events import Event
+from bench.record.record import TrialRecord
+
+PUBLISHED = load_published()
+ARCHITECTURES = ("monolithic", "static", "runtime_structured")
+
+
+def tables_of(run: Run) -> list[Table]:
+    return list(paper_tables(run, arms_of(run), PUBLISHED))
+
+
+def cell(table: Table, row: str, column: str) -> str:
+    return next(text_of(line[table.columns.index(column)]) for line in table.rows if line[0] == row)
+
+
+def records(plan: str = "paper", scenario: str = "k8s_oomkill", repetitions: int = 3) -> list[TrialRecord]:
+    def events(repetition: int) -> list[Event]:
+        return recovered(100 * repetition) if plan != "none" else smooth()
+
+    return [
+        trial(name, plan, repetition, scenario=scenario, events=events(repetition))
+        for name in ARCHITECTURES
+        for repetition in range(1, repetitions + 1)
+    ]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_of(tmp_path / "run", [*records("none"), *records("paper")])
+
+
+def test_a_table_has_the_papers_rows_in_its_order_and_says_n(run: Run) -> None:
+    [table] = tables_of(run)
+    published = next(each for each in PUBLISHED.table if each.number == 2)
+    rows = [str(row[0]) for row in table.rows]
+    assert [row for row in rows if row in [cells.row for cells in published.cells.values()]] == [
+        cells.row for cells in published.cells.values()
+    ]
+    assert cell(table, "N", "static, ours, SIMULATED") == "3 trials, 3 passes, 3 rounds"
+
+
+def test_tokens_and_calls_are_those_of_a_pass_without_a_failure_as_the_papers_are(run: Run) -> None:
+    [table] = tables_of(run)
+    passed, struck = (
+        run.trials[run.trials["architecture"].eq("static") & run.trials["plan"].eq(plan)] for plan in ("none", "paper")
+    )
+    assert cell(table, "Tokens", "static, ours, SIMULATED").startswith(f"{passed['tokens'].mean():.0f} ±")
+    assert struck["tokens"].mean() > passed["tokens"].mean(), "else nothing were told apart"
+    assert cell(table, "LLM calls", "static, ours, SIMULATED").startswith(f"{passed['calls'].mean():.1f} ±")
+    assert cell(table, "Tokens", "Static paper") == "2553 ± 224"
+
+
+def test_retry_tokens_are_those_of_one_round(run: Run) -> None:
+    [table] = tables_of(run)
+    rounds = run.trials.loc[run.trials["architecture"].eq("static"), "first_round_tokens"].dropna()
+    assert cell(table, "Retry tokens", "static, ours, SIMULATED").startswith(f"{rounds.mean():.0f} ±")
+    assert cell(table, "Retry tokens, of monolithic's", "Static paper") == "180.5%"
+    assert cell(table, "Retry tokens, of monolithic's", "RSTD paper") == "48.2%"
+
+
+def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) -> None:
+    [table] = tables_of(run)
+    assert any("18.0% of latency in each cell that has it" in note for note in table.notes)
+    assert cell(table, "Framework, of latency", "RSTD paper") == "18.0%"
+
+
+def test_a_failure_at_another_place_has_a_table_of_its_own(tmp_path: Path) -> None:
+    pack = "multi_file_debugging"
+    records_ = [*records("none", pack), *records("paper", pack), *records("validation", pack), *records("elsewhere", pack)]
+    assert [table.name for table in tables_of(run_of(tmp_path / "run", records_))] == ["table1-paper", "table1-validation"]
+
+
+def test_a_size_of_a_pack_stands_beside_the_same_table(tmp_path: Path) -> None:
+    sized = [*records("none", "k8s_oomkill:paper_sized"), *records("paper", "k8s_oomkill:paper_sized")]
+    assert [table.name for table in tables_of(run_of(tmp_path / "sized", sized))] == ["table2"]
+    both = run_of(tmp_path / "both", [*records("none"), *records("paper"), *sized])
+    assert [table.name for table in tables_of(both)] == ["table2-plain", "table2-paper_sized"]
+
+
+def test_a_monolith_by_the_papers_source_stands_beside_its_columns(tmp_path: Path) -> None:
+    records_ = [*records("none"), *records("paper")]
+    records_ += [trial("sre_agent_monolith", plan, 1, scenario="k8s_oomkill") for plan in ("none", "paper")]
+    [table] = tables_of(run_of(tmp_path / "run", records_))
+    assert "sre_agent_monolith, ours, SIMULATED" in table.columns
+    assert len(table.columns) == 1 + 3 * 2 + 1
+
+
+def test_a_run_without_the_papers_failure_has_no_such_table(tmp_path: Path) -> None:
+    assert tables_of(run_of(tmp_path / "run", records("none"))) == []
+
+
+def test_the_ratio_is_over_the_pairs_that_have_both_rounds(tmp_path: Path) -> None:
+    twice = [trial("static", "paper", n, scenario="k8s_oomkill", events=recovered(2 * n * 100)) for n in (1, 2, 3)]
+    once = [trial("monolithic", "paper", n, scenario="k8s_oomkill", events=recovered(n * 100)) for n in (1, 2)]
+    run = run_of(tmp_path / "run", [*twice, *once])
+    [pair] = beside(arms_of(run), PUBLISHED)
+    ratio = pair.by_monolithic("static")
+    assert ratio and ratio.pairs == 2
+    assert ratio.ratio == pytest.approx((220 + 420) / (120 + 220))
+    assert pair.by_monolithic("runtime_structured") is None
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_tables_stand_first_and_each_is_a_latex_document_that_reads_no_other_file(run: Run) -> None:
+    report = report_of(run)
+    page, document = (report.files[name].decode() for name in ("report.md", "tables/table2.tex"))
+    assert page.index("## The paper's tables beside ours") == page.index("\n## ") + 1
+    assert page.index("figures/retry-") < page.index("\n## "), "the abstract's claim is the figure of the first screen"
+    assert document.startswith(r"\documentclass") and r"\input" not in document
+    assert r"\input" not in report.files["tables/all.tex"].decode()

@@ -1,0 +1,138 @@
+"""The table and the figure of break-evens: where there are any, in words where there is no number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from records import experiment, rejected, run_of, trial
+
+from bench.read.analysis.arms import Condition
+from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import mean_of
+from bench.read.claims import break_even_table as break_even
+from bench.read.claims.break_even import BreakEven, Rivals, Sides
+from bench.read.claims.break_even_table import break_even_figures, break_even_tables
+from bench.read.render.cells import text_of
+from bench.read.render.drawing import style
+from bench.read.render.table import Table, comma_separated
+from bench.read.report.results import Results
+from bench.record.record import TrialRecord
+
+PLACE = Condition("demo", "m", "paper")
+ENDS = ("Cheaper from failures a trial", "Low", "High")
+
+
+def table_of(run: Run) -> Table:
+    (table,) = break_even_tables(Results(run))
+    return table
+
+
+def rows_of(table: Table) -> list[Mapping[str, str]]:
+    return [dict(zip(table.columns, map(text_of, row), strict=True)) for row in table.rows]
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven | None, published: BreakEven | None, n: int = 6
+) -> Table:
+    """The table that shows these."""
+    sides = Sides(mean_of([300.0] * n), mean_of([100.0] * n))
+    rivals = Rivals(PLACE, "later", "earlier", sides, sides, measured, (mean_of([0.0]), mean_of([1.0])), published)
+    monkeypatch.setattr(break_even, "rivals_of", lambda *_: {PLACE: (rivals,)})
+    return table_of(run)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_of(tmp_path / "run", experiment(repetitions=1))
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (BreakEven(1.234, 0.5, 2.0), ("1.23", "0.50", "2.00")),
+        (BreakEven(1.234, 0.0, math.inf), ("1.23", "at any rate", "no upper bound")),
+        (BreakEven(0.0, 0.0, 0.0), ("at any rate", "at any rate", "at any rate")),
+        (BreakEven(math.inf, 3.0, math.inf), ("never", "3.00", "no upper bound")),
+        (BreakEven(math.inf, math.inf, math.inf), ("never", "never", "never")),
+        (BreakEven(2.0), ("2.00", "n/a", "n/a")),
+        (None, ("not measured", "–", "–")),
+    ],
+)
+def test_what_is_no_number_is_said_in_words(
+    monkeypatch: pytest.MonkeyPatch, run: Run, result: BreakEven | None, words: tuple[str, ...]
+) -> None:
+    table = shown(monkeypatch, run, result, None)
+    (row,) = rows_of(table)
+    assert tuple(row[name] for name in ENDS) == words
+    assert row["By the paper's figures"] == "–"
+    assert "inf" not in comma_separated(table)
+
+
+def test_the_papers_rate_stands_beside_ours_in_words_too(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    for rate, word in ((6.26, "6.26"), (math.inf, "never"), (0.0, "at any rate")):
+        (row,) = rows_of(shown(monkeypatch, run, BreakEven(1.0, 0.5, 2.0), BreakEven(rate)))
+        assert row["By the paper's figures"] == word
+
+
+def test_an_interval_of_fewer_than_five_pairs_is_said_to_be_too_short(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    few = shown(monkeypatch, run, BreakEven(1.0, 0.5, 2.0), None, n=4)
+    assert any(note.startswith("N=4:") and "12.5%" in note for note in few.notes)
+    for enough in (shown(monkeypatch, run, BreakEven(1.0, 0.5, 2.0), None, n=5), shown(monkeypatch, run, None, None, n=1)):
+        assert not any(note.startswith("N=") for note in enough.notes)
+
+
+def test_each_ones_own_rejections_stand_beside_it(tmp_path: Path) -> None:
+    records = experiment(repetitions=5)
+    unlucky = [
+        _rejected_once(record) if (record.architecture, record.plan) == ("static", "none") else record for record in records
+    ]
+    (row,) = rows_of(table_of(run_of(tmp_path / "run", unlucky)))
+    assert (row["Architecture"], row["Against"]) == ("static", "monolithic")
+    assert row["Rejections a trial"].startswith("1.0 ") and row["Rejections a trial, other's"].startswith("0.0 ")
+    assert row["Pairs of passes"] == row["Pairs of rounds"] == "5"
+
+
+def _rejected_once(record: TrialRecord) -> TrialRecord:
+    return trial(record.architecture, record.plan, record.repetition, events=[*record.events, rejected(2, "b")])
+
+
+def test_a_run_without_first_passes_or_without_rounds_has_neither_table_nor_figure(tmp_path: Path) -> None:
+    free = run_of(tmp_path / "free", experiment(plans=["none"]))
+    assert not break_even_tables(Results(free))
+    assert not break_even_figures(Results(free))
+
+
+def test_the_figure_names_its_model_and_can_be_drawn_whatever_is_missing(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    with style():
+        (picture,) = break_even_figures(Results(run))
+        assert picture.name == "break_even-m" and "m, SIMULATED" in picture.caption
+        for result in (BreakEven(1.0, 0.0, math.inf), BreakEven(math.inf, math.inf, math.inf), BreakEven(2.0), None):
+            shown(monkeypatch, run, result, result)
+            assert break_even_figures(Results(run))
+
+
+@pytest.mark.parametrize(
+    ("measured", "n", "title"),
+    [
+        (
+            BreakEven(1.234, 0.5, 2.0),
+            6,
+            "From 1.23 failures a trial on, later is cheaper than earlier on demo under paper (m, SIMULATED)",
+        ),
+        (BreakEven(1.234, 0.0, 2.0), 6, "How many failures"),
+        (BreakEven(1.234, 0.5, math.inf), 6, "How many failures"),
+        (BreakEven(1.234, 0.5, 2.0), 4, "How many failures"),
+        (BreakEven(1.234), 6, "How many failures"),
+    ],
+)
+def test_the_figure_s_title_has_a_rate_of_enough_pairs_whose_interval_has_both_ends(
+    monkeypatch: pytest.MonkeyPatch, run: Run, measured: BreakEven, n: int, title: str
+) -> None:
+    shown(monkeypatch, run, measured, None, n)
+    with style():
+        (picture,) = break_even_figures(Results(run))
+    assert picture.title.startswith(title)
+    assert "1.23" in picture.svg.decode()

@@ -1,0 +1,82 @@
+"""Each claim declares what it is judged on: among what, what counts once, which arms, and in what these differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from records import config_in, edit_manifest, experiment, run_of, trial, write_run
+
+import bench
+from bench.read.analysis.frames import Run
+from bench.read.claims.population import population_of
+from bench.read.claims.published import load_others, load_published
+from bench.read.claims.table import claims_tables
+from bench.read.claims.trace import claim_named
+from bench.read.claims.verdicts import judge_all
+from bench.run.architectures.registry import ARCHITECTURES
+
+PUBLISHED = load_published()
+BELOW = claim_named(PUBLISHED, "retry.rca.runtime-below-static")
+
+
+def run_with(folder: Path, *architectures: str, **variants: object) -> Run:
+    write_run(folder, experiment((*architectures, *variants)))
+    edit_manifest(folder, config={**config_in(folder), "architecture": variants})
+    return bench.load_run(folder)
+
+
+def test_every_claim_of_every_source_declares_its_population_its_unit_and_its_arms(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", experiment())
+    for claim in (claim for source in (PUBLISHED, *load_others()) for claim in source.claims):
+        population = population_of(run, claim)
+        assert population.among and population.unit and population.arms, claim.id
+
+
+def test_two_architectures_that_differ_in_three_things_are_said_to(tmp_path: Path) -> None:
+    population = population_of(run_with(tmp_path / "run", "static", "runtime_structured"), BELOW)
+    assert population.differ == ("when an output is verified", "what is asked again", "what the next prompt is told")
+    assert population.between == ()
+
+
+def test_an_arm_that_isolates_a_difference_is_named(tmp_path: Path) -> None:
+    untold = {"base": "runtime_structured", "repair": "none"}
+    population = population_of(run_with(tmp_path / "run", "static", "runtime_structured", untold=untold), BELOW)
+    assert population.between == ("untold",)
+
+
+def test_a_variant_that_is_told_the_same_lies_between_nothing(tmp_path: Path) -> None:
+    again = {"base": "runtime_structured", "repair": "reason"}
+    assert population_of(run_with(tmp_path / "run", "static", "runtime_structured", again=again), BELOW).between == ()
+
+
+def test_a_pass_without_a_rejection_shows_how_a_task_is_asked_alone(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", "static", "runtime_structured", "monolithic")
+    claim = claim_named(PUBLISHED, "tokens.rca.runtime-above-monolithic")
+    assert population_of(run, claim).differ == ("how the task is asked",)
+
+
+def test_of_several_instances_each_counts_once_and_of_one_each_repetition(tmp_path: Path) -> None:
+    single, many = (
+        run_of(tmp_path / str(len(names)), [trial("static", instance=name, scenario="k8s_oomkill", id=name) for name in names])
+        for names in ("a", "abc")
+    )
+    assert (population_of(single, BELOW).unit, population_of(many, BELOW).unit) == ("repetition", "instance")
+
+
+def test_the_report_shows_what_each_judged_claim_was_judged_on(tmp_path: Path) -> None:
+    names = ("monolithic", "static", "runtime_structured")
+    records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in names for n in (1, 2, 3)]
+    run = run_of(tmp_path / "run", records)
+    judgements = judge_all(run, PUBLISHED)
+    verdicts, populations, _ = claims_tables(run, judgements, PUBLISHED)
+    assert [row[0] for row in verdicts.rows] == [row[0] for row in populations.rows] != []
+
+
+def test_each_architecture_on_the_workbenchs_line_says_in_its_entry_what_sets_it_apart() -> None:
+    ours = [part for part in ARCHITECTURES if part.acts_in == "task" and not part.makes_own_calls and not part.lineage]
+    structures = [part.structure for part in ours]
+    assert None not in structures and len(set(structures)) == len(ours)
+
+
+def test_an_architecture_whose_entry_does_not_say_it_is_compared_in_no_aspect(tmp_path: Path) -> None:
+    assert population_of(run_with(tmp_path / "run", "reflexion", "static"), BELOW).between == ()

@@ -1,0 +1,105 @@
+"""A report's title is its first finding: of a world, of models, of a repair, or of what was solved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from records import recovered, run_of, smooth, trial
+from scorecards import CRASH, lived
+
+from bench.read.analysis.arms import arms_of
+from bench.read.report.headline import headline_of
+from bench.read.report.summary import summary_of
+from bench.record.record import TrialRecord
+from bench.worlds.read.report.tables import world_tables
+
+
+def headline(folder: Path, records: list[TrialRecord]) -> str:
+    run = run_of(folder, records)
+    return headline_of(run, arms_of(run))
+
+
+def undisturbed(solved: dict[tuple[str, str], int], n: int = 4) -> list[TrialRecord]:
+    """Trials without faults, so many of them solved by (architecture, model)."""
+    return [
+        trial(name, "none", repetition, "solved" if repetition <= k else "wrong", smooth(), model=model)
+        for (name, model), k in solved.items()
+        for repetition in range(1, n + 1)
+    ]
+
+
+def test_a_repair_comes_before_what_was_solved(tmp_path: Path) -> None:
+    struck = [*undisturbed({("static", "m"): 4}), trial("static", "paper", 1, events=recovered(101))]
+    assert headline(tmp_path / "run", struck) == "A repair on demo took 121 tokens with static (SIMULATED)"
+
+
+def test_that_nothing_was_solved_stands_in_the_title(tmp_path: Path) -> None:
+    lost = [*undisturbed({("static", "m"): 0}), trial("static", "paper", 1, "wrong", recovered(101))]
+    assert (
+        headline(tmp_path / "run", lost) == "A repair on demo took 121 tokens with static, and no trial was solved (SIMULATED)"
+    )
+    assert headline(tmp_path / "none", undisturbed({("a", "m"): 0})) == "No trial was solved, 0 of 4 (SIMULATED)"
+
+
+def test_without_a_repair_the_architectures_that_solved_most_and_least_are_named(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("c", "m"): 2, ("b", "m"): 4}))
+    assert text == "On demo, b solved 4 of 4 trials and a 1 of 4 (SIMULATED)"
+
+
+def test_an_architecture_that_did_no_damage_and_solved_nothing_is_not_told_as_the_better(tmp_path: Path) -> None:
+    records = [
+        lived(system="busy"),
+        lived("crash", system="busy", by=(CRASH,), damage={"doubled": 1}),
+        lived("crash", system="idle", by=(CRASH,), outcome="wrong"),
+    ]
+    text = headline(tmp_path / "run", records)
+    assert text == "Under crash on shop, idle did damage in 0 of 1 trials (and solved none) and busy in 1 of 1 (SIMULATED)"
+
+
+def test_a_plan_under_which_the_architectures_did_different_damage_is_told_first(tmp_path: Path) -> None:
+    records = [
+        *(lived("crash", system=name, by=(CRASH,)) for name in ("busy", "idle")),
+        lived("stale", system="busy", by=(CRASH,), damage={"doubled": 1}),
+        lived("stale", system="idle", by=(CRASH,)),
+    ]
+    text = headline(tmp_path / "run", records)
+    assert text == "Under stale on shop, idle did damage in 0 of 1 trials and busy in 1 of 1 (SIMULATED)"
+
+
+def test_models_are_told_side_by_side_each_with_its_best_architecture(tmp_path: Path) -> None:
+    text = headline(tmp_path / "run", undisturbed({("a", "m"): 1, ("b", "m"): 2, ("a", "big"): 4, ("b", "big"): 3}))
+    assert text == "On demo, big (SIMULATED) solved 4 of 4 trials with a and m (SIMULATED) 2 of 4 with b"
+
+
+def test_of_architectures_that_solved_as_many_the_cheapest_is_named_where_prices_are_known(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
+    dear = run.trials["architecture"].eq("a")
+    priced = run.having({"trials": run.trials.assign(cost=dear.map({True: 0.2, False: 0.1}).astype("float64"))})
+    assert headline_of(priced, arms_of(priced)).count(" with b at 0.20000 $ each") == 1
+
+
+def test_models_that_solved_nothing_are_told_by_what_a_repair_took(tmp_path: Path) -> None:
+    records = undisturbed({("a", "m"): 0, ("a", "big"): 0})
+    records += [trial("a", "paper", 1, "wrong", recovered(cost), model=model) for model, cost in (("m", 200), ("big", 100))]
+    text = "A repair on demo with a took 120 tokens with big (SIMULATED) and 220 with m (SIMULATED), and no trial was solved"
+    assert headline(tmp_path / "run", records) == text
+
+
+def test_models_with_long_names_are_told_in_a_title_by_what_differs_in_them(tmp_path: Path) -> None:
+    models = {"qwen2.5-coder-1.5b-instruct-q4_k_m": 334, "qwen2.5-coder-0.5b-instruct-q4_k_m": 403}
+    records = undisturbed({("runtime_structured", model): 0 for model in models})
+    for model, cost in models.items():
+        records.append(trial("runtime_structured", "paper", 1, "wrong", recovered(cost), model=model))
+    text = headline(tmp_path / "run", records)
+    took = "took 354 tokens with 1.5b (SIMULATED) and 423 with 0.5b (SIMULATED)"
+    assert text == f"A repair on demo with runtime_structured {took}, and no trial was solved"
+
+
+def test_an_instrument_only_asks_and_has_nothing_to_solve(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", [lived(system="every_judgment", outcome="wrong")])
+    arms = arms_of(run)
+    assert "every_judgment asked the model" in headline_of(run, arms)
+    summary = summary_of(run, arms)
+    assert not any("solved" in finding.text for finding in summary.findings)
+    assert summary.limits[0] == "What the answers lead to: they were only asked for, and nothing was done with them."
+    assert not world_tables(run, arms), "an effect that nobody was to make is not lost"

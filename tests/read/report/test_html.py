@@ -1,0 +1,30 @@
+"""What a page shows of a table's cells."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.read.analysis.per_solved import PerSolved
+from bench.read.analysis.statistics import Mean
+from bench.read.render.cells import Cell, Estimate, Linked, Number, Spent
+from bench.read.render.table import Table
+from bench.read.report.html import rendered
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (163188, "163,188"),
+        (999, "999"),
+        (Number(1234.5678, 4), "1,234.5678"),
+        (Number(0.12345, 5), "0.12345"),
+        (Estimate(Mean(10, 1426.0, 1620.0, 1382.0, 10471.0)), "1,426 ± 1,620 [1,382,\N{NO-BREAK SPACE}10,471]"),
+        (Spent(PerSolved(20000.0, 4, 12, 5000.0, 4000.0, 6000.0)), "20,000/4 = 5,000 [4,000,\N{NO-BREAK SPACE}6,000]"),
+        ("run-20261126", "run-20261126"),
+        (Linked("run-20261126", ""), "run-20261126"),
+    ],
+)
+def test_a_page_groups_the_digits_of_numbers_and_breaks_no_interval(cell: Cell, shown: str) -> None:
+    table = Table("t", "a title", ("A", "B"), ((cell, cell),))
+    page = rendered("table.html.j2", "", whole=table, table=table)
+    assert page.count(f">{shown}</t") + page.count(f">\n{shown}\n</t") + page.count(f"{shown}\n</th>") >= 2

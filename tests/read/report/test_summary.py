@@ -1,0 +1,161 @@
+"""The first screen: sentences that the run's data support, each with its table, and what they do not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from records import recovered, run_of, smooth, trial, undamaged
+from scorecards import CRASH, lived
+
+from bench.read.analysis.arms import arms_of
+from bench.read.analysis.frames import Run
+from bench.read.report.report import report_of
+from bench.read.report.summary import Summary, SummaryFinding, summary_of
+from bench.record.record import TrialRecord
+
+
+def trials(retry: int = 100, masked: bool = False, outcome: str = "solved", n: int = 6) -> list[TrialRecord]:
+    records = []
+    for repetition in range(1, n + 1):
+        events = recovered(retry + repetition)
+        if masked:
+            events[6] = undamaged(2, "b", reason="check")
+        records += [trial("static", "none", repetition), trial("static", "paper", repetition, events=events)]
+    if outcome == "wrong":
+        records = [trial(record.architecture, record.plan, record.repetition, "wrong", record.events) for record in records]
+    return records
+
+
+def of(run: Run) -> Summary:
+    return summary_of(run, arms_of(run))
+
+
+def finding(summary: Summary, table: str) -> str:
+    [text] = [each.text for each in summary.findings if each.table == table]
+    return text
+
+
+def test_it_says_what_was_run(tmp_path: Path) -> None:
+    ran = of(run_of(tmp_path / "run", trials())).ran
+    assert ran == "12 trials: static on demo, answered by m (SIMULATED), under 1 fault plan (paper) and without faults."
+
+
+def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(tmp_path: Path) -> None:
+    summary = of(run_of(tmp_path / "run", trials(retry=1000)))
+    assert finding(summary, "first_round") == (
+        "On demo, the first repair of a failure took 1,024 [1,022, 1,025] tokens with static (mean of 6 trials)."
+    )
+    assert finding(summary, "first_pass") == (
+        "On demo, a trial without any failure took 240 [240, 240] tokens with static (mean of 6 trials)."
+    )
+
+
+def test_architectures_are_told_the_cheapest_first_and_of_many_the_first_two_and_the_dearest(tmp_path: Path) -> None:
+    records = [
+        trial(name, "paper", repetition, events=recovered(cost))
+        for name, cost in (("e", 500), ("d", 400), ("c", 300), ("b", 200), ("a", 100))
+        for repetition in (1, 2)
+    ]
+    text = finding(of(run_of(tmp_path / "run", records)), "first_round")
+    assert "took 120 [120, 120] tokens with a, 220 [220, 220] with b, 2 others in between and 520 [520, 520] with e" in text
+    assert text.endswith("(means of 2 trials each).")
+
+
+def test_masked_faults_are_told_apart_from_those_that_mattered(tmp_path: Path) -> None:
+    masked, effective = (of(run_of(tmp_path / str(each), trials(masked=each))) for each in (True, False))
+    assert finding(masked, "receipts") == (
+        "6 failures were injected; 6 hit answers that were bad anyway, so 0 tell what a failure costs."
+    )
+    assert finding(effective, "receipts") == ("6 failures were injected, and none hit an answer that was bad anyway.")
+    price = "The whole price of a failure for static on demo: fewer than 5 trials had an effective fault"
+    assert any(limit.startswith(price) for limit in masked.limits)
+    assert not any(limit.startswith(price) for limit in effective.limits)
+
+
+def test_of_several_plans_the_one_is_named_whose_failures_have_no_price(tmp_path: Path) -> None:
+    few = [trial("static", "late", 1, events=recovered(500))]
+    limits = of(run_of(tmp_path / "run", [*trials(), *few])).limits
+    price = "The whole price of a failure for static on demo under late: fewer than 5 trials had an"
+    assert any(limit.startswith(price) for limit in limits)
+
+
+def test_where_nothing_is_solved_nothing_is_said_of_recovering_to_a_right_answer(tmp_path: Path) -> None:
+    wrong, solved = (of(run_of(tmp_path / outcome, trials(outcome=outcome))) for outcome in ("wrong", "solved"))
+    text = "Whether a failure is recovered to a right answer: no trial was solved."
+    assert text in wrong.limits and text not in solved.limits
+    assert finding(wrong, "outcomes") == "No trial was solved, 0 of 12, so nothing is said about right answers."
+    floor = "That a model is needed for demo: keyword rules without any model score 0.125, the best arm 0.000."
+    assert floor in wrong.limits and floor not in solved.limits
+
+
+def test_what_is_solved_is_told_of_each_architecture_and_model_and_pooled_over_none(tmp_path: Path) -> None:
+    solved = {("static", "m"): 3, ("mine", "m"): 5, ("static", "big"): 6}
+    records = [
+        trial(name, "none", n, "solved" if n <= count else "wrong", smooth(), model=model)
+        for (name, model), count in solved.items()
+        for n in range(1, 7)
+    ]
+    summary = of(run_of(tmp_path / "run", records))
+    assert "- On demo, big (SIMULATED) solved 6 of 6 trials with static and m (SIMULATED)" in " ".join(summary.lines())
+    assert finding(summary, "outcomes") == (
+        "On demo with m (SIMULATED) without faults, mine solved 5 of 6 trials and static 3 of 6. "
+        "On demo with big (SIMULATED) without faults, static solved 6 of 6 trials."
+    )
+
+
+def test_without_faults_there_is_nothing_about_failures(tmp_path: Path) -> None:
+    summary = of(run_of(tmp_path / "run", [trial("static", "none", 1, events=smooth())]))
+    assert {each.table for each in summary.findings} == {"first_pass", "outcomes"}
+    assert summary.ran.endswith("answered by m (SIMULATED), without faults.")
+
+
+def test_at_most_five_sentences_are_said_the_verdicts_last(tmp_path: Path) -> None:
+    claims = [SummaryFinding("Of the claims all hold.", "claims")]
+    wrong, solved = (run_of(tmp_path / outcome, trials(outcome=outcome)) for outcome in ("wrong", "solved"))
+    shown = [[each.table for each in summary_of(run, arms_of(run), claims).findings] for run in (wrong, solved)]
+    assert shown == [
+        ["first_round", "outcomes", "receipts", "claims", "first_pass"],
+        ["first_round", "outcomes", "recovery", "receipts", "claims"],
+    ]
+    assert [each.table for each in of(solved).findings] == ["first_round", "outcomes", "recovery", "receipts", "first_pass"]
+
+
+def test_a_terminal_is_shown_eight_lines_of_a_hundred_characters(tmp_path: Path) -> None:
+    records = [
+        trial(name, plan, n, events=recovered(cost) if plan != "none" else smooth(), scenario=pack)
+        for pack in ("one_long_name_of_a_pack", "another_long_name_of_a_pack", "third")
+        for plan in ("none", "a_plan_with_a_long_name", "paper")
+        for name, cost in (("an_architecture_with_a_long_name", 200), ("another_architecture_with_one", 100))
+        for n in (1, 2)
+    ]
+    summary = of(run_of(tmp_path / "run", records))
+    lines = summary.lines()
+    assert len(lines) <= 8 and max(map(len, lines)) <= 100
+    assert " ".join(lines).startswith(summary.ran)
+    assert any(line.startswith("- On one_long_name_of_a_pack") for line in lines)
+    assert any(line.startswith("Not shown: other tasks") for line in lines)
+    assert summary.lines(["One differs."]) == ("One differs.", *lines)
+    assert summary.lines(["One differs."] * 4)[0].startswith("4 notes say what is left out")
+
+
+def test_in_a_world_the_damage_is_told_first_and_stands_in_the_terminal(tmp_path: Path) -> None:
+    records = [
+        *(lived(system=name) for name in ("agent", "other")),
+        lived("crash", system="agent", by=(CRASH,)),
+        lived("crash", system="other", by=(CRASH,), damage={"doubled": 1}),
+    ]
+    summary = of(run_of(tmp_path / "run", records))
+    assert summary.findings[0].table == "world_damage"
+    assert "damage was done in 0 of 1 trials of agent and 1 of 1 trials of other" in " ".join(summary.lines())
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_page_begins_with_it_and_each_sentence_leads_to_a_table_that_is_there(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path / "run", trials()))
+    page, html = report.files["report.md"].decode(), report.files["report.html"].decode()
+    for finding in report.summary.findings:
+        assert f"- {finding.text} ([table](#{finding.table}))\n" in page
+        assert f"tables/{finding.table}.md" in report.files
+        assert f'<a href="#table-{finding.table}">' in html and f'id="table-{finding.table}"' in html
+    assert page.index(report.summary.ran) < page.index("![") < page.index(report.summary.findings[0].text) < page.index("## ")

@@ -1,0 +1,77 @@
+"""The search finds the schedules that are planted, and strikes nothing but what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planted import MUCH, WEAKNESSES, planted
+
+from bench.cli.commands.counterfactual import worst_lines
+from bench.common.paths import CONFIGS, PACKS
+from bench.rerun.rerun import RerunArm
+from bench.rerun.search import TrialHarm, at_random, guided, search, under
+from bench.run.experiment.config import load_config
+from bench.run.experiment.matrix import build_matrix
+from bench.run.trial import loop
+
+ROOT = Path(__file__).parents[2]
+SMALL = 60
+"""Trials: enough for a weakness that one tool shows; the page's table has 200 for each."""
+WHOLE, SEEDS = 200, (1, 2, 3, 4, 5)
+
+
+def arm_of(weakness: str = "") -> RerunArm:
+    given = {"scenarios": ["contract_renewal/case_16"], "instances": None, "repetitions": 1, "plans": ["mixed_30"]}
+    config = load_config(CONFIGS / "reliability_surface.toml", {**given, "architectures": ["state_machine_remedied"]})
+    matrix = build_matrix(config, PACKS, "code")
+    return RerunArm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
+
+
+@pytest.mark.parametrize("weakness", ["an offer that fails once", "a letter that fails twice"])
+def test_a_planted_schedule_is_found(weakness: str) -> None:
+    arm = arm_of(weakness)
+    result = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1))
+    struck = {strike.target for _, strike in result.worst.schedule}
+    assert result.worst.harm.damage >= MUCH
+    assert set(WEAKNESSES[weakness]) <= struck
+
+
+def test_an_agent_that_no_schedule_harms_is_said_to_be_unharmed() -> None:
+    arm = arm_of()
+    result = loop.run(search(arm.run, arm.spec.plan, 20, seed=1))
+    assert result.worst.harm == result.tried[0].harm
+    assert worst_lines(result, arm.spec.plan) == [
+        "No schedule did any damage beyond the control, or kept the trial from being solved."
+    ]
+
+
+def test_the_same_seed_tries_the_same_schedules() -> None:
+    arm = arm_of("an offer that fails once")
+    first, second = (loop.run(search(arm.run, arm.spec.plan, 12, seed=3)) for _ in range(2))
+    assert first == second
+
+
+def test_only_the_strikes_of_a_schedule_are_made() -> None:
+    arm = arm_of("an offer that fails once")
+    worst = loop.run(search(arm.run, arm.spec.plan, SMALL, seed=1)).worst
+    result = loop.run(arm.run(under(arm.spec.plan, worst.schedule)))
+    assert set(result.strikes) <= worst.schedule
+
+
+def test_damage_counts_before_what_is_unsolved_and_before_tokens() -> None:
+    assert TrialHarm(1, False, 0) > TrialHarm(0, True, 10) > TrialHarm(0, False, 1_000)
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("weakness", WEAKNESSES)
+def test_the_page_says_how_often_each_search_reaches_what_was_planted(weakness: str) -> None:
+    arm = arm_of(weakness)
+    reached = {
+        strategy: sum(
+            loop.run(search(arm.run, arm.spec.plan, WHOLE, seed, strategy)).worst.harm.damage >= MUCH for seed in SEEDS
+        )
+        for strategy in (guided, at_random)
+    }
+    row = f"| {weakness} | {reached[guided]} of {len(SEEDS)} | {reached[at_random]} of {len(SEEDS)} |"
+    assert row in (ROOT / "docs" / "shrinking.md").read_text(encoding="utf-8")
