@@ -85,10 +85,10 @@ def systems(session: nox.Session) -> None:
     if shutil.which("npm"):
         session.run("npm", "install", "--prefix", "configs/systems", "--no-fund", "--no-audit", external=True, silent=True)
     chosen = (
-        "tests/frameworks/test_systems.py",
+        "tests/run/frameworks/test_systems.py",
         "tests/suite/test_conformance_systems.py",
         "tests/suite/test_committed_runs.py",
-        "tests/worlds/scorecard/test_systems.py",
+        "tests/worlds/read/scorecard/test_systems.py",
     )
     session.run("pytest", "-m", "slow or not slow", *chosen, *session.posargs)
 
@@ -97,14 +97,14 @@ def systems(session: nox.Session) -> None:
 def exports(session: nox.Session) -> None:
     """The forms of export, with the packages of all, each read back by the tool that it is for."""
     install(session, "exports", extra="export")
-    session.run("pytest", "tests/exchange", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "tests/read/export", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session
 def engine(session: nox.Session) -> None:
     """Trials on Ray's workers: the records of one process, and what a worker's death leaves. Minutes."""
     install(session, "tests", extra="ray")
-    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/engine", *session.posargs, env=COMPILED_ONCE)
+    session.run("pytest", "-n", "0", "-m", "slow or not slow", "tests/run/engine", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session
@@ -121,8 +121,8 @@ def scale(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
-    pages = ("tests/report/test_page_in_browser.py", "tests/overview/test_runs_in_browser.py")
-    driven = (*pages, "tests/serve/test_web_page_in_browser.py")
+    pages = ("tests/read/report/test_page_in_browser.py", "tests/read/overview/test_runs_in_browser.py")
+    driven = (*pages, "tests/run/serve/test_web_page_in_browser.py")
     session.run("pytest", "-n", "0", "-m", "slow or not slow", *driven, *session.posargs)
 
 

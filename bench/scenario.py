@@ -1,8 +1,8 @@
 """What a scenario is: a task that models can see, and a grader that alone knows the truth.
 
 A pack is a folder `scenarios/<pack>/` whose `scenario.py` defines `scenario(folder) -> Scenario`, or, for many tasks of one
-kind, `instances(folder)` and `scenario(folder, instance)`. `bench.run.packs` says how a pack is found, loaded and refused. A pack
-imports everything from here; `bench.task` defines what its task is made of.
+kind, `instances(folder)` and `scenario(folder, instance)`. `bench.run.packs` says how a pack is found, loaded and refused. A
+pack imports everything from here; `bench.task` defines what its task is made of.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class Call:
 class TaskEnvironment(Protocol):
     """The environment of a pack's task besides its documents, for instance a world that tools act on.
 
-    A wing brings a type of it, and registers what is done with it (`bench.run.packs.environments`).
+    A kind of environment brings a type of it, and registers what is done with it (`bench.run.packs.environments`).
 
-    part    the name of the wing's entry
+    part    the name of the kind's entry
     given   names of documents that are given with each call
     right   (subtask, documents) -> the right output in that state, as JSON; None if the pack does not say
     """

@@ -21,6 +21,7 @@ from bench.read.report.report import report_of
 from bench.record.files import runs_in, write_files
 from bench.record.reading import read_manifest, read_trials
 from bench.record.store import RunWriter
+from bench.rerun.world_views import WorldViews
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of
@@ -74,7 +75,7 @@ def main(names: Sequence[str]) -> None:
                 shown = replay(name, Path(folder) / f"{name}-replay")
             else:
                 shown = merge([bench.load_run(RESULTS / run) for run in TOGETHER.get(name, (name,))])
-            written = write_files(REPORTS / name, report_of(shown).files)
+            written = write_files(REPORTS / name, report_of(shown, WorldViews()).files)
         print(f"{REPORTS.name}/{name}: {len(written)} files", flush=True)
 
 

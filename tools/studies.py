@@ -19,8 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from bench.rerun.prepared import prepared
-
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import style
@@ -29,6 +27,7 @@ from bench.read.report.studies import study_pictures, study_tables
 from bench.record.files import write_files
 from bench.record.store import RunWriter
 from bench.rerun.advise.evidence import COLUMNS, TABLE
+from bench.rerun.prepared import prepared
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.new_manifest import manifest_of

@@ -82,12 +82,7 @@ class PackSourcePart(Part):
     suffixes: tuple[str, ...] = ()
 
 
-OURS = (
-    CommandPart("list", "bench.cli.main:list_"),
-    *(CommandPart(name, f"bench.cli.main:{name}") for name in ("doctor", "run", "report", "regrade")),
-    CommandPart("trace", "bench.cli.trace:trace"),
-)
-COMMANDS = Registry("command", CommandPart, "bench.cli.command_part:OURS")
+COMMANDS = Registry("command", CommandPart)
 PACK_SOURCES = Registry("source of packs", PackSourcePart, plural="pack_sources")
 ENGINES = Registry("engine", EnginePart)
 COMPARISONS = Registry("form of comparison", ComparisonPart, plural="comparisons")

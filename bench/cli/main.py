@@ -225,9 +225,10 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
     from bench.read.report.report import report_of  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
     from bench.record.files import write_files  # noqa: PLC0415
+    from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
     run = merge([load_run(folder, check=True) for folder in folders])
-    made = report_of(run, packs_of(PACKS, folders[0], err))
+    made = report_of(run, WorldViews(packs_of(PACKS, folders[0], err)))
     written = write_files(target, made.files)
     tell_left_out(err, METRICS, TABLES, FIGURES, STUDIES)
     if verbose:

@@ -39,10 +39,11 @@ def trace(
     from bench.read.report.claims_part import CLAIMS  # noqa: PLC0415
     from bench.read.report.results import claims_of  # noqa: PLC0415
     from bench.read.report.trial_text import text_of_trial  # noqa: PLC0415
+    from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
     loaded = load_run(folder := folder_of(run))
     if trial is not None:
-        out.print(text_of_trial(loaded, trial, packs_of(scenarios, folder, err)))
+        out.print(text_of_trial(loaded, trial, WorldViews(packs_of(scenarios, folder, err))))
         return
     sources = {name: source for source in map(claims_of, CLAIMS) for name in source.names()}
     if claim is None or claim not in sources:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from bench.codebase.patches import Patch
     from bench.codebase.state import ExecutionState
 
-ENTRIES = {"commands": ("bench.codebase.entries:COMMANDS",)}
-"""The import paths of the wing's entries, by kind (`bench.common.registry.WINGS`)."""
 __all__ = ["Edit", "ExecutionState", "Patch"]
 
 

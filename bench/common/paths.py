@@ -11,7 +11,7 @@ from bench.common.errors import ConfigError, ResultsError, nearest
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
 PACKS = [Path("scenarios")]
-SHIPPED = Path(__file__).parent / "scenarios"
+SHIPPED = Path(__file__).parents[1] / "scenarios"
 """The packs of an installed package. A checkout has none here."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"

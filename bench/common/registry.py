@@ -1,9 +1,8 @@
 """The parts of the suite by kind: ours, and those of other packages.
 
 A kind of part, for instance a fault effect, has one type of entry. An entry says the part's name, what it can do and what it
-needs, so that no code asks for a part by its name to know that. The core's entries are in modules that the kind names. Our
-wings' entries are in modules that each of WINGS names by kind. Another package's entries are read in the same way, from the
-entry points that it declares in the kind's group:
+needs, so that no code asks for a part by its name to know that. `bench.entries` names the modules of our entries by kind.
+Another package's entries are read in the same way, from the entry points that it declares in the kind's group:
 
     [project.entry-points."recovery_bench.effects"]
     loud = "loud_parts.effects:PARTS"      # an entry, or several
@@ -33,22 +32,8 @@ from bench.common.signals import presses_of_ctrl_c
 DISTRIBUTION = "recovery-bench"
 GROUPS = "recovery_bench."
 """The beginning of each group of entry points."""
-WINGS = (
-    "bench.read.tables",
-    "bench.run.frameworks",
-    "bench.worlds",
-    "bench.studies",
-    "bench.cli.authoring",
-    "bench.codebase",
-    "bench.read.export",
-    "bench.run.openai",
-    "bench.read.overview",
-    "bench.read.compare",
-    "bench.run.engine",
-    "bench.run.serve",
-    "bench.run.dialects",
-)
-"""Our wings. A wing's `ENTRIES` are import paths of entries, by the plural of their kind."""
+ENTRIES = "bench.entries:ENTRIES"
+"""Import paths of our entries, by the plural of their kind."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +113,10 @@ class Registry(Generic[P]):
     word     a part's noun
     plural   the noun's plural; with GROUPS before it, the group of entry points
     entry    the type of its entries
-    ours     import paths of the core's entries
     """
 
-    def __init__(self, word: str, entry: type[P], *ours: str, plural: str = ""):
-        self.word, self.plural, self.entry, self._ours = word, plural or f"{word}s", entry, ours
+    def __init__(self, word: str, entry: type[P], plural: str = ""):
+        self.word, self.plural, self.entry = word, plural or f"{word}s", entry
         self.group = f"{GROUPS}{self.plural}"
 
     def __iter__(self) -> Iterator[P]:
@@ -193,7 +177,7 @@ class Registry(Generic[P]):
     @cached_property
     def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
         parts: dict[Hashable, P] = {}
-        for path in (*self._ours, *(path for wing in WINGS for path in attribute_at(f"{wing}:ENTRIES").get(self.plural, ()))):
+        for path in attribute_at(ENTRIES).get(self.plural, ()):
             for part in self._entries(attribute_at(path)):
                 parts |= dict.fromkeys(part.keys, part)
         points, unread = _entry_points()

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from bench.record.events import Called, of_kind
 from bench.record.model_parameters import ModelParameters
 from bench.record.record import TrialRecord
-from bench.run.models.base import Model
+
+
+class Parametrised(Protocol):
+    """What has a model's parameters."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]: ...
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,7 @@ class Tariff:
     models: Mapping[str, ModelParameters]
 
     @classmethod
-    def of(cls, models: Mapping[str, Model]) -> Tariff:
+    def of(cls, models: Mapping[str, Parametrised]) -> Tariff:
         return cls({name: ModelParameters.of(model.parameters) for name, model in models.items()})
 
     def cost(self, record: TrialRecord) -> float | None:

@@ -13,7 +13,6 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from bench.record.messages import OptionalText, StoredMessage
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, Tag
 from pydantic_core import CoreSchema
 
@@ -21,7 +20,7 @@ from bench.common.bounds import BoundedTable, Lookup, Many
 from bench.common.numbers import Count, Seconds, Seed
 from bench.common.registry import Part, Registry
 from bench.common.values import dataclass, kept
-from bench.record.events import ViolationKind
+from bench.record.messages import OptionalText, StoredMessage
 
 EventType = TypeVar("EventType")
 Cause = Literal["first", "step", "sample", "retry", "rerun", "judge"]
@@ -33,6 +32,16 @@ sample   planned redundancy: votes, best of n
 retry    the last output of these subtasks was rejected, or a paid reply to them was lost
 rerun    neither, but an earlier rejection or loss in the trial made the call necessary
 judge    a judgment on outputs is asked for, not an output
+"""
+ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
+"""What a rejected output violates; of several kinds the first of these.
+
+cut_off        it breaks off inside its JSON object, a code block, or a draft
+missing_field  a field that its schema requires is not there: the paper's kind
+form           there is no JSON object in it, its code blocks cannot be assigned, or a field's form differs from its schema
+vocabulary     its form is right, but a field holds a word outside of its closed list
+content        its form is right, but a check or a later validation refused its content
+insufficient   it is right as far as it goes, and too weak to build on
 """
 Stage = Literal["planned", "delivered", "not_applicable", "detected", "recovered", "gave_up", "undetected"]
 View = Literal["told", "undamaged", "shadow"]
@@ -209,7 +218,7 @@ class EventPart(Part):
 
 
 ENTRIES = EventPart.of(Called, Waited, Refused, SetAside, Faulted, Judged, Committed, Answered)
-EVENTS = Registry("kind of event", EventPart, f"{__name__}:ENTRIES", plural="events")
+EVENTS = Registry("kind of event", EventPart, plural="events")
 
 
 class _ReadEvent:

@@ -19,6 +19,7 @@ LATER = ("approval", "deadline", "catches_up", "children", "pins", "undo_order")
 """Settings that are younger than some recorded trials."""
 UndoOrder = Literal["reverse", "as_done"]
 """The order in which the effects of a saga are taken back: the last first, or the first first."""
+Repair = Literal["none", "reason", "reason+reply"]
 STRENGTHS: tuple[Strength, ...] = ("none", "schema", "policy", "business_rule")
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.record.origin import Machine
-
 from bench.common.bounds import Many
 from bench.record.events import Called
+from bench.record.origin import Machine
 from bench.record.record import SessionRecord, TrialRecord, latest
 
 

@@ -6,17 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bench.record.config import StoredConfig
-from bench.record.origin import CodeVersion, Machine
 from pydantic import Field, ValidationError
 
 from bench.common.bounds import SPARSE, Lookup, Many, crowded
 from bench.common.numbers import Count, Seconds, finite, no_number
 from bench.common.wording import first_violation
+from bench.record.config import StoredConfig
+from bench.record.described import Described, described_earlier
 from bench.record.entry import STORED, ManifestPart
 from bench.record.files import FORMAT, READ_BY
 from bench.record.history import History
 from bench.record.model_parameters import ModelParameters
+from bench.record.origin import CodeVersion, Machine
 from bench.record.policy import LearnedPolicy
 
 
@@ -102,6 +103,8 @@ class Manifest(ManifestPart):
     """Model -> the history of the recording from which it answered; a replay by an earlier version has none."""
     architectures: Lookup[str, str] = Field(default_factory=dict)
     """Architecture -> the digest of its code."""
+    described: Described | None = Field(None, exclude_if=_is_none)
+    """What its architectures and effects are; None in a manifest of an earlier version."""
     parts: Lookup[str, str] = Field(default_factory=dict)
     """Other parts that determine trials, such as an effect or a model -> the digest of their code."""
     policies: Lookup[str, LearnedPolicy] = Field(default_factory=dict, exclude_if=_is_empty)
@@ -128,6 +131,11 @@ class Manifest(ManifestPart):
     """The format of the files from which this run was first converted."""
     replaces: Replaced | None = Field(None, exclude_if=_is_none)
     """The files that a converted run replaces: its chains were made anew then."""
+
+    @property
+    def known(self) -> Described:
+        """What is known of its architectures and effects."""
+        return self.described or described_earlier()
 
     @property
     def origin(self) -> str:

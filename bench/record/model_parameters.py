@@ -12,7 +12,6 @@ from bench.common.bounds import BoundedTable, Many
 from bench.common.numbers import Count, Price
 from bench.record.entry import ManifestPart
 from bench.record.formats import DEFAULT
-from bench.record.model_parameters import target_of
 
 
 class EarlierRun(ManifestPart):
@@ -104,3 +103,9 @@ class ModelParameters(ManifestPart):
         if not self.is_routed:
             return "" if self.prices else name
         return next((target for target, target_model in self.models.items() if not target_model.prices), "")
+
+
+def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
+    """Return the name of the model for these subtasks; `routes` maps a subtask to its model."""
+    named = {routes.get(name, default) for name in subtasks}
+    return named.pop() if len(named) == 1 else default

@@ -26,4 +26,4 @@ def _is_library(path: Path) -> bool:
 
 def _is_ours(path: Path) -> bool:
     """Return whether a file is in the package, but not among its architectures."""
-    return path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "architectures")
+    return path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "run" / "architectures")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from bench.common.bounds import BoundedTable, Many
-from bench.record.entry import STORED, ConfigEntry
-from bench.record.plan_entries import EVERY, Point
-from bench.run.trial.effects import EFFECTS, points_of
+from bench.record.entry import ConfigEntry
 
+Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
+"""Where a fault strikes; the last three exist only in worlds."""
+EVERY = "*"
+"""In the place of a name: each."""
 Position = Literal["first", "middle", "last"]
 
 
@@ -68,28 +70,6 @@ class FaultEntry(ConfigEntry):
         if given != "every" and not numbers:
             raise ValueError(f'must be a list of attempts, counted from 1, or "every", not {given!r}')
         return given
-
-    @model_validator(mode="after")
-    def _known(self, info: ValidationInfo) -> FaultEntry:
-        if info.context == STORED:
-            return self
-        points = points_of(self.effect)
-        if not points:
-            raise ValueError(EFFECTS.unknown(self.effect))
-        if self.point not in points:
-            raise ValueError(f"effect '{self.effect}' cannot strike at '{self.point}', only at {', '.join(sorted(points))}")
-        if bool(self.attempts) == bool(self.probability):
-            raise ValueError('a fault has one trigger: either attempts = [1, ...] or "every", or a probability above 0')
-        if self.position and self.subtask != EVERY:
-            raise ValueError("a fault strikes a subtask or a position: give one of the two")
-        if self.point == "process" and not EFFECTS[self.effect, self.point].on and self.tool is not None:
-            raise ValueError(f"{self.effect} strikes no tool; its attempts count the replies of the model in a trial")
-        if self.target_key != "subtask" and (self.subtask != EVERY or self.position):
-            raise ValueError(f"at '{self.point}' a fault strikes no subtask; name the {self.target_key}")
-        for key in {"tool", "event"} - {self.target_key}:
-            if getattr(self, key) is not None:
-                raise ValueError(f"at '{self.point}' a fault strikes no {key}; name the {self.target_key}")
-        return self
 
     @property
     def target_key(self) -> str:

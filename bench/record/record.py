@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from bench.record.messages import OptionalText, StoredMessage, Timing
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds, Seed
 from bench.common.values import dataclass
 from bench.record.events import Event, Events
+from bench.record.messages import OptionalText, StoredMessage, Timing
 from bench.scenario import Grade
 
 TrialId = Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]

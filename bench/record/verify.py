@@ -19,7 +19,6 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench.record.messages import StoredMessage
 from pydantic import TypeAdapter, ValidationError
 
 from bench.common.bounds import validated
@@ -32,6 +31,7 @@ from bench.record.events import Called, Committed, of_kind
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, lines_of, link_at_end, manifest_bytes, opened
 from bench.record.graded import contradiction, misplaced
 from bench.record.manifest import Manifest
+from bench.record.messages import StoredMessage
 from bench.record.reading import read_manifest, text_of_line, uncollected, with_grades
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, ResponseRecord, SessionRecord, TrialRecord
 

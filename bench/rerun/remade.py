@@ -3,32 +3,15 @@ was counted from. The pack's present code does it; the digest in the record says
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 
 from bench.common.errors import BenchError
 from bench.common.raised import words_of
-from bench.record.worlds.damage import Harm, RowChange
+from bench.record.worlds.damage import Remade, RowChange
 from bench.worlds.run.environment import CannotRestore, Environment, JournalEntry, World, final_world
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.final import content_of
-
-
-@dataclass(frozen=True)
-class Remade:
-    """A world that was made again.
-
-    entries   the journal
-    changes   journal entry -> the rows that it changed; an entry that changed nothing is absent
-    harms     kind of damage -> the effects that it was counted from
-    lacking   why changes and harms are unknown, or ""
-    """
-
-    entries: tuple[JournalEntry, ...]
-    changes: Mapping[int, Sequence[RowChange]] = field(default_factory=dict)
-    harms: Mapping[str, Sequence[Harm]] = field(default_factory=dict)
-    lacking: str = ""
 
 
 def remade(kept: str, digest: str, environment: Environment | None, drawn_from: tuple[object, ...]) -> Remade:

@@ -1,7 +1,5 @@
-"""The entries of this wing that have no module beside their code: its studies, its claims and its commands."""
+"""The entries of the studies."""
 
-from bench.cli.command_part import CommandPart
-from bench.read.report.claims_part import ClaimsPart
 from bench.read.report.studies import StudyPart
 
 FORMER = {"repair_policies": "policy"}
@@ -34,11 +32,4 @@ STUDIES = tuple(
         "retesting",
         "patching",
     )
-)
-CLAIMS = ClaimsPart("claims", "bench.read.claims.judging")
-COMMANDS = (
-    *(CommandPart(name, f"bench.cli.commands.counterfactual:{name}") for name in ("shrink", "search")),
-    *(CommandPart(name, f"bench.rerun.{name}_command:{name}") for name in ("diagnose", "diverge")),
-    CommandPart("advise", "bench.cli.commands.advise:advise"),
-    CommandPart("learn", "bench.cli.commands.learn:learn"),
 )

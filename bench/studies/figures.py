@@ -1,4 +1,4 @@
-"""The figures of this wing that a report shows after the core's figures: break-even, and the figures of a run's study."""
+"""The figures that a report shows last: break-even, and the figures of a run's study."""
 
 from bench.read.claims.break_even_table import break_even_figures
 from bench.read.report.figure_part import FigurePart

@@ -1,7 +1,7 @@
 """The reliability surface R(k, ε, λ): how often k repetitions of a task all succeed, worded at level ε and under faults of λ.
 
-The unit is an instance with its repetitions. An equivalent (`bench.run.packs.equivalents`) counts as its original task and meets
-the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
+The unit is an instance with its repetitions. An equivalent (`bench.run.packs.equivalents`) counts as its original task and
+meets the same faults. Source: Gupta, ReliabilityBench, arXiv 2601.06112.
 """
 
 from __future__ import annotations

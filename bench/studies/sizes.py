@@ -2,8 +2,8 @@
 
 A round of monolithic is its pass. A round of static is the part of its pass from the struck subtask to the checkpoint that
 notices it. So two numbers decide: how much dearer static's pass is, and the share of it that is run again
-(`bench.read.claims.closed_forms`). The first grows with the shared context and the number of calls; the second depends on where the
-failure is noticed.
+(`bench.read.claims.closed_forms`). The first grows with the shared context and the number of calls; the second depends on
+where the failure is noticed.
 """
 
 from __future__ import annotations

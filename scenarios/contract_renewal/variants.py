@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import product
 
 from bench.record.equivalents import LEVELS, REORDERED, REWORDED, level_of
-
 from bench.run.packs import PackFolder
 from bench.run.packs.equivalents import another, retold
 from bench.scenario import Scenario

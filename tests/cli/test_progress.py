@@ -6,7 +6,6 @@ import io
 from dataclasses import replace
 
 import pytest
-from bench.run.experiment.so_far import SoFar
 from records import smooth, trial
 from rich.console import Console
 from trials import matrix_of, scripted
@@ -14,6 +13,7 @@ from trials import matrix_of, scripted
 from bench.cli.progress import RunProgress
 from bench.common.errors import UnknownFinish
 from bench.record.events import Called
+from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 
 

@@ -21,7 +21,7 @@ def test_the_readme_is_read_in_a_few_minutes() -> None:
 
 def test_the_architecture_that_the_readme_shows_is_the_real_one() -> None:
     shown = [block.text for block in blocks_of(README) if block.language == "python"]
-    assert (ROOT / "bench" / "architectures" / "monolithic.py").read_text(encoding="utf-8") in shown
+    assert (ROOT / "bench" / "run" / "architectures" / "monolithic.py").read_text(encoding="utf-8") in shown
 
 
 def test_the_config_that_the_readme_shows_is_short_and_can_be_read(tmp_path: Path) -> None:

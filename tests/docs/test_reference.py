@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from reference import command_pages, config_keys, effects, floors, providers, systems, workbench_calls
+from reference import command_pages, config_keys, effects, providers, systems, workbench_calls
 from reference.docstrings import restructured
 from reference.pages import GENERATED, INSTEAD, filled, inside
 from trials import SYSTEMS
@@ -67,13 +67,6 @@ def test_each_word_of_a_provider_stands_in_the_table_with_what_it_is() -> None:
 def test_the_page_on_frameworks_says_of_each_how_it_recovers() -> None:
     page = (DOCS / "frameworks.md").read_text(encoding="utf-8")
     assert [name for name in SYSTEMS if f"| `{name}` |" not in page] == []
-
-
-def test_imports_run_downwards_and_each_room_of_the_package_is_described() -> None:
-    uses = floors.imports()
-    floor, plan = floors.floors(uses), (DOCS / "architecture.md").read_text(encoding="utf-8")
-    assert floor["errors"] == 0 < floor["runtime"] < floor["experiment"] < floor["analysis"] < floor["cli"]
-    assert [room for room in uses if f"`{room}/`" not in plan and f"`{room}.py`" not in plan] == []
 
 
 def test_the_calls_of_the_workbench_are_shown_with_readable_signatures() -> None:

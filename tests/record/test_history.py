@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.origin import Machine
 from records import called, edit_manifest, experiment, manifest_of, trial, write_run
 
 from bench.common.errors import ResultsError
 from bench.record.history import History, LiveSeconds
 from bench.record.manifest import manifest_in
+from bench.record.origin import Machine
 from bench.record.reading import read_manifest
 from bench.record.record import SessionRecord, TrialRecord
 

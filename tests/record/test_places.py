@@ -94,5 +94,5 @@ def test_a_check_that_raises_is_named_with_its_line(folder: Path) -> None:
 def test_a_place_is_the_authors_and_never_a_librarys() -> None:
     with pytest.raises(ValueError) as caught:
         json.loads("{")
-    assert place_of(caught.value).startswith("experiment/test_places.py:")
+    assert place_of(caught.value).startswith("record/test_places.py:")
     assert place_of(ValueError("never raised")) == ""

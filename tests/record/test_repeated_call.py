@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from bench.record.messages import Message, MessageRole, StoredMessage
 from records import called, trial
 from trials import TINY
 
 from bench.record.events import Called, Event
+from bench.record.messages import Message, MessageRole, StoredMessage
 from bench.record.repeated_call import ENOUGH, repeated_call
 from bench.record.tool_calls import ToolCall, text_of
 from bench.run.experiment.session import Session

@@ -20,7 +20,8 @@ from bench.read.report.trace import trace_of
 from bench.read.report.trial_text import text_of_trial
 from bench.record.record import TrialRecord
 from bench.record.worlds.events import WorldEnded
-from bench.worlds.read.report.trace import DUMP, IDLE, Worlds, WorldTrace, texts_of_worlds
+from bench.rerun.world_views import DUMP, WorldViews
+from bench.worlds.read.report.trace import IDLE, WorldTrace
 from bench.worlds.run.environment import World
 from bench.worlds.run.environment.changes import changes, rows_in
 from bench.worlds.run.environment.database import connect
@@ -37,10 +38,9 @@ def record_of(run: Run, architecture: str, plan: str) -> TrialRecord:
 
 def traced(run: Run, architecture: str, plan: str, packs: list[Path] | None = None) -> WorldTrace:
     assert run.folder
-    worlds = Worlds(run, texts_of_worlds(run, [run.folder]), packs if packs is not None else [ROOT])
-    result = worlds.of(record_of(run, architecture, plan))
-    assert result
-    return result
+    around = WorldViews(packs if packs is not None else [ROOT])
+    views = around.views(run, around.texts_of(run, [run.folder]))
+    return views.of(record_of(run, architecture, plan))["world"]
 
 
 @pytest.mark.parametrize("plan", ["none", "crash", "lost"])
@@ -95,10 +95,11 @@ def test_a_world_that_is_kept_as_other_sql_is_not_run_and_the_trial_says_so(run:
     assert run.folder
     record = record_of(run, "kept", "none")
     kept = next(event.kept for event in record.events if isinstance(event, WorldEnded))
-    texts = texts_of_worlds(run, [run.folder])
+    around = WorldViews([ROOT])
+    texts = around.texts_of(run, [run.folder])
     evil = f"{texts[kept]}\nATTACH '{tmp_path / 'made'}' AS x; CREATE TABLE x.t (a);"
-    result = Worlds(run, {**texts, kept: evil}, [ROOT]).of(record)
-    assert result and result.lacking == "what is kept of the world cannot be read: not authorized"
+    result = around.views(run, {**texts, kept: evil}).of(record)["world"]
+    assert result.lacking == "what is kept of the world cannot be read: not authorized"
     assert list(tmp_path.iterdir()) == [] and not any(step.changes for step in result.steps)
 
 
@@ -133,12 +134,12 @@ def test_a_table_without_numbers_of_rows_is_told_apart_by_its_rows() -> None:
 
 
 def test_a_terminal_shows_a_trial_by_the_names_it_goes_by(run: Run) -> None:
-    text = text_of_trial(run, "state_machine/lost", [ROOT])
+    text = text_of_trial(run, "state_machine/lost", WorldViews([ROOT]))
     assert "unheard" in text and "!! doubled" in text and "\n── life 1 of 1" in text
     with pytest.raises(ConfigError, match="2 trials go by 'lost'"):
-        text_of_trial(run, "lost", [ROOT])
+        text_of_trial(run, "lost", WorldViews([ROOT]))
     with pytest.raises(ConfigError, match="no trial goes by"):
-        text_of_trial(run, "nobody", [ROOT])
+        text_of_trial(run, "nobody", WorldViews([ROOT]))
 
 
 def test_a_trial_that_did_nothing_says_so_before_its_damage(run: Run) -> None:
@@ -150,8 +151,9 @@ def test_a_trial_that_did_nothing_says_so_before_its_damage(run: Run) -> None:
 
 
 def test_the_page_carries_steps_and_no_dumps(run: Run) -> None:
-    trace = trace_of(run)
+    around = WorldViews()
+    trace = trace_of(run, around)
     assert trace and run.folder
-    dumps = [text for text in texts_of_worlds(run, [run.folder]).values() if text.startswith(DUMP)]
+    dumps = [text for text in around.texts_of(run, [run.folder]).values() if text.startswith(DUMP)]
     assert len(dumps) == len(run.trials)
     assert trace.characters < 40_000 and json.dumps(DUMP) not in trace.index

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from bench.record.equivalents import LEVELS
 from trials import events, run_all
 
+from bench.record.equivalents import LEVELS
 from bench.record.events import Called, Faulted
 from bench.record.store import RunWriter
 from bench.record.verify import verify

@@ -6,11 +6,11 @@ from __future__ import annotations
 from importlib import util
 
 import pytest
-from tests.frameworks.test_systems import BROUGHT, IN_ONE
 from trials import CELLS, SYSTEMS, events, matrix_of, needs_json, run_all, stages
 
 from bench.record.events import Called
 from bench.record.ledger import book, imbalance
+from tests.run.frameworks.test_systems import BROUGHT, IN_ONE
 from tests.suite.test_conformance import LAWFUL, assert_lineage_is_closed, assert_texts_are_kept
 
 pytestmark = pytest.mark.slow

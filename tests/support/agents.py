@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 import openai
-from bench.record.messages import Message
 from openai.types.chat import ChatCompletionMessageParam
 
+from bench.record.messages import Message
 from bench.run.architectures.part import Architecture
 from bench.run.trial.asking import ModelLine
 from bench.run.trial.endpoint_session import EndpointSession

@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.record.messages import StoredMessage
-
 import bench
 from bench.common.digests import digest_of
 from bench.read.analysis.frames import Run
 from bench.record.events import Answered, Called, Cause, Committed, Event, Faulted, Judged, Stage, ViolationKind
 from bench.record.files import FORMAT, MANIFEST
 from bench.record.manifest import Manifest, manifest_in
+from bench.record.messages import StoredMessage
 from bench.record.record import Outcome, SessionRecord, TrialRecord
 from bench.record.store import RunWriter
 from bench.run.trial.verification import KIND_OF
@@ -184,6 +183,7 @@ def _pack(scenario: str, records: Sequence[TrialRecord]) -> dict[str, Any]:
     return {
         "asked": "5cede5cede5c",
         "variant": "small",
+        "instances": list(dict.fromkeys(record.instance for record in records if record.scenario == scenario)) or [""],
         "subtasks": sorted({name for event in called for name in event.subtasks}),
         "baseline": {"solved": 0, "of": 1, "score": 0.125},
     }

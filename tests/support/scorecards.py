@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.record.worlds.damage import DAMAGES
 from records import called, trial
 
 from bench.record.events import Event, Faulted
 from bench.record.record import Outcome, TrialRecord
+from bench.record.worlds.damage import DAMAGES
 from bench.record.worlds.events import ToolCalled, WorldEnded
 
 CRASH, ACK = ("process", "unacknowledged"), ("tool", "lost_ack")

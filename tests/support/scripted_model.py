@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from bench.record.messages import Timing
-
 from bench.common.errors import CallFailed
+from bench.record.messages import Timing
 from bench.run.models.base import Reply, Request, Sleep
 from bench.scenario import Json
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.rerun.prepared import prepared
 from trials import run_all
 
 import bench
 from bench.read.analysis.frames import Run
 from bench.record.store import RunWriter
+from bench.rerun.prepared import prepared
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.new_manifest import manifest_of
 

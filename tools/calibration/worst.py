@@ -1,4 +1,4 @@
-"""The worst that was found of what the suite shows: what `bench.read.analysis.statistics.limits` reads, and says below tables."""
+"""The worst that was found of what the suite shows: `bench.read.analysis.statistics.limits` says it below tables."""
 
 from __future__ import annotations
 

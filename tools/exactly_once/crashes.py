@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from bench.rerun.prepared import prepared
 
 import bench
 from bench.read.analysis.frames import Run
 from bench.record.store import RunWriter
+from bench.rerun.prepared import prepared
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import Matrix, build_matrix

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from bench.record.config import FAULT_FREE
 from exactly_once.lives import End, lived
 
+from bench.record.config import FAULT_FREE
 from bench.record.worlds.events import WorldEnded
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, TrialSpec

@@ -19,7 +19,6 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from bench.record.messages import Message
 from inspect_ai import Task, eval  # noqa: A004
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ModelOutput, ModelUsage, get_model
@@ -28,6 +27,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from bench.common.digests import kept_digest
 from bench.common.tokens import counts
+from bench.record.messages import Message
 from bench.record.plan_entries import PlanEntry
 from bench.record.store import RunWriter
 from bench.run.experiment.config import Config

@@ -22,7 +22,7 @@ def tried(root: Path) -> list[Outcome]:
     """Run the engine's tests, with a Ray of their own each."""
     with tempfile.TemporaryDirectory() as name:
         kept = Path(name) / "tests.xml"
-        words = ["-m", "pytest", "-q", "-n", "0", "-m", "slow", f"--junitxml={kept}", "tests/engine"]
+        words = ["-m", "pytest", "-q", "-n", "0", "-m", "slow", f"--junitxml={kept}", "tests/run/engine"]
         subprocess.run([sys.executable, *words], cwd=root, check=False)
         return [_outcome(case) for case in ET.parse(kept).iter("testcase")]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.cli.authoring.hooks import TaskHooks
+from bench.cli.authoring.world_soundness import problems_of_reference, problems_of_wrong
 from bench.cli.hooks import HookFailed
-from bench.common.registry import attribute_at
 from bench.common.seeding import draw_for
 from bench.record.events import Called
 from bench.record.record import TrialRecord
@@ -19,7 +19,6 @@ from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.model_entries import SimulatedEntry
 from bench.run.experiment.trial import run_trial
 from bench.run.packs.code import code_of, home_of
-from bench.run.packs.environments import ENVIRONMENTS
 from bench.run.packs.loading import entry_of
 from bench.run.trial.effects import EFFECTS, Target, TextEffect, dump
 from bench.run.trial.loop import run
@@ -226,16 +225,11 @@ CHECKS: dict[str, Callable[[TaskHooks], Soundness]] = {
 
 
 def reference_course_is_right(hooks: TaskHooks) -> Soundness:
-    return _told(hooks, _checked(hooks).problems_of_reference)
+    return _told(hooks, problems_of_reference)
 
 
 def wrong_courses_are_wrong(hooks: TaskHooks) -> Soundness:
-    return _told(hooks, _checked(hooks).problems_of_wrong)
-
-
-def _checked(hooks: TaskHooks) -> Any:
-    """Return the module that finds what is wrong with a pack's environment (`EnvironmentPart.checked`)."""
-    return attribute_at(ENVIRONMENTS[hooks.scenario.environment.part].checked)
+    return _told(hooks, problems_of_wrong)
 
 
 def _told(hooks: TaskHooks, problems: Callable[[TaskHooks], Iterator[str]]) -> Soundness:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from bench.record.config import FAULT_FREE
 
 from bench.cli.remembered import option_of, packs_of
 from bench.cli.setup import PacksOption
@@ -16,6 +15,7 @@ from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.files import write_whole
 from bench.common.paths import PACKS, folder_of
+from bench.record.config import FAULT_FREE
 from bench.rerun.config_of import config_text
 from bench.rerun.rerun import RerunArm, original_of
 from bench.rerun.search import SearchResult, at_random, under

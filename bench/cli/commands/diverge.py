@@ -11,12 +11,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from bench.record.equivalents import task_of
 
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
 from bench.record.cost import Tariff
+from bench.record.equivalents import task_of
 from bench.record.events import of_kind
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest

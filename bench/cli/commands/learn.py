@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from bench.record.config import FAULT_FREE
 
 from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.paths import PACKS, folder_of
+from bench.record.config import FAULT_FREE
 from bench.record.files import write_files
 from bench.record.verify import require_sound
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from bench.run.experiment.so_far import SoFar, calls_of
 
 from bench.cli.remembered import remember
 from bench.cli.setup import UnguardedOption, chosen_models, open_run, run_name, whose_replies
@@ -20,6 +19,7 @@ from bench.common.signals import exit_code
 from bench.run.experiment.code import our_codebase
 from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.runner import missing
+from bench.run.experiment.so_far import SoFar, calls_of
 from bench.run.experiment.trial import TrialResult
 from bench.run.experiment.untrusted import permission
 from bench.run.trial.loop import run_whole

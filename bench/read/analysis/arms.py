@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.common.errors import ResultsError
 from bench.read.analysis import statistics
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import measure_of
 from bench.read.analysis.statistics import Mean, Pair, PairedMean, RateDifference, Share
-from bench.run.architectures.registry import ARCHITECTURES
+from bench.record.config import FAULT_FREE
 
 ANSWERED = ("solved", "wrong")
 """Outcomes of trials with an answer."""
@@ -38,12 +37,17 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """The trials of one arm. `usable` holds the trials that were graded or gave up; means are taken over these alone."""
+    """The trials of one arm.
+
+    usable          the trials that were graded or gave up; means are taken over these
+    is_instrument   whether its architecture only asks: it has no task and does nothing in a world
+    """
 
     condition: Condition
     architecture: str
     trials: pd.DataFrame
     usable: pd.DataFrame
+    is_instrument: bool = False
 
     @cached_property
     def graded(self) -> pd.DataFrame:
@@ -93,11 +97,6 @@ class Arm:
     def count(self, outcome: str) -> int:
         return int((self.trials["outcome"] == outcome).sum())
 
-    @property
-    def is_instrument(self) -> bool:
-        """Whether its architecture only asks: it has no task and does nothing in a world."""
-        return self.architecture in ARCHITECTURES and ARCHITECTURES[self.architecture].is_instrument
-
     def solved(self) -> Share:
         """Return the share solved of the usable trials. An instrument has none."""
         return self._solved
@@ -130,13 +129,16 @@ Arms = Mapping[Condition, Mapping[str, Arm]]
 
 def arms_of(run: Run) -> Arms:
     order = run.names("architecture")
+    described = run.manifest.known.architectures
+    instruments = {name for name in order if (known := described.get(run.config.base(name))) and known.is_instrument}
     by_condition: dict[Condition, dict[str, Arm]] = {}
     grouped = run.trials.groupby(["scenario", "model", "plan", "architecture"], sort=False)
     for key, trials in grouped:
         scenario, model, plan, architecture = (str(name) for name in key)
         condition = Condition(scenario, model, plan)
         unusable = trials["outcome"].isin(UNUSABLE)
-        arm = Arm(condition, architecture, trials, trials[~unusable] if unusable.any() else trials)
+        usable = trials[~unusable] if unusable.any() else trials
+        arm = Arm(condition, architecture, trials, usable, architecture in instruments)
         by_condition.setdefault(condition, {})[architecture] = arm
     return {condition: {name: arms[name] for name in order if name in arms} for condition, arms in by_condition.items()}
 

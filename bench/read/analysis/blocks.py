@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bench.record.config import FAULT_FREE, StoredConfig
 from numpy.typing import NDArray
 from pandas.api.extensions import ExtensionArray
 
 from bench.read.analysis.metrics import METRICS, Metric
 from bench.read.analysis.renamed import Frame
 from bench.read.analysis.rows import FRAMES, PLACE, Column, FrameRows, TrialRows
+from bench.record.config import FAULT_FREE, StoredConfig
 
 BLOCK = 2_000
 """Trials whose rows become columns together."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis.frames import Run
+from bench.record.config import FAULT_FREE
+from bench.record.described import Described
 from bench.record.plan_entries import FaultEntry
-from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
 
 UNPAID = ("rate_limit", "server_error")
 """Effects that refuse a call before any of it is paid."""
@@ -25,20 +24,20 @@ def decided_ahead(run: Run, model: str, plan: str) -> str:
         model: The model's name in the run.
         plan: The fault plan's name.
     """
-    faults = run.config.faults_of(plan)
-    if any(_leaves_no_answer(fault, run.config.max_attempts) for fault in faults):
+    faults, known = run.config.faults_of(plan), run.manifest.known
+    if any(_leaves_no_answer(fault, known, run.config.max_attempts) for fault in faults):
         return NO_ANSWER
     cached = run.parameters_of(model).cache
-    return AS_CONTROL if cached and faults and plan != FAULT_FREE and all(map(_goes_away, faults)) else ""
+    return AS_CONTROL if cached and faults and plan != FAULT_FREE and all(_goes_away(fault) for fault in faults) else ""
 
 
-def _leaves_no_answer(fault: FaultEntry, most: int) -> bool:
+def _leaves_no_answer(fault: FaultEntry, known: Described, most: int) -> bool:
     """Return whether the fault makes every attempt at a subtask fail. A call that fails once is made again within the attempt,
     so a call must fail at every try."""
-    effect = _effect(fault)
-    if isinstance(effect, CallEffect):
+    effect = known.effect(fault.effect, fault.point)
+    if fault.point == "call":
         return effect.fails and fault.attempts == "every"
-    if isinstance(effect, TextEffect) and fault.point == "output" and effect.breaks_form:
+    if fault.point == "output" and effect.breaks_form:
         return fault.attempts == "every" or set(range(1, most + 1)) <= set(fault.attempts)
     return False
 
@@ -46,9 +45,4 @@ def _leaves_no_answer(fault: FaultEntry, most: int) -> bool:
 def _goes_away(fault: FaultEntry) -> bool:
     """Return whether the fault fails a call before anything is paid. The same request is then sent again, as the same
     attempt."""
-    effect = _effect(fault)
-    return isinstance(effect, CallEffect) and effect.name in UNPAID and fault.attempts != "every"
-
-
-def _effect(fault: FaultEntry) -> object:
-    return EFFECTS.by_key.get((fault.effect, fault.point))
+    return fault.point == "call" and fault.effect in UNPAID and fault.attempts != "every"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from bench.record.config import StoredConfig
 
 from bench.common.errors import ResultsError
 from bench.common.paths import folder_of
@@ -24,6 +23,7 @@ from bench.read.analysis.metrics import METRICS
 from bench.read.analysis.renamed import Frame
 from bench.read.analysis.rows import PLACE, TrialRows
 from bench.read.analysis.trial import TrialReading
+from bench.record.config import StoredConfig
 from bench.record.cost import Tariff
 from bench.record.ledger import LedgerEntry
 from bench.record.manifest import Manifest, ManifestPack

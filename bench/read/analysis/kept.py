@@ -37,7 +37,7 @@ from bench.read.analysis.rows import FRAMES, PLACE, Column
 from bench.record.archive import MEMBERS, archive_path
 from bench.record.record import SessionRecord
 
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 COMPUTING = ("numpy", "pandas", "pydantic", "scipy")
 CACHE = "recovery-bench"
 WORTH_KEEPING = 2**22

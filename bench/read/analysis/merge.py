@@ -11,8 +11,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
-from bench.record.config import StoredConfig
-from bench.record.origin import names_package
 
 from bench.common.errors import ResultsError
 from bench.common.registry import is_path
@@ -29,8 +27,11 @@ from bench.read.analysis.pairing import (
     shared_by,
 )
 from bench.record.architecture_entry import ArchitectureEntry
+from bench.record.config import StoredConfig
+from bench.record.described import Described
 from bench.record.manifest import Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
+from bench.record.origin import names_package
 from bench.record.reading import read_trials
 from bench.record.record import TrialRecord
 
@@ -126,11 +127,19 @@ def _manifest(runs: Sequence[Run], shared: Shared) -> Manifest:
         "scenarios": {name: _pack(manifests, name) for name in scenarios},
         "models": _models(manifests),
         "architectures": _united(manifest.architectures for manifest in manifests),
+        "described": _described(manifests),
         "policies": _united(manifest.policies for manifest in manifests),
         "name": " + ".join(run.name for run in runs),
         "config": configs[0].model_copy(update=united),
     }
     return manifests[0].model_copy(update=tables)
+
+
+def _described(manifests: Sequence[Manifest]) -> Described:
+    known = [manifest.known for manifest in manifests]
+    return Described(
+        architectures=_united(each.architectures for each in known), effects=_united(each.effects for each in known)
+    )
 
 
 def _united(tables: Iterable[Mapping[str, Entry]]) -> dict[str, Entry]:

@@ -133,7 +133,7 @@ OURS: tuple[Metric, ...] = (
     COST,
     Metric("reason", "str", lambda trial: trial.imbalance or trial.record.reason),
 )
-METRICS = Registry("metric", Metric, f"{__name__}:OURS")
+METRICS = Registry("metric", Metric)
 PUBLISHED_PASS, PUBLISHED_ROUND = "tokens", "retry_tokens"
 """The published figures for a first pass and a first round: the tokens of a run without a failure, and the retry tokens, which
 are for one retry."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bench.record.config import FAULT_FREE
-
 from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
+from bench.record.config import FAULT_FREE
 from bench.record.plan_entries import EVERY, FaultEntry
-from bench.run.trial.effects import EFFECTS, TextEffect
 
 
 def single_faults(run: Run) -> dict[str, FaultEntry]:
@@ -20,7 +18,7 @@ def run_again(run: Run, scenario: str) -> dict[str, tuple[str, ...]]:
     pack, by_subtask = scenario.partition(":")[0], dict[str, tuple[str, ...]]()
     for plan, fault in single_faults(run).items():
         struck = fault.subtask.get(pack) if isinstance(fault.subtask, dict) else fault.subtask
-        if fault.point != "output" or not _breaks_form(fault.effect):
+        if fault.point != "output" or not run.manifest.known.effect(fault.effect, fault.point).breaks_form:
             continue
         stages = run.pack(scenario).stages
         again = next((tuple(stage[stage.index(struck) :]) for stage in stages if struck in stage), ())
@@ -40,11 +38,6 @@ def _seen_again(run: Run, scenario: str, plan: str, struck: str) -> tuple[str, .
         names = rows.loc[rows["trial"].eq(trial) & rows["caused_by"].eq(cause).fillna(False), "subtask"].tolist()
         rounds.append(tuple(names[names.index(struck) :]) if struck in names else ())
     return max(rounds, key=len, default=())
-
-
-def _breaks_form(effect: str) -> bool:
-    """Return whether an output that this effect struck is rejected at its first verification."""
-    return any(isinstance(entry, TextEffect) and entry.breaks_form for entry in EFFECTS if entry.name == effect)
 
 
 def failure_rates(run: Run) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Published figures that tables and figures compare with ours. The wing of studies provides them."""
+"""Published figures that tables and figures compare with ours. `bench.read.claims` provides them."""
 
 from __future__ import annotations
 

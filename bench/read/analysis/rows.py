@@ -151,7 +151,7 @@ OURS = (
     FramePart("replies", FrameRows(lambda trial: judged_replies(trial.record.events, trial.receipts), REPLIES)),
     FramePart("waits", FrameRows(lambda trial: of_kind(trial.record.events, Waited), WAITS)),
 )
-FRAMES = Registry("frame", FramePart, f"{__name__}:OURS")
+FRAMES = Registry("frame", FramePart)
 place_of = attrgetter(*(str(column.value) for column in PLACE))
 """Reads the values of PLACE, which begin each row of a trial."""
 

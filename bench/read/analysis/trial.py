@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, TypeVar
 
-from bench.common.registry import attribute_at
 from bench.common.values import dataclass, kept
 from bench.read.analysis.faults import Receipt, receipts
 from bench.read.analysis.impact import impacts_by_control
@@ -18,7 +16,7 @@ from bench.record.events import Answered, Called, Committed, Event, Judged, of_k
 from bench.record.ledger import Account, LedgerEntry
 from bench.record.lineage import Lineage
 from bench.record.record import TrialRecord
-from bench.run.packs.environments import ENVIRONMENTS
+from bench.record.worlds.booked import unbooked
 
 Made = TypeVar("Made")
 CallMeasure = Callable[[Sequence[Called]], float]
@@ -116,8 +114,7 @@ class TrialReading:
     def imbalance(self) -> str | None:
         """Why the ledger does not add up; None if it does. Requests or kills that are not booked count as well. The trial is
         then an error."""
-        problems = (_at(part.booked)(self.record.events) for part in ENVIRONMENTS)
-        return ledger.imbalance(self.entries, self.record.tokens) or next(filter(None, problems), None)
+        return ledger.imbalance(self.entries, self.record.tokens) or unbooked(self.record.events)
 
     def once(self, make: Callable[[Sequence[Event]], Made]) -> Made:
         """Return what `make` returns for the trial's events. It is called once, for all columns that need the result."""
@@ -180,9 +177,3 @@ class TrialReading:
     def faults(self, stage: str) -> int:
         """Return how many planned faults reached this stage."""
         return sum([getattr(receipt, stage) for receipt in self.receipts])
-
-
-@cache  # a run of 10,000 trials asks 10,000 times
-def _at(path: str) -> Callable[[Sequence[Event]], str | None]:
-    check: Callable[[Sequence[Event]], str | None] = attribute_at(path)
-    return check

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.record.config import FAULT_FREE
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
@@ -38,6 +37,7 @@ from bench.read.render.marks import Sign, bounded
 from bench.read.render.table import Table
 from bench.read.report.figure_part import FigurePart
 from bench.read.report.table_part import TablePart
+from bench.record.config import FAULT_FREE
 
 WHOLE = "monolithic"
 """The architecture to whose retry the others' are compared."""

@@ -16,7 +16,6 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, PUBLISHED_PASS, PUBLISHED_ROUND
@@ -33,6 +32,7 @@ from bench.read.analysis.statistics import (
     resampled,
 )
 from bench.read.analysis.statistics.bootstrap import Numbers
+from bench.record.config import FAULT_FREE
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NamedTuple
 
-from bench.record.config import FAULT_FREE
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bench.common.errors import nearest
 from bench.read.analysis.metrics import METRICS
+from bench.record.config import FAULT_FREE
 
 NUMBERS = ("int64", "float64", "boolean")
 """The types of the metrics that a claim can be about."""

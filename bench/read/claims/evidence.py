@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.common import values
 from bench.read.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
@@ -19,6 +18,7 @@ from bench.read.analysis.statistics import Pair
 from bench.read.claims.claim import CellClaim, Claim, DegradationClaim, DirectionClaim, PartClaim, RateClaim, RatioClaim
 from bench.read.claims.natural import distinct
 from bench.read.claims.priced_forms import FirstPrices, first_prices
+from bench.record.config import FAULT_FREE
 
 
 @values.dataclass(frozen=True)

@@ -1,5 +1,4 @@
-"""What reports show of the published claims: the module that the wing registers (`bench.read.report.results.Claims`), and the tables
-of verdicts."""
+"""What reports show of the published claims (`bench.read.report.results.Claims`), and the tables of verdicts."""
 
 from __future__ import annotations
 

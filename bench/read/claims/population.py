@@ -21,8 +21,7 @@ from bench.read.claims.claim import (
     RateClaim,
     RatioClaim,
 )
-from bench.run.architectures.part import UNTOLD, Structure
-from bench.run.architectures.registry import ARCHITECTURES
+from bench.record.described import UNTOLD, Structure
 
 ASKED = "how the task is asked"
 """The only aspect that a pass without any rejection shows."""
@@ -131,7 +130,8 @@ def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]
 def _structure(run: Run, architecture: str) -> Structure | None:
     """Return the structure of its base, with what a variant tells the next prompt. None if it has no entry."""
     base = run.config.base(architecture)
-    structure = ARCHITECTURES[base].structure if base in ARCHITECTURES else None
+    known = run.manifest.known.architectures.get(base)
+    structure = known.structure if known else None
     variant = run.config.architecture.get(architecture)
     repair = (variant and variant.repair) or run.config.repair
     return replace(structure, tells=UNTOLD) if structure and repair == "none" else structure

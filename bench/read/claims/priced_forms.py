@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import Metric
 from bench.read.analysis.statistics import mean_of
 from bench.read.claims import closed_forms
 from bench.read.claims.closed_forms import Expectation, Pipeline
+from bench.record.config import FAULT_FREE
 
 CALL_COLUMNS = {"tokens": "tokens", "latency_seconds": "seconds"}
 """Column of the trials -> column of the calls: the prices from which closed forms can be calculated."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.record.config import FAULT_FREE
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.common.errors import ConfigError
@@ -23,6 +22,7 @@ from bench.read.claims.claim import (
     WrittenClaim,
     is_structural,
 )
+from bench.record.config import FAULT_FREE
 
 SIZE = "paper_sized"
 """The variant of the paper's packs whose monolithic call has the paper's size."""

@@ -43,8 +43,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, pairs_of, require_receipts
 from bench.read.analysis.copies import counted_once, never_errs
@@ -53,6 +51,7 @@ from bench.read.analysis.metrics import LEAST_PRICED
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
+from bench.record.config import FAULT_FREE
 
 Criterion = Literal["solved", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)

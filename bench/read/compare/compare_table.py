@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis.metrics import COST, LATENCY, TOKENS
 from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
@@ -16,6 +14,7 @@ from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, N
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_said, noted
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
 
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {

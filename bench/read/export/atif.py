@@ -14,11 +14,10 @@ from datetime import timedelta
 from importlib import metadata
 from typing import Any
 
-from bench.record.messages import Message
-
 from bench.read.analysis.frames import Run
 from bench.read.export.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
 from bench.record.events import Faulted, Judged
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 
 VERSION = "ATIF-v1.7"

@@ -17,7 +17,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bench.record.messages import Message
 from inspect_ai.event import Event, InfoEvent, ModelEvent
 from inspect_ai.log import (
     EvalConfig,
@@ -51,6 +50,7 @@ from bench.read.analysis.frames import Run
 from bench.read.export.atif import arguments_of
 from bench.read.export.trial_texts import SentCall, TrialTexts, fields_of, of_kinds, trials_of
 from bench.record.events import Faulted, Judged
+from bench.record.messages import Message
 from bench.record.record import TrialRecord
 
 STOPS = {"stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls", "content_filter": "content_filter"}

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from bench.record.messages import Message
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -36,6 +35,7 @@ from bench.read.export.address import traces_address, without_secrets
 from bench.read.export.collector import CollectorSession
 from bench.read.export.trial_texts import SentCall, TrialTexts, fields_of, trials_of
 from bench.record.events import Faulted, Judged
+from bench.record.messages import Message
 
 OWN = "recovery_bench."
 OF_A_TOOL = ("access", "effect", "key", "outcome", "life", "day", "minute", "step", "plan_version")

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from bench.record.messages import Message, StoredMessage
-
 from bench.common.errors import ResultsError, whole_text
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
 from bench.read.render.labels import model_label
 from bench.record.events import Called
+from bench.record.messages import Message, StoredMessage
 from bench.record.reading import read_texts
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, calls_in

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis.arms import Arm, instances_of, pairs_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import COST, LEAST_PRICED, PRICE, TOKENS
@@ -16,6 +14,7 @@ from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.render.cells import BoundedNumber, Cell, Estimate, Rate, Spent
 from bench.read.render.labels import model_label
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.config import FAULT_FREE
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import arms_of, missing_trials, require_receipts
@@ -24,6 +23,7 @@ from bench.read.report.claims_part import CLAIMS
 from bench.read.report.html import grouped, rendered, source
 from bench.read.report.results import claims_of
 from bench.record.archive import SUFFIX
+from bench.record.config import FAULT_FREE
 
 PAGES = ("report.html", "report.md")
 HERE = Path(__file__).parent

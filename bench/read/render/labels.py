@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.render.table import TableColumn
+from bench.record.config import FAULT_FREE
 from bench.record.formats import DEFAULT
 
 

@@ -1,4 +1,4 @@
-"""The kind of part for a source of published claims. It has its own module because the command asks each wing for its entries
+"""The kind of part for a source of published claims. It has its own module because the entries are read
 at the start, and `results` imports pandas."""
 
 from __future__ import annotations

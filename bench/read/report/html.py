@@ -59,7 +59,7 @@ def _templates(folder: Path) -> Environment:
 
 
 def source(name: str, folder: Path = FOLDER) -> str:
-    """Return a style or script beside this file, or in a wing's folder."""
+    """Return a style or script beside this file, or in another folder."""
     return (folder / name).read_text(encoding="utf-8")
 
 

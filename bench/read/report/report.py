@@ -7,12 +7,10 @@ The same results always give the same bytes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeVar
 
-from bench.common.paths import PACKS
 from bench.read.analysis.arms import require_receipts
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import Picture
@@ -24,6 +22,7 @@ from bench.read.report.page import Page, as_markdown, page_of
 from bench.read.report.page_html import as_html
 from bench.read.report.results import Results, claims_of
 from bench.read.report.summary import Summary
+from bench.read.report.surroundings import ViewMaker
 from bench.read.report.tables import all_tables
 from bench.read.report.trace import trace_of
 
@@ -49,12 +48,12 @@ class Contents:
     pictures: tuple[Picture, ...]
 
 
-def report_of(run: Run, packs: Sequence[Path] = PACKS) -> Report:
+def report_of(run: Run, around: ViewMaker | None = None) -> Report:
     """Make the files of a run's report.
 
     Args:
         run: The run, as recorded or put together from several.
-        packs: The folders that hold packs; the page shows a world's rows only if its pack is there.
+        around: Makes the views of trials in worlds; without it the page shows their calls alone.
 
     Raises:
         ResultsError: A fault did not arrive, so that no number may be reported, or the run's folder cannot be read again.
@@ -63,7 +62,7 @@ def report_of(run: Run, packs: Sequence[Path] = PACKS) -> Report:
     contents = contents_of(results)
     lines = tuple(line for claims in map(claims_of, CLAIMS) for line in claims.lines(results))
     del results  # what it keeps of a large run need not be held while the trials are read again
-    return Report(_files(run, contents, packs), contents.page.summary, lines)
+    return Report(_files(run, contents, around), contents.page.summary, lines)
 
 
 def contents_of(results: Results) -> Contents:
@@ -77,11 +76,11 @@ def contents_of(results: Results) -> Contents:
     return Contents(page, tuple(tables), tuple(pictures))
 
 
-def _files(run: Run, contents: Contents, packs: Sequence[Path]) -> dict[str, bytes]:
+def _files(run: Run, contents: Contents, around: ViewMaker | None) -> dict[str, bytes]:
     page, tables, pictures = contents.page, contents.tables, contents.pictures
     files = {
         "report.md": as_markdown(page).encode(),
-        "report.html": as_html(page, trace_of(run, packs)).encode(),
+        "report.html": as_html(page, trace_of(run, around)).encode(),
         "tables/all.tex": latex_document(page.title, page.warnings, tables).encode(),
     }
     for table in tables:

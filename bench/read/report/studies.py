@@ -1,14 +1,14 @@
-"""The kind of part that answers a question beyond the paper. The wing of studies has ours. A config says `study = "NAME"`.
+"""The kind of part that answers a question beyond the paper. A config says `study = "NAME"`.
 
 A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, if the run lacks what the study
-needs. If the run's manifest must hold data for the study from the beginning, the module also has `prepare(matrix)`.
+needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from bench.common.errors import ConfigError, ResultsError, nearest
 from bench.common.raised import words_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bench.read.analysis.frames import Run
     from bench.read.render.drawing import Picture
     from bench.read.render.table import Table
-    from bench.run.experiment.matrix import Matrix
 
 
 @dataclass(frozen=True)
@@ -81,24 +80,6 @@ def require_known(name: str | None) -> None:
         STUDIES.named(name)
 
 
-def prepared(matrix: Matrix) -> dict[str, Any]:
-    """Return what the manifest of a run must hold for its study.
-
-    Args:
-        matrix: The experiment.
-
-    Returns:
-        JSON by name; empty if the study needs nothing.
-
-    Raises:
-        ConfigError: There is no such study.
-    """
-    name = matrix.config.study
-    require_known(name)
-    prepare = getattr(_study(name), "prepare", None) if name else None
-    return dict(prepare(matrix)) if prepare else {}
-
-
 def study_tables(run: Run) -> list[Table]:
     """Return the tables of a run's study. If they cannot be made, return one table that says why.
 
@@ -114,7 +95,7 @@ def study_tables(run: Run) -> list[Table]:
     if name is None:
         return []
     try:
-        return list(_study(name).tables(run))
+        return list(study_named(name).tables(run))
     except Exception as error:
         return [Table("study", f"Study {name}: not shown", ("Why",), ((f"study '{name}': {_why(error, name)}",),))]
 
@@ -130,7 +111,7 @@ def study_pictures(run: Run) -> list[Picture]:
     """
     name = run.config.study
     try:
-        return list(_study(name).pictures(run)) if name else []
+        return list(study_named(name).pictures(run)) if name else []
     except Exception as error:
         _why(error, name or "")
         return []
@@ -145,7 +126,18 @@ def _why(error: Exception, name: str) -> str:
     raise error
 
 
-def _study(name: str) -> Study:
+def study_named(name: str) -> Study:
+    """Return the module of a study.
+
+    Args:
+        name: Its name, present or former.
+
+    Returns:
+        The module.
+
+    Raises:
+        ResultsError: No study has this name.
+    """
     part = STUDIES[name] if name in STUDIES else _formerly(name)
     if part is None:
         raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")

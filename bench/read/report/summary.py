@@ -9,8 +9,6 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.record.config import FAULT_FREE
-
 from bench.read.analysis.arms import Arms, Condition, instances_by_scenario
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
@@ -19,6 +17,7 @@ from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean
 from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
 from bench.read.report.headline import harmed_trials, headline_of, only_asked, paid, solved_texts
+from bench.record.config import FAULT_FREE
 
 WIDTH, MOST_LINES = 100, 8
 """The most characters in a line, and the most lines, of a summary in a terminal. `bench run` prints three lines before it and

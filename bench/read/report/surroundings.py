@@ -1,16 +1,14 @@
-"""What a report shows of a trial's environment. Each kind of environment brings its own view."""
+"""What a report shows of a trial's environment. To make an environment again takes its pack, so that who asks for a report
+brings the views (`bench.rerun.world_views`); without them a page shows a trial's calls alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from bench.common.paths import PACKS
-from bench.common.registry import attribute_at
 from bench.read.analysis.frames import Run
 from bench.record.record import TrialRecord
-from bench.run.packs.environments import ENVIRONMENTS
 
 
 class Shown(Protocol):
@@ -22,30 +20,36 @@ class Shown(Protocol):
     def lines(self) -> Iterable[str]: ...
 
 
-class Showing(Protocol):
-    """The module that a kind of environment registers as `EnvironmentPart.shown`."""
+class TrialViews(Protocol):
+    """The views of a run's trials, by kind of environment; empty for a trial that was in none."""
 
-    def texts_of(self, run: Run, folders: Iterable[Path]) -> dict[str, str]:
-        """Return these folders' texts by digest if a trial of the run was in an environment of this kind."""
+    def of(self, record: TrialRecord) -> Mapping[str, Shown]: ...
+
+
+class ViewMaker(Protocol):
+    """Makes the views of trials in environments."""
+
+    def texts_of(self, run: Run, folders: Iterable[Path]) -> Mapping[str, str]:
+        """Return these folders' texts by digest if a trial of the run was in an environment."""
 
     def is_shown_otherwise(self, text: str) -> bool:
-        """Return whether a text is the environment itself. The page does not show it as a text."""
+        """Return whether a text is an environment itself. The page does not show it as a text."""
 
-    def shows(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path]) -> Any:
-        """Return an object with `of(record)`: the view of a trial, or None if it was in no environment of this kind."""
-
-
-class SurroundingViews:
-    """The environments of a run's trials. `texts` are the run's, by digest; `packs` are the folders that hold packs."""
-
-    def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
-        self._shows = [(part.name, showing(part.shown).shows(run, texts, packs)) for part in ENVIRONMENTS]
-
-    def of(self, record: TrialRecord) -> dict[str, Shown]:
-        """Return the views of a trial's environment by its kind; empty if the trial was in none."""
-        views = {kind: shows.of(record) for kind, shows in self._shows}
-        return {kind: shown for kind, shown in views.items() if shown is not None}
+    def views(self, run: Run, texts: Mapping[str, str]) -> TrialViews:
+        """Return the views of the run's trials."""
 
 
-def showing(path: str) -> Showing:
-    return cast(Showing, attribute_at(path))
+class NoViews:
+    """Shows no environment."""
+
+    def texts_of(self, _: Run, __: Iterable[Path]) -> Mapping[str, str]:
+        return {}
+
+    def is_shown_otherwise(self, _: str) -> bool:
+        return False
+
+    def views(self, _: Run, __: Mapping[str, str]) -> TrialViews:
+        return self
+
+    def of(self, _: TrialRecord) -> Mapping[str, Shown]:
+        return {}

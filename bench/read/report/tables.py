@@ -11,7 +11,7 @@ from bench.read.report.studies import study_tables
 from bench.read.report.table_part import SECTIONS, TablePart
 
 STUDY = TablePart("study", lambda of: study_tables(of.run), "study")
-TABLES = Registry("table", TablePart, f"{__name__}:STUDY")
+TABLES = Registry("table", TablePart)
 
 
 def all_tables(results: Results, parts: Iterable[TablePart] = TABLES) -> list[Table]:

@@ -16,18 +16,16 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from bench.common.paths import PACKS
 from bench.read.analysis.arms import instances_of
 from bench.read.analysis.faults import receipts
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
 from bench.read.render.labels import model_label
-from bench.read.report.surroundings import SurroundingViews, showing
+from bench.read.report.surroundings import NoViews, TrialViews, ViewMaker
 from bench.record import ledger
 from bench.record.events import Answered, Called, Committed, Event, Faulted, Judged, Waited, of_kind
 from bench.record.reading import read_texts
 from bench.record.record import TrialRecord
-from bench.run.packs.environments import ENVIRONMENTS
 
 PIECE = 1 << 18
 """A piece of JSON is closed after this many characters: large enough to compress well, and inflated in milliseconds."""
@@ -81,7 +79,7 @@ class Trace:
         return len(self.index) + self.trials.characters + self.texts.characters
 
 
-def trace_of(run: Run, packs: Sequence[Path] = PACKS) -> Trace | None:
+def trace_of(run: Run, around: ViewMaker | None = None) -> Trace | None:
     """Read the events and texts of a run, or of all runs that it was put together from. None if it was not read from a folder.
     Raises ResultsError if a folder can no longer be read.
 
@@ -91,35 +89,35 @@ def trace_of(run: Run, packs: Sequence[Path] = PACKS) -> Trace | None:
     if records is None:
         return None
     folders = [part.folder for part in run.recorded if part.folder is not None]
-    kept: dict[str, str] = {}
-    for part in ENVIRONMENTS:
-        kept |= showing(part.shown).texts_of(run, folders)
-    texts, numbers, texts_left_out = _packed_texts(folders, kept)
-    around = SurroundingViews(run, kept, packs)
+    around = around or NoViews()
+    kept = around.texts_of(run, folders)
+    texts, numbers, texts_left_out = _packed_texts(folders, kept, around)
+    views = around.views(run, kept)
     trials, places = Packer(), dict[str, int]()
     for record in records:
         if trials.characters >= MOST:
             for trial in run.rerun:  # its last record may be among those that are left out
                 places.pop(trial, None)
             break
-        places[record.id] = trials.add(_json({**_trial(record, numbers), **_views(around, record)}))
+        places[record.id] = trials.add(_json({**_trial(record, numbers), **_views(views, record)}))
     packed = trials.pieces()
     index = _pack(_json(_index(run, places, packed, texts)))
     return Trace(index, packed, texts, len(run.trials) - len(places), texts_left_out)
 
 
-def _views(around: SurroundingViews, record: TrialRecord) -> JsonObject:
-    return {kind: view.json for kind, view in around.of(record).items()}
+def _views(views: TrialViews, record: TrialRecord) -> JsonObject:
+    return {kind: view.json for kind, view in views.of(record).items()}
 
 
-def _packed_texts(folders: Iterable[Path], of_environments: Mapping[str, str]) -> tuple[PieceStore, Mapping[str, int], int]:
+def _packed_texts(
+    folders: Iterable[Path], of_environments: Mapping[str, str], around: ViewMaker
+) -> tuple[PieceStore, Mapping[str, int], int]:
     """Return each text once, digest -> the text's number, and how many are left out. Texts that an environment shows otherwise
     are not included."""
-    shown_otherwise = [showing(part.shown).is_shown_otherwise for part in ENVIRONMENTS]
     texts, numbers, left_out = Packer(), dict[str, int](), set[str]()
     for folder in folders:
         for digest, text in read_texts(folder).items():
-            if digest in numbers or (digest in of_environments and any(is_shown(text) for is_shown in shown_otherwise)):
+            if digest in numbers or (digest in of_environments and around.is_shown_otherwise(text)):
                 continue
             if texts.characters < MOST:
                 numbers[digest] = texts.add(_json(text))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 
 from bench.common.errors import ConfigError
 from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import records_of
-from bench.read.report.surroundings import SurroundingViews
+from bench.read.report.surroundings import ViewMaker
 from bench.read.report.trial_calls import calls_told, end_told
 from bench.record.reading import read_texts
 
@@ -18,13 +16,13 @@ NAMES = ["scenario", "instance", "architecture", "model", "plan"]
 MOST_LISTED = 12
 
 
-def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
+def text_of_trial(run: Run, wanted: str, around: ViewMaker) -> str:
     """Return what happened in a trial: its world's steps, or its calls if it has no world.
 
     Args:
         run: The run, with its folder.
         wanted: The beginning of the trial's id, or names of NAMES joined by /.
-        packs: The folders that hold packs.
+        around: Makes the view of its world.
 
     Raises:
         ConfigError: No trial fits, or several do.
@@ -32,7 +30,7 @@ def text_of_trial(run: Run, wanted: str, packs: Sequence[Path]) -> str:
     trial = _trial_of(run, wanted)
     texts = read_texts(run.folder) if run.folder else {}
     *_, record = list(records_of(run, [trial]) or ())
-    views = SurroundingViews(run, texts, packs).of(record).values()
+    views = around.views(run, texts).of(record).values()
     of = f" {record.instance}" if record.instance else ""
     head = f"{record.scenario}{of}, {record.architecture}, {record.plan}, repetition {record.repetition}: {record.outcome}"
     note = [record.grade.note] if record.grade and record.grade.note else []

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 from matplotlib.axes import Axes
 
 from bench.read.analysis.arms import Arm, Arms, Condition
@@ -34,6 +33,7 @@ from bench.read.report.figure_part import FigurePart
 from bench.read.tables.model_figures import model_figures
 from bench.read.tables.recovery_rates import recovery_figures
 from bench.read.tables.timeline import struck_trials, timeline
+from bench.record.config import FAULT_FREE
 
 LATENCY_TITLES = {"api_seconds": "LLM API", "waiting_seconds": "waiting", "framework_seconds": "framework"}
 

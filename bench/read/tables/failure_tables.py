@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, control_of, tokens_over
@@ -23,6 +22,7 @@ from bench.read.render.cells import BoundedNumber, Cell, Estimate, PublishedNumb
 from bench.read.render.labels import arm_columns, condition_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
+from bench.record.config import FAULT_FREE
 
 NOT_MEASURED = "not measured"
 

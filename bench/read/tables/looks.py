@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bench.record.config import FAULT_FREE
 
 from bench.read.analysis.arms import Arm, Arms, Condition, pairs_of, share_in
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share
+from bench.record.config import FAULT_FREE
 
 RESAMPLES = 9_999
 Values = np.ndarray[Any, np.dtype[np.float64]]

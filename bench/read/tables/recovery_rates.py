@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
-from bench.record.config import FAULT_FREE
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
@@ -19,6 +18,7 @@ from bench.read.render.labels import arm_columns, bracketed, listed, model_label
 from bench.read.render.marks import Sign, bounded, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
+from bench.record.config import FAULT_FREE
 
 
 def recovery_tables(run: Run, arms: Arms) -> list[Table]:

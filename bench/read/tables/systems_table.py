@@ -10,14 +10,13 @@ from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
 from bench.record.ledger import ACCOUNTS
-from bench.run.architectures.registry import ARCHITECTURES
 
 
 def systems(run: Run, arms: Arms) -> list[Table]:
     """Return the table; none if only our own architectures were run."""
     bases = dict.fromkeys(run.config.base(name) for name in run.names("architecture"))
-    parts = [ARCHITECTURES[base] for base in bases if base in ARCHITECTURES]
-    if not any(part.makes_own_calls for part in parts):
+    described = {base: known for base in bases if (known := run.manifest.known.architectures.get(base))}
+    if not any(known.makes_own_calls for known in described.values()):
         return []
     *place, _ = arm_columns(run)
     columns = (
@@ -40,7 +39,7 @@ def systems(run: Run, arms: Arms) -> list[Table]:
         "the accounts of the ledger add up to the tokens, trial by trial",
         "framework time was measured on this run's machine: for our architectures the steps of the trial, for the others all "
         "real time with no call in flight, including their HTTP clients and threads",
-        *(f"{part.name}: {limit}" for part in parts for limit in part.limits),
+        *(f"{name}: {limit}" for name, known in described.items() for limit in known.limits),
     )
     return [table_of("systems", "All systems", columns, each_arm(arms), notes)]
 

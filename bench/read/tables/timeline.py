@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from bench.record.config import FAULT_FREE
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -15,6 +14,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Pair
 from bench.read.render.drawing import ACCOUNT_LOOKS, BLACK, PALE, Look, Picture, blank, finish, legend_of
 from bench.read.render.labels import model_label, slug
+from bench.record.config import FAULT_FREE
 
 FrameRow = Mapping[str, Any]
 

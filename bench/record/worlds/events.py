@@ -9,6 +9,14 @@ from bench.common.bounds import BoundedTable
 from bench.common.numbers import Count, Seconds
 from bench.record.events import EventPart
 
+AGENT, COMPENSATION = "agent", "compensation"
+"""The role of an agent without a declared role, and the role of an agent that takes an effect back."""
+ASKED = "asked"
+"""The log in the store. Each entry is one judgment, with the fields of `bench.run.models.bank.BankedReply` except the trial's
+own."""
+REPAIRED = "repaired"
+"""The log in the store. Each entry is one signal: the fields of `every_judgment`'s log, and the `signal`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EventOrigin:

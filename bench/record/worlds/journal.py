@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from bench.common.errors import whole_text
-from bench.record.worlds.journal import dump
 from bench.record.worlds.moment import Moment
 
 What = Literal["call", "event", "ask", "answer", "crash"]
@@ -72,6 +71,11 @@ class JournalEntry:
     @property
     def is_unauthorised(self) -> bool:
         return self.is_effect and self.decision in ("deny", "person")
+
+
+def dump(value: Any) -> str:
+    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 COLUMNS = tuple(field.name for field in fields(JournalEntry))

@@ -19,9 +19,9 @@ from autogen_core.models import (
     RequestUsage,
     SystemMessage,
 )
-from bench.record.messages import Message
 from pydantic import BaseModel
 
+from bench.record.messages import Message
 from bench.run.trial.asking import ModelLine
 
 FINISH: dict[str, FinishReasons] = {"stop": "stop", "length": "length", "content_filter": "content_filter"}

@@ -7,31 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench.common.registry import Part
+from bench.record.described import Structure
 from bench.record.formats import ANSWER_FORMATS, AnswerFormat
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
 
 Architecture = Callable[[Task, Workbench], Coroutine[Any, Any, None]]
 """Works on a task at a workbench until the state holds an output of every subtask. Raises GaveUp through the workbench."""
-
-
-UNTOLD = "nothing"
-
-
-@dataclass(frozen=True)
-class Structure:
-    """How an architecture is built, in words. Comparing two that differ in several of these is no evidence for any of them.
-
-    asks      how the task is asked
-    verifies  when an output is verified
-    repeats   what is asked again after a rejection
-    tells     what the next prompt is told of it, unless a config's `repair` says that it is told nothing
-    """
-
-    asks: str
-    verifies: str
-    repeats: str
-    tells: str = UNTOLD
 
 
 @dataclass(frozen=True)

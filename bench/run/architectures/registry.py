@@ -12,10 +12,11 @@ from typing import Any
 
 from bench.common.errors import ConfigError
 from bench.common.registry import Registry, attribute_at, importable, is_path, why_not_imported
+from bench.record.described import Structure
 from bench.record.form import Form
 from bench.record.formats import AnswerFormat
 from bench.record.policy import LearnedPolicy
-from bench.run.architectures.part import Architecture, ArchitecturePart, Structure
+from bench.run.architectures.part import Architecture, ArchitecturePart
 
 IN_WORDS: tuple[AnswerFormat, ...] = ("json", "fenced")
 """The formats of architectures that make their own calls: nothing holds them to a schema."""
@@ -66,9 +67,9 @@ OURS = (
         ),
     ),
 )
-ARCHITECTURES = Registry("architecture", ArchitecturePart, f"{__name__}:OURS")
+ARCHITECTURES = Registry("architecture", ArchitecturePart)
 OUTSIDE = Registry("outside system", ArchitecturePart, plural="outside_systems")
-"""The entries of agents run as a `command`, and of systems that are `served` their trials, added by the wings that run them."""
+"""The entries of agents run as a `command`, and of systems that are `served` their trials."""
 
 
 def architecture_named(name: str, variants: Iterable[str] = ()) -> ArchitecturePart:

@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from bench.record.messages import Message
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, model_validator
 
 from bench.common.bounds import BoundedTable, Listed
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.carried import NOTHING, Carried, carried_in
 from bench.run.endpoint.fields import Restricted, options_among, refuse_others, set_aside

@@ -1,4 +1,4 @@
-"""The entries of the wing's dialects."""
+"""The entries of the dialects."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from bench.record.messages import Message
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -26,6 +25,7 @@ from pydantic import (
 )
 
 from bench.common.bounds import BoundedTable, Listed
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.dialects.response_answers import items_of
 from bench.run.endpoint.carried import NOTHING, Carried, carried_in

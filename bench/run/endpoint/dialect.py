@@ -40,4 +40,4 @@ CHAT = Dialect(
     answers.stream,
     answers.stream_begun,
 )
-DIALECTS = Registry("dialect", Dialect, f"{__name__}:CHAT")
+DIALECTS = Registry("dialect", Dialect)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from bench.record.messages import Message, MessageRole
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from bench.common.bounds import Listed
 from bench.record.extra_fields import extra_text
+from bench.record.messages import Message, MessageRole
 from bench.record.tool_calls import ToolCall, call_extra
 from bench.run.endpoint.problem import LONGEST_NAME
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.record.messages import Message
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.common.bounds import Listed
+from bench.record.messages import Message
 from bench.run.endpoint.fields import options_among, refuse_others, set_aside
 from bench.run.endpoint.messages import SentMessage, refuse_loose_results
 from bench.run.endpoint.problem import LONGEST_NAME, Problem, read_body, refuse_field

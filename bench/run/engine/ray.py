@@ -1,9 +1,9 @@
 """`bench run --engine ray`: trials on Ray's workers, and one writer, which is this process.
 
 Where models are simulated or recorded, a task of Ray runs as many trials as take `SECONDS`, and sends back the lines that are
-appended here. Where they are live, a task runs one trial, and each of its calls is made here (`bench.run.engine.live`). Ray is not
-asked to try a task again, and its statistics of use are off. A trial that a worker had not sent back when it died is run by the
-same command again.
+appended here. Where they are live, a task runs one trial, and each of its calls is made here (`bench.run.engine.live`). Ray is
+not asked to try a task again, and its statistics of use are off. A trial that a worker had not sent back when it died is run
+by the same command again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from bench.run.experiment.so_far import SoFar
-
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.signals import set_anew
 from bench.record.record import SessionRecord
@@ -35,6 +33,7 @@ from bench.run.experiment.matrix import Matrix, TrialSpec
 from bench.run.experiment.provenance import now
 from bench.run.experiment.runner import Conduct, missing, run_matrix
 from bench.run.experiment.session import Session
+from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Response
 from bench.run.trial.slots import Slots

@@ -16,8 +16,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from bench.run.experiment.so_far import SoFar
-
 from bench.common.errors import ConfigError, PackError, ResultsError
 from bench.record.store import RunLines
 from bench.run.engine.relay import Line, RemoteModel, RemoteSlots
@@ -28,6 +26,7 @@ from bench.run.experiment.matrix import Matrix, TrialSpec, build_matrix
 from bench.run.experiment.provenance import package_versions
 from bench.run.experiment.runner import run_all
 from bench.run.experiment.session import Session
+from bench.run.experiment.so_far import SoFar
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.experiment.trouble import gates_of
 from bench.run.experiment.untrusted import Permission, permission

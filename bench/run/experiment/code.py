@@ -11,7 +11,7 @@ import ast
 import hashlib
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import metadata
@@ -21,11 +21,11 @@ from pathlib import Path
 from bench.common.registry import Part
 from bench.run.packs.imports import run_statements_of
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"
 """The module in which every trial begins."""
-SHOWS = frozenset({"analysis", "cli", "overview", "regression", "render", "report", "scorecard", "studies"})
-"""The rooms that show results, the core's and a wing's: an edit there changes no trial."""
+SHOWS = (("read",), ("rerun",), ("cli",), ("studies",), ("worlds", "read"))
+"""The rooms beyond the wall: an edit there changes no trial."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,11 @@ class Codebase:
         """Return the digest of the core's code."""
         return _digest_of(self._core.files, {"python": platform.python_version(), **_versions(self._core.packages)})
 
+    @property
+    def core_files(self) -> Collection[Path]:
+        """The files through which every trial runs."""
+        return self._core.files
+
     def of_part(self, part: Part, *more: str) -> str:
         """Return the digest of a part's code and of further modules that it works through, with the name of its package, if
         that is not ours."""
@@ -109,7 +114,7 @@ class Codebase:
         files: dict[str, Path] = {}
         for path in self.package.rglob("*.py"):
             parts = path.relative_to(self.package).with_suffix("").parts
-            if parts != ("__init__",) and SHOWS.isdisjoint(parts[:2]):
+            if parts != ("__init__",) and not any(parts[: len(room)] == room for room in SHOWS):
                 files[".".join(("bench", *(parts[:-1] if parts[-1] == "__init__" else parts)))] = path
         return files
 
@@ -159,11 +164,6 @@ class Codebase:
             for end in range(2, len(parts) + 1):
                 if path := self._ours.get(".".join(parts[:end])):
                     yield Home(path, self.package.parent, by_itself=True)
-
-
-def names_package(digest: str) -> bool:
-    """Return whether a part's digest is of another package's code (`Codebase.of_part`)."""
-    return " " in digest
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from bench.record.equivalents import task_of
-
 from bench.run.trial.key import TrialKey
 
 

@@ -42,7 +42,7 @@ OURS = (
     ModelPart("recorded", RecordedEntry, "bench.run.models.recorded:made"),
     ModelPart("routed", RoutedEntry, "bench.run.models.routed:made"),
 )
-MODELS = Registry("kind of model", ModelPart, f"{__name__}:OURS", plural="models")
+MODELS = Registry("kind of model", ModelPart, plural="models")
 
 
 class ReadEntry:

@@ -6,15 +6,17 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from bench.record.config import StoredConfig
 from pydantic import JsonValue
 
 from bench.common.tokens import TOKENIZER, count_tokens
+from bench.record.config import StoredConfig
+from bench.record.described import Described, DescribedArchitecture, DescribedEffect
 from bench.record.files import FORMAT
 from bench.record.formats import DEFAULT
 from bench.record.history import History
 from bench.record.manifest import BaselineGrades, Manifest, ManifestPack
 from bench.record.model_parameters import ModelParameters
+from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.matrix import Matrix, answers_by_reference
 from bench.run.experiment.provenance import code_version, machine, now, package_versions
 from bench.run.experiment.untrusted import Permission
@@ -23,6 +25,7 @@ from bench.run.models.recorded import RecordedModel
 from bench.run.models.routed import answerers
 from bench.run.sandbox import guards
 from bench.run.trial.drafts import THINK
+from bench.run.trial.effects import EFFECTS, CallEffect, TextEffect
 from bench.scenario import Scenario
 
 
@@ -40,6 +43,7 @@ def manifest_of(
         concurrency={name: model.concurrency for name, model in matrix.models.items()},
         recordings=_recordings(matrix.models.values()),
         architectures={name: architecture.digest for name, architecture in matrix.architectures.items()},
+        described=_described(matrix),
         policies={name: architecture.policy for name, architecture in matrix.architectures.items() if architecture.policy},
         parts={
             **{f"effect {name} at {point}": digest for (name, point), digest in matrix.effects.items()},
@@ -55,6 +59,31 @@ def manifest_of(
         stored_grades=permission.stored_grades if permission else {},
         prepared=prepared or {},
         portion=matrix.portion,
+    )
+
+
+def _described(matrix: Matrix) -> Described:
+    """Return what a reader must know of the run's architectures and effects."""
+    bases = dict.fromkeys(map(matrix.config.base, matrix.config.architectures))
+    effects = {(name, point): EFFECTS[name, point] for name, point in matrix.effects}
+    return Described(
+        architectures={
+            base: DescribedArchitecture(
+                makes_own_calls=part.makes_own_calls,
+                is_instrument=part.is_instrument,
+                structure=part.structure,
+                limits=part.limits,
+            )
+            for base in bases
+            if (part := ARCHITECTURES.by_key.get(base))
+        },
+        effects={
+            f"{name} at {point}": DescribedEffect(
+                fails=isinstance(effect, CallEffect) and effect.fails,
+                breaks_form=isinstance(effect, TextEffect) and effect.breaks_form,
+            )
+            for (name, point), effect in effects.items()
+        },
     )
 
 

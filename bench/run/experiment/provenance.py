@@ -11,30 +11,10 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 
-from bench.common.numbers import Count
-from bench.record.entry import ManifestPart
+from bench.record.origin import CodeVersion, Machine
 from bench.run.experiment.code import PACKAGE, our_codebase
 
 DISTRIBUTION = "recovery-bench"
-
-
-class CodeVersion(ManifestPart):
-    """Our version; in a git checkout also its commit, and whether files differ from it."""
-
-    version: str = "–"
-    commit: str | None = None
-    dirty: bool | None = None
-    digest: str = "–"
-    """The digest of the code that determines every trial."""
-
-
-class Machine(ManifestPart):
-    """The kind of machine; no name, no address, no path."""
-
-    system: str | None = None
-    release: str | None = None
-    machine: str | None = None
-    processors: Count | None = None
 
 
 @cache

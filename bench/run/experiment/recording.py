@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.record.messages import Message, StoredMessage, stored
-
 from bench.common.digests import Texts
 from bench.common.errors import CallFailed, ConfigError, ResultsError, failures_by_kind, nearest
 from bench.record.extra_fields import extra_in, extra_text
 from bench.record.files import RESPONSES, TEXTS, opened
 from bench.record.history import History
+from bench.record.messages import Message, StoredMessage, stored
 from bench.record.reading import read_manifest, read_records, read_responses, read_texts
 from bench.record.record import ResponseRecord, SessionRecord, TrialRecord, latest
 from bench.record.tool_calls import calls_in, text_of

@@ -11,9 +11,9 @@ from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow
 from autogen_core.models import ModelFamily, ModelInfo
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from bench.record.messages import Message
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 
+from bench.record.messages import Message
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Subtask, Task

@@ -13,9 +13,9 @@ from autogen_agentchat.conditions import FunctionalTermination, MaxMessageTermin
 from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from bench.record.messages import Message
 from openai import DefaultAsyncHttpxClient as AsyncHttpxClient
 
+from bench.record.messages import Message
 from bench.run.frameworks.autogen_graph import PLAIN
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.workbench import Workbench

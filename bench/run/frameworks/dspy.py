@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import dspy as framework
-from bench.record.messages import Message
 from dspy.predict import refine
 from dspy.predict.refine import OfferFeedback
 from dspy.utils.exceptions import AdapterParseError
 from pydantic_core import to_json
 
 from bench.common.errors import GaveUp
+from bench.record.messages import Message
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench

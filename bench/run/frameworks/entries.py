@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bench.record.described import Structure
 from bench.record.formats import AnswerFormat
-from bench.run.architectures.part import ArchitecturePart, Structure
+from bench.run.architectures.part import ArchitecturePart
 from bench.run.architectures.registry import IN_WORDS
 
 

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from bench.record.messages import Message
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
@@ -22,6 +21,7 @@ from openai import DefaultHttpxClient as HttpxClient
 from pydantic import SecretStr
 
 from bench.common.errors import GaveUp
+from bench.record.messages import Message
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected

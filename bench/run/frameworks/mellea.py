@@ -14,7 +14,6 @@ from functools import cache
 from importlib import resources
 from typing import Any, get_args
 
-from bench.record.messages import Message
 from mellea import MelleaSession
 from mellea.backends import ModelOption
 from mellea.backends.openai import OpenAIBackend
@@ -24,6 +23,7 @@ from mellea.stdlib.sampling import RepairTemplateStrategy
 from pydantic import BaseModel
 
 from bench.common.errors import GaveUp
+from bench.record.messages import Message
 from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected

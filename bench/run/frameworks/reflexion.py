@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.record.messages import Message
 from openai import AsyncOpenAI
 
+from bench.record.messages import Message
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench

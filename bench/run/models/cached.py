@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter_ns
 
-from bench.record.messages import Timing
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from bench.common.bounds import Many
+from bench.record.messages import Timing
 from bench.run.models.base import Model, Reply, Request, RequestContent, Response, Sleep
 
 CacheKey = tuple[tuple[str, ...], RequestContent, int]

@@ -11,7 +11,6 @@ from random import Random
 from typing import Literal
 
 from bench.record.messages import Message
-
 from bench.run.answers.exchanged import exchanged
 from bench.run.answers.rejections import NOT_ACCEPTED, REJECTED
 from bench.scenario import Json, Output

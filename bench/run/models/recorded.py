@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.record.messages import Timing
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.common.errors import CallFailed, NotRecorded
 from bench.common.numbers import Price
+from bench.record.messages import Timing
 from bench.run.models.base import Reply, Request, Sleep
 from bench.run.models.making import Making
 from bench.run.models.recording import Recording

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bench.record.messages import Timing
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bench.common.bounds import Lookup
 from bench.common.errors import CallFailed, ConfigError
+from bench.record.messages import Timing
+from bench.record.model_parameters import target_of
 from bench.run.models.base import Model, Reply, Request, Sleep
 from bench.run.models.making import Making
 
@@ -51,12 +52,6 @@ class RoutedSettings(BaseModel):
         """Return the name of the model for these subtasks in this process of the agent."""
         default = self.after_crash if self.after_crash and life > 1 else self.default
         return target_of(default, self.subtasks, subtasks)
-
-
-def target_of(default: str, routes: Mapping[str, str], subtasks: Sequence[str]) -> str:
-    """Return the name of the model for these subtasks; `routes` maps a subtask to its model."""
-    named = {routes.get(name, default) for name in subtasks}
-    return named.pop() if len(named) == 1 else default
 
 
 class RoutedModel:

@@ -4,8 +4,8 @@ What it simulates is declared, not measured: a rate of natural failures (a requi
 JSON in prose and fences, and a latency that grows with the tokens read and written. All of it is drawn from the request's seed,
 scenario and subtasks, so that a trial is the same wherever and whenever it runs. As a judge, it checks whether the output that
 it is shown fits its schema. If a pack with a world offers tools, the model does the pack's work with them
-(`bench.run.packs.environments`). Elsewhere it reads documents with the tools for that (`bench.run.models.simulated_replies`), and calls
-any other tool only if it must.
+(`bench.run.packs.environments`). Elsewhere it reads documents with the tools for that (`bench.run.models.simulated_replies`),
+and calls any other tool only if it must.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from bench.record.messages import Timing
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bench.common.bounds import BoundedTable
 from bench.common.numbers import Price
 from bench.common.registry import attribute_at
 from bench.common.seeding import draw_for
+from bench.record.messages import Timing
 from bench.run.answers.fenced import written
 from bench.run.answers.places import Schema, holds_code
 from bench.run.models.bank import Bank

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.record.messages import Message
-
 from bench.common.seeding import seed_of
 from bench.common.tokens import first_tokens
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.models.base import Reply, Request
 from bench.run.models.document_tools import LIST, NAME, READ, name_in

@@ -1,8 +1,8 @@
 """OpenAI's client, or its form for Azure, made from a config: it knows addresses, credentials and headers.
 
 It retries nothing. The environment variables that it reads are hidden from it: the config says all, and names the variable of
-the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion: `bench.run.openai.replies` parses
-them.
+the key (`api_key_env`). It does not parse replies, since it would take any JSON for a completion: `bench.run.openai.replies`
+parses them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
-
 import openai
+
 from bench.run.openai.proxies import Proxy
 from bench.run.openai.settings import OpenAISettings
 from bench.run.openai.transport import ANSWER, RawAnswer, Transport

@@ -1,7 +1,8 @@
 """A model behind an OpenAI-compatible chat endpoint: OpenAI's, another provider's, or a server on this machine.
 
 A call is one HTTP request. The client retries nothing and follows no redirect, so that the caller makes and records every
-attempt. Each failure becomes one `CallFailed` (`bench.run.openai.replies` for answers, `bench.run.openai.failures` for all else).
+attempt. Each failure becomes one `CallFailed` (`bench.run.openai.replies` for answers, `bench.run.openai.failures` for all
+else).
 
 A reply is one JSON document, not a stream: if it breaks off, no text is recovered (`CallFailed.partial` is "").
 """
@@ -14,9 +15,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from bench.record.messages import Message, Timing
-
 from bench.common.errors import CallFailed, EndpointError, RateLimited, ServerFailed
+from bench.record.messages import Message, Timing
 from bench.run.models.base import Reply, Request, Sleep
 from bench.run.models.cached import CachedModel
 from bench.run.models.making import Making

@@ -1,8 +1,8 @@
 """Read an OpenAI-compatible endpoint's answer: a body becomes a `Reply` or one `CallFailed`. Nothing here knows of HTTP.
 
 Only the needed fields are read, in whatever form they come: a completion that was paid for is not lost to a field that nobody
-needs. `bench.run.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of a
-completion that cannot be used count all the same.
+needs. `bench.run.openai.words` says which words of a provider mean an answer, and which mean that there is none. The tokens of
+a completion that cannot be used count all the same.
 """
 
 from __future__ import annotations

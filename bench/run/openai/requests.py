@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bench.record.messages import Message
-
 from bench.record.extra_fields import extra_in
+from bench.record.messages import Message
 from bench.run.models.options import LENGTHS
 from bench.run.openai.settings import OpenAISettings
 

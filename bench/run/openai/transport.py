@@ -1,8 +1,8 @@
 """The HTTP below OpenAI's client: one request, one bounded answer, no retries, no redirects.
 
-aiohttp sends it over sockets that record when bytes left and arrived (`bench.run.openai.timed_sockets`), so that the time a busy
-process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as `ErrorStatus`. It never
-reaches the client, which would read it whole.
+aiohttp sends it over sockets that record when bytes left and arrived (`bench.run.openai.timed_sockets`), so that the time a
+busy process spends on a call is not counted as flight. An answer whose status is not 200 to 299 is raised as `ErrorStatus`. It
+never reaches the client, which would read it whole.
 
 With 200 calls in flight, client and transport together took 0.7 ms of processor a call, and aiohttp alone 0.2 ms. On httpx2's
 own transport the client took 2.0 ms.

@@ -122,14 +122,10 @@ def _modules(base: Path, parts: Iterable[str], names: Iterable[str], root: Path)
     for part in filter(None, parts):
         yield from _file(at, frozenset(), root, packages_only=True)
         at /= part
-    submodules = {name for name in taken if _exists(at / name)}
+    submodules = {name for name in taken if (at / f"{name}.py").is_file() or (at / name / "__init__.py").is_file()}
     yield from _file(at, frozenset(taken - submodules), root)
     for name in sorted(submodules):
         yield from _file(at / name, frozenset(), root)
-
-
-def _exists(module: Path) -> bool:
-    return module.with_name(f"{module.name}.py").is_file() or (module / "__init__.py").is_file()
 
 
 def _file(module: Path, names: frozenset[str], root: Path, packages_only: bool = False) -> Iterator[Import]:

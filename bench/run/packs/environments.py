@@ -1,4 +1,4 @@
-"""The kinds of environments of a pack's task. A wing registers the code for its kind."""
+"""The kinds of environments of a pack's task. An entry leads to the code for its kind."""
 
 from __future__ import annotations
 
@@ -18,18 +18,12 @@ class EnvironmentPart(Part):
     trial       what a trial needs: `around(trial, environment)` makes its surroundings, and `kept(events)` is the digest of the
                 text that holds the environment at the end
     simulated   what a simulated model needs: `working(...)` makes its next tool calls (`bench.run.models.simulated`)
-    booked      a function from a trial's events to what does not add up among them, in words; None if all does
-    shown       what is shown of a trial (`bench.read.report.surroundings`)
-    checked     what `bench check` asks: `problems_of_reference(hooks)` and `problems_of_wrong(hooks)`
     bank        reads a run as a bank: `load_bank(folder, scenarios)` for replies, `load_learning(folder)` for repairs
     """
 
     pack: str = ""
     trial: str = ""
     simulated: str = ""
-    booked: str = ""
-    shown: str = ""
-    checked: str = ""
     bank: str = ""
 
     @property
@@ -118,6 +112,6 @@ def of_packs(environment: TaskEnvironment) -> OfPacks:
         environment: What the pack declares.
 
     Returns:
-        The wing's implementation.
+        The kind's implementation.
     """
     return cast(OfPacks, attribute_at(ENVIRONMENTS[environment.part].pack))

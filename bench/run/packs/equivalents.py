@@ -19,27 +19,14 @@ from typing import TypeVar
 
 from bench.common.errors import PackError
 from bench.common.seeding import draw_for
+from bench.record.equivalents import REORDERED, REWORDED, level_of
 from bench.run.packs.folder import PackFolder
 from bench.scenario import Scenario, Subtask
 
-LEVELS = ("epsilon_1", "epsilon_2")
-REORDERED, REWORDED = 1, 2
 EXAMPLES = "\n\nExamples:"
 """A prompt is not reworded from here on: a reworded example would be another example."""
 
 T = TypeVar("T")
-
-
-def level_of(scenario: str) -> int:
-    """Return ε of a scenario, by its name or its variant's: 0 if it is no equivalent."""
-    variant = scenario.rpartition(":")[2]
-    return LEVELS.index(variant) + 1 if variant in LEVELS else 0
-
-
-def task_of(scenario: str) -> str:
-    """Return the scenario whose equivalent this is, or this name if it is none. Faults are drawn by this name, so that an
-    equivalent meets the same faults as the task."""
-    return scenario.rpartition(":")[0] if level_of(scenario) else scenario
 
 
 def another(choices: Iterable[T], than: T, *about: object) -> T:

@@ -58,12 +58,9 @@ def refuse_prompt(subtask: Subtask, task: Task, where: str, given: Sequence[str]
         named_so = f"the prompt of '{subtask.name}' names `{min(foreign)}`, which it does not read"
         raise PackError(f"{where}: {named_so}; add it to its reads, or take it out")
     suffixes = SUFFIXES | {PurePosixPath(name).suffix for name in task.documents} - {""}
-    missing = sorted(name for name in named - inputs if _is_file_name(name, suffixes))
+    paths = (name for name in named - inputs if re.fullmatch(r"[\w.-]+(/[\w.-]+)*", name))
+    missing = sorted(path for path in paths if PurePosixPath(path).suffix in suffixes)
     if missing:
         known = nearest(missing[0], task.documents)
         problem = f"the prompt of '{subtask.name}' names `{missing[0]}`, which is not a document; {known}"
         raise PackError(f"{where}: {problem} (write a file that is not a document without backticks)")
-
-
-def _is_file_name(name: str, suffixes: frozenset[str]) -> bool:
-    return bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)*", name)) and PurePosixPath(name).suffix in suffixes

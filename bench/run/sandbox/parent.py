@@ -17,9 +17,9 @@ guards (`bench.run.sandbox.guards` says which of them this machine has):
    writable, executable, or reachable by network or signal. A seccomp filter allows the calls that such a process needs and
    refuses all others (`bench.run.sandbox.syscalls`). Then the launcher's child becomes a fresh interpreter, the last program
    that it can execute. It has no ctypes, and cannot read it.
-4. Python's audit events (`bench.run.sandbox.child`): opening any other file, writing a file, starting a process, a socket, ctypes
-   and the like end the run at once, and are named in `problem`. Clever code can step over this trip-wire; 2 and 3 are the
-   wall.
+4. Python's audit events (`bench.run.sandbox.child`): opening any other file, writing a file, starting a process, a socket,
+   ctypes and the like end the run at once, and are named in `problem`. Clever code can step over this trip-wire; 2 and 3 are
+   the wall.
 
 Missing elsewhere: without Landlock (Linux before 5.13) or seccomp (machines other than x86-64 and arm64) that part of 3 is left
 out. On macOS all of 3 is left out, and its kernel does not enforce the limit on memory. The code runs there all the same: the

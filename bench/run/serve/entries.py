@@ -1,10 +1,8 @@
-"""The entries of `bench serve`, and of the outside systems that it gives trials to."""
+"""The entry of the outside systems that `bench serve` gives trials to."""
 
-from bench.cli.command_part import CommandPart
 from bench.run.architectures.part import ArchitecturePart
 from bench.run.architectures.registry import IN_WORDS
 
-COMMANDS = CommandPart("serve", "bench.cli.commands.serve:command")
 SERVED = ArchitecturePart(
     "served",
     through=("bench.run.serve.trial_server",),

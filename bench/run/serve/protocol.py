@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from bench.record.messages import Message
-
 from bench.run.endpoint.problem import Problem, refuse_crowd
 from bench.run.trial.endpoint_session import EndpointSession
 from bench.run.trial.key import TrialKey

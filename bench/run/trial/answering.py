@@ -13,11 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.record.messages import Message
-
 from bench.common.errors import GaveUp, NotRecorded, whole_text
 from bench.record.extra_fields import json_text
 from bench.record.formats import AnswerFormat
+from bench.record.messages import Message
 from bench.run.models.base import Reply
 from bench.run.trial.call import Lost, Received, after
 from bench.run.trial.causes import MOST_CALLS_OF_AN_ATTEMPT, CallLimit, CallPurpose

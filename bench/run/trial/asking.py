@@ -10,12 +10,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from bench.record.messages import Message
-
 from bench.common.digests import case_of, digest_of
 from bench.common.errors import nearest
 from bench.common.values import dataclass
 from bench.record.formats import AnswerFormat
+from bench.record.messages import Message
 from bench.run.trial.causes import CallPurpose, Causes
 from bench.run.trial.prompt import prompt_of
 from bench.run.trial.proposal import Proposal

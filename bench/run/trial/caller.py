@@ -14,11 +14,10 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.record.messages import Message, stored
-
 from bench.common.errors import BrokenConnection, CallFailed, GaveUp, whole_text
 from bench.common.tokens import count_tokens, uncounted
 from bench.record.events import Called, Refused, SetAside, Waited
+from bench.record.messages import Message, stored
 from bench.record.tool_calls import text_of
 from bench.run.answers.places import Schema
 from bench.run.models.base import ExchangedModel, Model, Reply, Request, RequestContent, Response

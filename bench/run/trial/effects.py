@@ -18,12 +18,11 @@ from typing import ClassVar, Literal, NoReturn, TypeVar, get_args
 
 from bench.common.errors import CutOff
 from bench.common.registry import Part, Registry, module_of
+from bench.record.plan_entries import Point
 from bench.record.tool_calls import ToolCall, counted_text_of
 from bench.run.models.base import Reply, Sleep
 from bench.scenario import Json, Output
 
-Point = Literal["output", "input", "call", "state", "tool", "event", "process"]
-"""Where a fault strikes; the last three exist only in worlds."""
 POINTS: tuple[Point, ...] = get_args(Point)
 CONTENT: tuple[Point, ...] = ("output", "input", "state")
 WORLD_POINTS: tuple[Point, ...] = ("tool", "event", "process")
@@ -141,7 +140,7 @@ class CallEffect(Effect):
         return (module_of(self.strike),)
 
 
-EFFECTS: Registry[Effect] = Registry("effect", Effect, "bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS")
+EFFECTS: Registry[Effect] = Registry("effect", Effect)
 E = TypeVar("E", bound=Effect)
 
 
@@ -196,7 +195,7 @@ class AskerDies(CutReply):
         """End the asking process, which has the part of the reply that came.
 
         Raises:
-            NotImplementedError: Always here; a wing whose askers can die raises its exception.
+            NotImplementedError: Always here; an asker that can die raises its exception.
         """
         raise NotImplementedError
 

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 from bench.record.messages import Message
-
 from bench.run.trial.answering import Answering
 from bench.run.trial.prompt import Prompt, prompt_of
 from bench.run.trial.proposal import Proposal

@@ -19,11 +19,9 @@ from typing import Literal
 
 from bench.common.seeding import draw_for
 from bench.record.events import Faulted, Stage
-from bench.record.plan_entries import Point
+from bench.record.plan_entries import EVERY, Point
 from bench.run.trial.effects import EFFECTS, Effect
 from bench.run.trial.key import TrialKey
-
-EVERY = "*"
 
 
 @dataclass(frozen=True)

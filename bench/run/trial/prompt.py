@@ -13,12 +13,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
-
-from bench.record.messages import Message
 
 from bench.common.values import dataclass
+from bench.record.form import Repair
 from bench.record.formats import DEFAULT, AnswerFormat
+from bench.record.messages import Message
 from bench.run.answers import fenced
 from bench.run.answers.places import is_all_code, without_code
 from bench.run.answers.rejections import COMPLETED, REJECTED
@@ -27,7 +26,6 @@ from bench.run.trial.schema import answer_schema
 from bench.run.trial.verification import Rejected
 from bench.scenario import Json, Output, Subtask, Task, schema_of
 
-Repair = Literal["none", "reason", "reason+reply"]
 ANSWER_RULE = "Answer with one JSON object of the given form and nothing else."
 FENCED_RULE = "Answer with one JSON object and then the code blocks of the given form, and nothing else."
 CODE_RULE = "Answer with the code of the given form and nothing else."

@@ -1,7 +1,7 @@
 """A trial: it owns all parts of one attempt at a task, and is built in one step.
 
 An architecture sees it as a workbench (`bench.run.trial.workbench`). What a task has around it beside its documents are its
-surroundings: nothing, or a wing's.
+surroundings: nothing, or a world.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Settings:
 
 
 class Surroundings:
-    """What a task has around it beside its documents: here, nothing. A wing derives its type from this.
+    """What a task has around it beside its documents: here, nothing. A world derives its type from this.
 
     `actions` is the workbench's `world`; None if there is nothing to act on.
     """

@@ -20,22 +20,13 @@ from pydantic import ValidationError
 from bench.common.errors import one_line
 from bench.common.values import dataclass
 from bench.common.wording import first_of
+from bench.record.events import ViolationKind
 from bench.run.trial.decoding import LONGEST_BEGUN, Extracted, Malformed, Objects, end_of, ran_out, rest_of
 from bench.run.trial.drafts import KEPT, LONG, Draft, draft_of
 from bench.run.trial.largeness import too_large
 from bench.scenario import LONGEST_NOTE, Check, Context, Json, Output, Subtask
 
 Reason = Literal["empty", "refusal", "not_json", "cut_off", "code_blocks", "schema", "check", "insufficient", "found_wrong"]
-ViolationKind = Literal["cut_off", "missing_field", "form", "vocabulary", "content", "insufficient"]
-"""What a rejected output violates; of several kinds the first of these.
-
-cut_off        it breaks off inside its JSON object, a code block, or a draft
-missing_field  a field that its schema requires is not there: the paper's kind
-form           there is no JSON object in it, its code blocks cannot be assigned, or a field's form differs from its schema
-vocabulary     its form is right, but a field holds a word outside of its closed list
-content        its form is right, but a check or a later validation refused its content
-insufficient   it is right as far as it goes, and too weak to build on
-"""
 KIND_OF: Mapping[str, ViolationKind] = {
     **dict.fromkeys(("empty", "refusal", "not_json", "code_blocks", "schema"), "form"),
     **dict.fromkeys(("check", "found_wrong"), "content"),

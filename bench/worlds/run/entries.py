@@ -1,7 +1,6 @@
-"""The entries of this wing that have no module beside their code: architectures, commands as agents, the environment kind and
-the `scorecard` command."""
+"""The entries of worlds that do not stand beside their code: architectures, commands as agents, and the kind of
+environment."""
 
-from bench.cli.command_part import CommandPart, ComparisonPart
 from bench.run.architectures.part import ArchitecturePart
 from bench.run.architectures.registry import IN_WORDS
 from bench.run.packs.environments import EnvironmentPart
@@ -41,10 +40,5 @@ ENVIRONMENTS = EnvironmentPart(
     pack="bench.worlds.run.environment.in_packs",
     trial="bench.worlds.run.runtime.lives",
     simulated="bench.worlds.run.simulated.working",
-    booked="bench.record.worlds.booked:unbooked",
-    shown="bench.worlds.read.report.shown",
-    checked="bench.cli.authoring.world_soundness",
     bank="bench.worlds.run.bank",
 )
-COMMANDS = CommandPart("scorecard", "bench.cli.commands.scorecard:scorecard")
-COMPARISONS = ComparisonPart("scorecard", "bench.cli.commands.scorecard:compared", suffix=".json")

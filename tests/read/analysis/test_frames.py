@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.record.messages import Timing
 from records import (
     accepted,
     called,
@@ -29,6 +28,7 @@ from bench.read.analysis.arms import Condition, arms_of, control_of, missing_tri
 from bench.read.tables.usage import usage_ratios
 from bench.record.archive import archive
 from bench.record.events import Answered, Event, Stage, Waited
+from bench.record.messages import Timing
 from bench.record.record import Outcome
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from bench.record.config import FAULT_FREE
 from records import run_of, trial
 
 from bench.common.errors import ResultsError
@@ -21,6 +20,7 @@ from bench.read.claims.published import Published, load_others, load_published
 from bench.read.claims.trace import claim_named, source_of, trace
 from bench.read.claims.verdicts import Judgement, family_of, judge_all, judge_each
 from bench.read.report.report import report_of
+from bench.record.config import FAULT_FREE
 from bench.run.experiment.config import load_config
 
 AGENTCHAOS = load_others()[0]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from bench.record.config import FAULT_FREE
 from records import run_of, trial
 
 from bench.read.analysis.frames import Run
@@ -15,6 +14,7 @@ from bench.read.claims.claim import DegradationClaim, Side
 from bench.read.claims.comparable import ON_SIMULATED, SIMULATED
 from bench.read.claims.published import load_others
 from bench.read.claims.verdicts import Judgement, family_of, judge_all
+from bench.record.config import FAULT_FREE
 from bench.run.experiment.config import load_config
 
 SOURCE = load_others()[-1]

@@ -6,12 +6,12 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.render.test_table import TABLE
 
 from bench.read.render.cells import Cell, Number
 from bench.read.render.escaping import escape_latex
 from bench.read.render.latex import CELL, READABLE, latex, latex_document
 from bench.read.render.table import Table
+from tests.read.render.test_table import TABLE
 
 
 def test_it_is_a_booktabs_table_with_everything_escaped() -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Timing
-from bench.record.origin import Machine
 from pydantic import TypeAdapter
 from records import called, edit_manifest, experiment, trial, with_manifest, write_run
 
@@ -20,6 +18,8 @@ from bench.read.report.report import report_of
 from bench.read.tables.latency_tables import client_time, framework_time, latency_tables, prompt_cache
 from bench.record.events import Called, Event
 from bench.record.history import History, LiveSeconds
+from bench.record.messages import Timing
+from bench.record.origin import Machine
 from bench.record.record import EndpointTrouble, SessionRecord, TrialRecord
 
 KILLED = (

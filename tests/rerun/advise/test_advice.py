@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from bench.record.config import StoredConfig
 from commands import bench
 from study_runs import run_of_matrix
 from trials import ROOTS
 
 from bench.common.errors import ResultsError
+from bench.record.config import StoredConfig
 from bench.rerun.advise.advice import SUPPLIES, Advice, advise, held_out
 from bench.rerun.advise.artifact import artifact_of, judged_line, lines_of, rate_in_words
 from bench.rerun.advise.evidence import DAMAGE, TABLE, Evidence, read_evidence

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
-from bench.record.messages import Message
 from trials import TINY, scripted
 
 from bench.common.errors import RateLimited
+from bench.record.messages import Message
 from bench.run.architectures.autogen import LineClient, assistant
 from bench.run.trial.asking import LineReply
 from bench.run.trial.prompt import render

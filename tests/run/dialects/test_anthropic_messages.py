@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.record.extra_fields import extra_text
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.dialects import anthropic_answers
 from bench.run.dialects.anthropic_messages import RESTRICTED, UNREADABLE, chat_of

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.dialects import response_answers
 from bench.run.dialects.responses import RESTRICTED, chat_of

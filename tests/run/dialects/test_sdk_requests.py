@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint.dialect import DIALECTS
 from bench.run.models.base import Reply

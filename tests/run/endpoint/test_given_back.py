@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from bench.record.messages import Message
 from scripted_model import ScriptedModel
 from trials import TINY, events, matrix_of, run_all, with_model
 
 from bench.common.digests import Texts, digest_of
 from bench.record.events import Called
+from bench.record.messages import Message
 from bench.record.record import RESPONSE
 from bench.record.tool_calls import ToolCall
 from bench.record.verify import _named

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 import openai
 import pytest
-from bench.record.messages import Timing
 from scripted_model import ScriptedModel
 from trials import TINY, events, matrix_of, run_all, with_model
 
 from bench.common.errors import UndeclaredCalls
 from bench.record.events import Called, Refused
+from bench.record.messages import Timing
 from bench.run.endpoint.server import serve_session
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.base import Request

@@ -11,7 +11,6 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from bench.record.messages import Message
 from little_worlds import lived
 from scripted_model import ScriptedModel
 from trials import TINY, Fault, events, matrix_of, run_all, with_model
@@ -20,6 +19,7 @@ from world_tools import carried_out, tools
 from bench.common.digests import Texts
 from bench.record import ledger
 from bench.record.events import Called, Faulted
+from bench.record.messages import Message
 from bench.record.record import RECORD, RESPONSE
 from bench.record.tool_calls import ToolCall, calls_in
 from bench.run.endpoint.server import serve_session

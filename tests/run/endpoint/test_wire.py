@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bench.record.messages import Message
 from bench.run.endpoint import answers
 from bench.run.endpoint.fields import HINTS, REPLACED, RESTRICTED
 from bench.run.endpoint.problem import Problem

@@ -11,10 +11,10 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from trials import TINY
 
 from bench.common.errors import RateLimited
+from bench.record.messages import Message
 from bench.run.engine.live import Conducted
 from bench.run.engine.relay import Line, Relay, RemoteModel, RemoteSlots
 from bench.run.models.base import Reply, Request, RequestContext, Response

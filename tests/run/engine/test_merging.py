@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from bench.record.origin import CodeVersion
 from equal_runs import assert_equal, lines_of
 from experiment_runs import config, copied, run, run_matrix_in, without
 from trials import ROOTS
@@ -19,6 +18,7 @@ from trials import ROOTS
 from bench.common.errors import ConfigError, ResultsError
 from bench.read.analysis.frames import load_run
 from bench.record.files import TRIALS
+from bench.record.origin import CodeVersion
 from bench.record.reading import read_manifest
 from bench.record.store import RunWriter, write_manifest
 from bench.record.verify import verify

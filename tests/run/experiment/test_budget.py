@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from counting import Counting
 from experiment_runs import config, run_matrix_in, sessions_of
 from scripted_server import ScriptedServer, hang
@@ -16,6 +15,7 @@ from trials import ROOTS, TINY
 
 from bench.common.errors import CallFailed, ConfigError, CutOff, NoText, RateLimited, ServerFailed, TimedOut
 from bench.record.events import Called, Waited
+from bench.record.messages import Message
 from bench.record.reading import read_responses
 from bench.record.record import TrialRecord
 from bench.record.verify import verify

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.frameworks.test_systems import BROUGHT
 from trials import AVAILABLE, ROOTS
 
 from bench.common.errors import ConfigError
@@ -18,6 +17,7 @@ from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.resolved_plans import at_position, resolve_plan
 from bench.run.packs import load_pack
 from bench.run.trial.faults import Fault
+from tests.run.frameworks.test_systems import BROUGHT
 
 CONFIGS = ROOTS[0].parent / "configs"
 EXPERIMENTS = sorted(path for path in CONFIGS.glob("*.toml") if path.name != "published.toml")

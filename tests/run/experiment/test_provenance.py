@@ -96,37 +96,39 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 SIMULATED = ("simulated", "mixed", "bird")
 EDITS: dict[str, Callable[..., bool]] = {
-    "effects/texts.py": lambda _, __, ___, plan: plan == "texts",
-    "effects/calls.py": lambda _, __, ___, plan: plan == "calls",
-    "worlds/effects.py": lambda _, __, ___, plan: plan == "tools",
-    "architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
-    "architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
-    "worlds/patterns/state_machine.py": lambda _, architecture, __, ___: architecture == "state_machine",
-    "frameworks/langgraph.py": lambda *_: False,
-    "endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
-    "worlds/tool_servers/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
-    "worlds/driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
-    "models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
-    "models/routed.py": lambda _, __, model, ___: model == "mixed",
-    "openai/transport.py": lambda _, __, model, ___: model == "live",
-    "models/recorded.py": lambda *_: False,
-    "runtime/workbench.py": lambda *_: True,
-    "worlds/environment/world.py": lambda scenario, _, __, plan: scenario == "refunds" or plan == "parrots",
-    "answers/fenced.py": lambda *_: True,
-    "experiment/trial.py": lambda *_: True,
+    "run/effects/texts.py": lambda _, __, ___, plan: plan == "texts",
+    "run/effects/calls.py": lambda _, __, ___, plan: plan == "calls",
+    "worlds/run/effects.py": lambda _, __, ___, plan: plan == "tools",
+    "run/architectures/static.py": lambda _, architecture, __, ___: architecture == "static",
+    "run/architectures/waves.py": lambda _, architecture, __, ___: architecture == "static",
+    "worlds/run/patterns/state_machine.py": lambda _, architecture, __, ___: architecture == "state_machine",
+    "run/frameworks/langgraph.py": lambda *_: False,
+    "run/endpoint/wire.py": lambda _, architecture, __, ___: architecture in ("reflexion", "agent"),
+    "worlds/run/tool_servers/openapi.py": lambda _, architecture, __, ___: architecture == "agent",
+    "worlds/run/driver/supervisor.py": lambda _, architecture, __, ___: architecture == "agent",
+    "run/models/simulated_replies.py": lambda _, __, model, ___: model in SIMULATED,
+    "run/models/routed.py": lambda _, __, model, ___: model == "mixed",
+    "run/openai/transport.py": lambda _, __, model, ___: model == "live",
+    "run/models/recorded.py": lambda *_: False,
+    "run/trial/workbench.py": lambda *_: True,
+    "worlds/run/environment/world.py": lambda scenario, _, __, plan: scenario == "refunds" or plan == "parrots",
+    "run/answers/fenced.py": lambda *_: True,
+    "run/experiment/trial.py": lambda *_: True,
     "scenario.py": lambda *_: True,
-    "analysis/metrics.py": lambda *_: False,
-    "report/page.py": lambda *_: False,
+    "read/analysis/metrics.py": lambda *_: False,
+    "read/report/page.py": lambda *_: False,
     "studies/depth.py": lambda *_: False,
-    "worlds/report/tables.py": lambda *_: False,
-    "worlds/scorecard/card.py": lambda *_: False,
+    "worlds/read/report/tables.py": lambda *_: False,
+    "worlds/read/scorecard/card.py": lambda *_: False,
     "cli/main.py": lambda *_: False,
-    "render/table.py": lambda *_: False,
-    "serve/session.py": lambda *_: False,
-    "sandbox/parent.py": lambda *_: False,
-    "experiment/config.py": lambda *_: False,
-    "experiment/grading.py": lambda *_: False,
-    "experiment/store.py": lambda *_: False,
+    "read/render/table.py": lambda *_: False,
+    "run/serve/session.py": lambda *_: False,
+    "run/sandbox/parent.py": lambda *_: False,
+    "run/experiment/config.py": lambda *_: False,
+    "run/experiment/grading.py": lambda *_: False,
+    "record/store.py": lambda *_: False,
+    "record/events.py": lambda *_: True,
+    "record/verify.py": lambda *_: False,
     "__init__.py": lambda *_: False,
     "../installed/parrot_parts/effects.py": lambda _, __, ___, plan: plan == "parrots",
     "../installed/parrot_parts/architecture.py": lambda _, architecture, __, ___: architecture == "parrot",
@@ -151,6 +153,31 @@ def test_an_edit_changes_the_ids_of_the_trials_that_use_what_was_edited_and_no_o
     assert changed == {trial for trial in before if EDITS[file](*trial)}
 
 
+BEYOND_THE_WALL = ("read", "rerun", "cli", "studies", "codebase", "worlds/read")
+
+
+def test_no_edit_beyond_the_wall_changes_an_id(place: Place) -> None:
+    before = place.last
+    files = [file for room in BEYOND_THE_WALL for file in (place.folder / "bench" / room).rglob("*.py")]
+    assert len(files) > 250
+    for file in files:
+        edit(file)
+    place.last = place.ids()
+    assert place.last == before
+
+
+def test_an_edit_of_each_module_that_every_trial_runs_through_changes_what_all_ids_hold(place: Place) -> None:
+    package = place.folder / "bench"
+    core = Codebase(package).core_files
+    assert len(core) > 80 and not [file for file in core if file.relative_to(package).parts[0] in ("read", "cli", "rerun")]
+    digests = {Codebase(package).digest}
+    for file in core:
+        edit(file)
+        digests.add(Codebase(package).digest)
+    place.last = place.ids()
+    assert len(digests) == 1 + len(core)
+
+
 def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trials(place: Place) -> None:
     before = place.last
     metadata = next((place.folder / "installed").glob("*.dist-info")) / "METADATA"
@@ -164,7 +191,7 @@ def test_the_version_of_a_package_that_a_part_is_from_is_in_the_ids_of_its_trial
 
 def test_a_folder_of_trials_that_use_an_effect_of_other_code_is_refused_by_its_name(place: Place, tmp_path: Path) -> None:
     RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run")).close()
-    edit(place.folder / "bench" / "effects" / "calls.py")
+    edit(place.folder / "bench" / "run" / "effects" / "calls.py")
     place.last = place.ids()
     with pytest.raises(ResultsError, match="another version of the code of 'effect timeout at call'"):
         RunWriter(tmp_path / "run", manifest_of(place.matrix(EXPERIMENT), "run"))

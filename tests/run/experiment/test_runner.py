@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench.record.messages import Timing
 from experiment_runs import sessions_of
 
 from bench.cli.authoring.new import new_scenario
@@ -25,6 +24,7 @@ from bench.common.errors import (
     UsedUp,
 )
 from bench.record.events import Waited
+from bench.record.messages import Timing
 from bench.record.reading import read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.store import RunWriter

@@ -11,13 +11,13 @@ from importlib import util
 from types import ModuleType
 
 import pytest
-from bench.record.messages import Message
 from scripted_model import Line, ScriptedModel
 from trials import SYSTEMS, TINY, Fault, calls, events, matrix_of, run_all, stages, verdicts, with_model
 
 from bench.common.errors import ConfigError
 from bench.record.events import Called
 from bench.record.ledger import book, imbalance, totals
+from bench.record.messages import Message
 from bench.run.architectures.registry import load_architecture
 from bench.run.experiment.new_manifest import manifest_of
 from bench.run.experiment.trial import TrialResult

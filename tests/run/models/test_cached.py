@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from experiment_runs import as_it_happened, config, copied, run, without
 from scripted_model import ScriptedModel
 from scripted_server import ScriptedServer, Step, completion, hang, status
@@ -22,6 +21,7 @@ from bench.cli.setup import cache_from, whose_replies
 from bench.common.errors import ServerFailed
 from bench.record.events import Called
 from bench.record.files import RESPONSES, TRIALS
+from bench.record.messages import Message
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
 from bench.run.experiment.matrix import build_matrix

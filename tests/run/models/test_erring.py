@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
-from bench.record.messages import Message
 from pydantic import ValidationError
 
 from bench.common.seeding import draw_for
+from bench.record.messages import Message
 from bench.run.answers.rejections import COMPLETED, NOT_ACCEPTED, REJECTED
 from bench.run.models.erring import Erring, ErringRepair, Learning, heard, measured
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from scripted_model import Line, ScriptedModel
 from trials import ROOTS, TINY, events, matrix_of, run_all
 
 from bench.common.errors import BenchError, CallFailed, ConfigError, ServerFailed
 from bench.record.cost import Tariff
 from bench.record.events import Called
+from bench.record.messages import Message
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.preview import preview

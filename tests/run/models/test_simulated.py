@@ -7,11 +7,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bench.record.messages import Message
 from trials import ROOTS, TINY
 
 from bench.common.seeding import seed_of
 from bench.common.tokens import count_tokens
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.models.base import Reply, Request, RequestContext
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings

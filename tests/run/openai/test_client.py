@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from scripted_server import Received, ScriptedServer, completion
 
+from bench.record.messages import Message
 from bench.run.models.base import Request, RequestContext
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings

@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 
 import aiohttp
 import pytest
-from bench.record.messages import Message
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -56,6 +55,7 @@ from bench.common.errors import (
     UsedUp,
     failures_by_kind,
 )
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.models.base import Model, Reply, Request, RequestContext, Usage
 from bench.run.openai.bodies import LARGEST, LARGEST_ERROR

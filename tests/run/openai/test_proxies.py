@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from bench.record.messages import Message
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from proxies import ProxyServer
 from scripted_server import ScriptedServer, Step, completion, raw
 
 from bench.common.errors import BadAnswer, CallFailed, EndpointError, RateLimited, ServerFailed, Unreachable
+from bench.record.messages import Message
 from bench.run.models.base import Reply, Request, RequestContext
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.proxies import IN_FORM, Proxy, proxy_to

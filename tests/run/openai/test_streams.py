@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from cost import processor_time
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.common.errors import CallFailed, CutOff, NoCompletion, NoText, ServerFailed, TooLong
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.endpoint import answers
 from bench.run.endpoint.wire import Chat

@@ -7,11 +7,11 @@ import socket
 from time import perf_counter_ns, time_ns
 
 import pytest
-from bench.record.messages import Message
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import ScriptedServer, hang
 
+from bench.record.messages import Message
 from bench.run.models.base import Request, RequestContext
 from bench.run.openai.model import OpenAIModel
 from bench.run.openai.settings import OpenAISettings

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from scripted_server import ScriptedServer, Step, raw
 
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.models.base import Reply, Request, RequestContext
 from bench.run.openai.model import OpenAIModel

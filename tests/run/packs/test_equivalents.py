@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bench.record.equivalents import LEVELS, level_of, task_of
 
 from bench.common.errors import PackError
+from bench.record.equivalents import LEVELS, level_of, task_of
 from bench.run.packs import PackFolder
 from bench.run.packs.equivalents import EXAMPLES, another, retold
 from bench.scenario import Grade, Output, Scenario, Subtask, Task

@@ -25,12 +25,12 @@ from agents import (
     say,
     three_turns,
 )
-from bench.record.messages import Message
 from scripted_model import Line
 from trials import TINY, Fault, conducted, events
 
 from bench.record import ledger
 from bench.record.events import Called, Committed, Judged
+from bench.record.messages import Message
 from bench.run.endpoint.server import serve_session
 from bench.run.experiment.trial import TrialResult
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings

@@ -213,7 +213,7 @@ def test_an_output_that_makes_a_validator_raise_does_not_fit_its_schema() -> Non
 
 def test_a_check_that_raises_on_the_reference_too_is_an_error_of_the_pack() -> None:
     [result] = trials_of(breaking(KeyError("x"), lambda _: True), ["runtime_structured"], script=dict(BAD))
-    assert result.record.outcome == "error" and "KeyError: 'x' (runtime/test_checks.py:" in result.record.reason
+    assert result.record.outcome == "error" and "KeyError: 'x' (trial/test_checks.py:" in result.record.reason
     assert len(events(result, Called)) == 1
 
 

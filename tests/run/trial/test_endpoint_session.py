@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from scripted_model import Line
 from trials import GRADERS, ROOTS, TINY, Fault, conducted, events, matrix_of, stages, verdicts
 
 from bench.common.errors import CallFailed, CutOff, RateLimited, ServerFailed
 from bench.record.events import Called, Judged, Waited
+from bench.record.messages import Message
 from bench.run.answers.fenced import written
 from bench.run.experiment.trial import TrialResult, run_trial
 from bench.run.models.base import Reply
@@ -131,7 +131,7 @@ def test_an_exception_after_a_failure_that_was_mended_is_the_frameworks_own() ->
         raise ValueError("of its own")
 
     assert served(work, [ServerFailed("500")]).record.reason.startswith(
-        "ValueError: of its own (runtime/test_endpoint_session.py:"
+        "ValueError: of its own (trial/test_endpoint_session.py:"
     )
 
 

@@ -235,10 +235,10 @@ def test_a_trial_on_another_loop_is_told_how_to_run(virtual: bool) -> None:
     async def work() -> None:
         pass
 
-    with pytest.raises(RuntimeError, match=r"call bench\.runtime\.loop\.run\(\.\.\.\) instead of asyncio\.run"):
+    with pytest.raises(RuntimeError, match=r"call bench\.run\.trial\.loop\.run\(\.\.\.\) instead of asyncio\.run"):
         asyncio.run(TrialClock(virtual).run(work()))
 
 
 def test_a_virtual_sleep_on_another_loop_is_told_how_to_run() -> None:
-    with pytest.raises(RuntimeError, match=r"bench\.runtime\.loop\.run"):
+    with pytest.raises(RuntimeError, match=r"bench\.run\.trial\.loop\.run"):
         asyncio.run(TrialClock(virtual=True).sleep(1))

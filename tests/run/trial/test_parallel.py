@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Sequence
 
 import pytest
-from bench.record.messages import Message
 from scripted_model import ScriptedModel
 from trials import ROOTS, conducted, events
 
 from bench.common.errors import BadAnswer, GaveUp
 from bench.record import ledger
 from bench.record.events import Answered, Called, Committed
+from bench.record.messages import Message
 from bench.run.models.base import Request
 from bench.run.models.simulated import SimulatedModel, SimulatedSettings
 from bench.run.packs import load_pack
@@ -213,7 +213,7 @@ def test_what_must_not_be_done_ends_the_trial_with_its_place_and_its_traceback(a
     assert record.outcome == "error"
     assert record.reason.startswith(f"RuntimeError: {line}")
     last = inspect.getsourcelines(architecture)[1] + len(inspect.getsourcelines(architecture)[0]) - 1  # type: ignore[arg-type]
-    assert f"(runtime/test_parallel.py:{last}, after a call for apples)" in record.reason
+    assert f"(trial/test_parallel.py:{last}, after a call for apples)" in record.reason
     assert record.traceback is not None
     traceback = result.texts[record.traceback]
     assert traceback.startswith("Traceback (most recent call last):")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bench.record.worlds.damage import DAMAGES
-
 from bench.read.analysis.metrics import Metric
 from bench.read.analysis.trial import TrialReading
 from bench.record.events import Event, of_kind
+from bench.record.worlds.damage import DAMAGES
 from bench.record.worlds.events import EVENTS, ToolCalled, WorldEnded
 from bench.worlds.read.analysis.workflow import (
     compensations,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.record.events import Event, of_kind
 from bench.record.intervals import Interval, total, union
 from bench.record.worlds.events import COMPENSATION, PersonAsked, PersonDecided, Stepped, ToolCalled, WorldBegan
-from bench.worlds.run.environment import Moment
+from bench.record.worlds.moment import Moment
 
 
 @dataclass(frozen=True)

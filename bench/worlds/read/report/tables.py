@@ -8,7 +8,6 @@ from functools import cache
 from typing import NamedTuple
 
 import pandas as pd
-from bench.record.worlds.damage import DAMAGES
 
 from bench.read.analysis.arms import Arm, Arms, share_in
 from bench.read.analysis.frames import Run
@@ -16,6 +15,7 @@ from bench.read.render.cells import Number, Rate
 from bench.read.render.labels import arm_columns, each_arm
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.table_part import TablePart
+from bench.record.worlds.damage import DAMAGES
 
 OUTCOMES = ("done", "replayed", "refused", "failed")
 FORBIDDEN = ("deny", "person")

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from bench.record.worlds.damage import Remade
+from bench.worlds.read.report.steps import WorldStep
 
-from bench.common.errors import BenchError
-from bench.common.paths import PACKS
-from bench.read.analysis.frames import Run
-from bench.record.reading import read_texts
-from bench.record.record import TrialRecord
-from bench.record.worlds.events import WorldEnded
-from bench.rerun.remade import remade
-from bench.run.experiment.keys import key_of
-from bench.run.packs import load_pack
-from bench.worlds.read.report.steps import WorldStep, harms_told, steps_of
-from bench.worlds.run.environment import Environment
-
-MOST_REMADE = 200
-"""Most trials of a page whose worlds are rebuilt. For the others the page shows no rows, and says so."""
-DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
-"""The beginning of a world's SQL in a record."""
 SHOWN = ("Effect", "Idempotency key", "Told", "Happened", "Policy", "Based on", "Why", "Question", "Shown", "What it says")
 """Details that a terminal has room for. The page shows all."""
 IDLE = "the agent did nothing: none of its calls changed the world"
-UNKEPT = "its last state is not in the run's texts"
 
 
 @dataclass(frozen=True)
@@ -61,49 +42,6 @@ class WorldTrace:
             yield IDLE
         yield from _damage_told(self)
         yield from _steps_told(self)
-
-
-def texts_of_worlds(run: Run, folders: Iterable[Path]) -> dict[str, str]:
-    """Return digest -> text, or nothing if no trial of the run has a world."""
-    if run.trials["lives"].isna().all():
-        return {}
-    return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
-
-
-class Worlds:
-    """Rebuilds the worlds of a run's trials. `packs` are the folders that hold the packs."""
-
-    def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
-        self._seed, self._texts, self._packs = run.config.seed, texts, packs
-        self._made = 0
-        self._environment = cache(self._load)
-
-    def of(self, record: TrialRecord) -> WorldTrace | None:
-        """Return the trace of a trial. None if it has no world, or did not come to its end."""
-        ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
-        if ended is None:
-            return None
-        world = self._remade(record, ended)
-        steps = steps_of(record.events, world, self._texts)
-        return WorldTrace(steps, ended.damage, ended.recount, harms_told(world), ended.lives, world.lacking)
-
-    def _remade(self, record: TrialRecord, ended: WorldEnded) -> Remade:
-        if ended.kept not in self._texts:
-            return Remade((), lacking=UNKEPT)
-        self._made += 1
-        if self._made > MOST_REMADE:
-            return Remade(
-                (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
-            )
-        environment = self._environment(record.scenario, record.instance)
-        return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
-
-    def _load(self, scenario: str, instance: str) -> Environment | None:
-        try:
-            environment: Environment | None = load_pack(scenario, self._packs, instance).environment
-        except BenchError:
-            return None
-        return environment
 
 
 def _damage_told(world: WorldTrace) -> Iterator[str]:

@@ -10,7 +10,6 @@ from itertools import chain
 
 import numpy as np
 import pandas as pd
-from bench.record.config import FAULT_FREE
 
 from bench.common.digests import digest_of
 from bench.common.errors import ResultsError, one_line
@@ -19,6 +18,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.merge import merge
 from bench.read.analysis.pairing import asked, plan_texts
 from bench.read.analysis.statistics import exact_share
+from bench.record.config import FAULT_FREE
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call

@@ -6,7 +6,6 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 
 import pandas as pd
-from bench.record.worlds.damage import DAMAGES
 
 from bench.read.analysis.arms import ANSWERED, instances_of
 from bench.read.analysis.statistics import (
@@ -19,6 +18,7 @@ from bench.read.analysis.statistics import (
     ratio_of_means,
     ratio_of_sums,
 )
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.analysis.beyond_control import SPENT
 from bench.worlds.read.scorecard.card import HarmRates, RatePerFailure, Struck
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from bench.record.worlds.damage import DAMAGES
-
 from bench.read.analysis.statistics import PassHat, Share
 from bench.read.render.cells import BoundedNumber, Cell, Rate, text_of
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.card import RatePerFailure as Measured
 from bench.worlds.read.scorecard.card import Receipts

@@ -1,8 +1,7 @@
 """Worlds: the state outside the agent on which its tools act. `docs/worlds.md` says how a pack declares a world."""
 
-from bench.record.worlds.damage import Damage
-
 from bench.common.errors import ToolRefused
+from bench.record.worlds.damage import Damage
 from bench.record.worlds.journal import JournalEntry
 from bench.record.worlds.moment import Moment
 from bench.scenario import Call

@@ -5,32 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
+from bench.record.worlds.damage import RowChange
 from bench.worlds.run.environment.database import tables_of
 
 TableRows = Mapping[tuple[str, Any], Mapping[str, Any]]
 """(table, rowid; the row itself if the table has no rowid) -> the row."""
-
-
-@dataclass(frozen=True)
-class RowChange:
-    """A row of a table before and after a step. None if the row was absent."""
-
-    table: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
-
-    @property
-    def text(self) -> str:
-        """Return the change as one line: + marks an added row, - a removed row, ~ a changed row."""
-        if self.before is None or self.after is None:
-            row = self.after if self.before is None else self.before
-            return f"{'+' if self.before is None else '-'} {self.table}: {_listed(row or {})}"
-        same = {name: value for name, value in self.after.items() if self.before[name] == value}
-        moved = [f"{name} {self.before[name]} → {value}" for name, value in self.after.items() if name not in same]
-        return f"~ {self.table}: {', '.join(moved)} ({_listed(same)})"
 
 
 def rows_in(content: bytes) -> TableRows:
@@ -65,7 +46,3 @@ def changes(before: TableRows, after: TableRows) -> tuple[RowChange, ...]:
     return tuple(
         RowChange(place[0], before.get(place), after.get(place)) for place in places if before.get(place) != after.get(place)
     )
-
-
-def _listed(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in row.items() if value is not None)

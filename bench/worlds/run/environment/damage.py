@@ -16,36 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 
+from bench.record.worlds.damage import Damage, Harm
 from bench.record.worlds.journal import JournalEntry
 from bench.worlds.run.environment.declaration import Environment
 from bench.worlds.run.environment.parts import Standing
-
-
-@dataclass(frozen=True)
-class Damage:
-    """How often each kind of damage happened in one trial. None if this count cannot tell."""
-
-    lost: int = 0
-    doubled: int = 0
-    orphaned: int | None = None
-    unauthorised: int | None = None
-    uncompensated: int = 0
-    stale: int | None = None
-    late: int | None = None
-
-    @property
-    def total(self) -> int:
-        return sum(count or 0 for count in asdict(self).values())
-
-    def agrees(self, other: Damage) -> bool:
-        """Return whether two counts agree on all kinds that both can count."""
-        pairs = zip(asdict(self).values(), asdict(other).values(), strict=True)
-        return all(first == two for first, two in pairs if first is not None and two is not None)
-
-
-DAMAGES = tuple(field.name for field in fields(Damage))
 
 
 def in_journal(
@@ -54,15 +29,6 @@ def in_journal(
     """Count damage from the journal. Only `owed` is read from the standings."""
     by_kind = harms(environment, entries, known, standings)
     return Damage(**{kind: sum(harm.times for harm in each) for kind, each in by_kind.items()})
-
-
-@dataclass(frozen=True)
-class Harm:
-    """An effect that went wrong, how often, and the journal entries that it was counted from (none if it is lost)."""
-
-    effect: str
-    times: int
-    entries: tuple[int, ...]
 
 
 def harms(

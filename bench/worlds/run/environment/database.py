@@ -7,7 +7,6 @@ enforces that a pack's code changes only rows of its own tables.
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -115,8 +114,3 @@ def digest_of_tables(connection: sqlite3.Connection, tables: Iterable[str]) -> s
         rows = sorted(repr(tuple(row)) for row in connection.execute(f'SELECT * FROM "{table}"'))
         digest.update(f"{table}\0{len(rows)}\0{SEPARATOR.join(rows)}\0".encode())
     return digest.hexdigest()
-
-
-def dump(value: Any) -> str:
-    """Return a value as JSON text for the journal: the same text for the same value. Unknown types become strings."""
-    return json.dumps(value, sort_keys=True, default=str)

@@ -36,7 +36,8 @@ def about_nothing(_: Any) -> tuple[str, ...]:
 class Tool:
     """Something that an agent can do to the world, or read from it.
 
-    run           (db, arguments, now) -> an instance of `result`; raises `bench.common.errors.ToolRefused` if the business refuses
+    run           (db, arguments, now) -> an instance of `result`; raises `bench.common.errors.ToolRefused` if the
+                  business refuses
     effect        the business key of what it changes, "refund of order 17": equal for two calls that mean the same effect.
                   Required for a tool that writes. An undo has the key of the effect that it undoes.
     undo          the tool that takes back the effect of a compensable tool

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bench.record.worlds.damage import RowChange
 from pydantic import BaseModel
 
+from bench.record.worlds.damage import RowChange
 from bench.record.worlds.moment import Moment
 from bench.worlds.run.environment.calling import PackCaller, PackRun
 from bench.worlds.run.environment.database import Connection

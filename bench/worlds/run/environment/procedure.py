@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.common.errors import PackError, nearest
+from bench.record.worlds.events import AGENT
 from bench.record.worlds.moment import Moment
 from bench.scenario import Call
 from bench.worlds.run.environment.parts import Payload
-
-AGENT, COMPENSATION = "agent", "compensation"
-"""The role of an agent without a declared role, and the role of an agent that takes an effect back."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import cast
 
 from bench.record.worlds.damage import Damage, Harm
-
 from bench.record.worlds.journal import JournalEntry
 from bench.worlds.run.environment import snapshot
 from bench.worlds.run.environment.calling import Acted, PackRun, effect_of, read_arguments

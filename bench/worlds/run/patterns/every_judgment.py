@@ -10,15 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from bench.common.errors import GaveUp
+from bench.record.worlds.events import ASKED
 from bench.run.trial.proposal import Proposal
 from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
 from bench.worlds.run.environment import Environment, JudgmentState
-
-ASKED = "asked"
-"""The log in the store. Each entry is one judgment, with the fields of `bench.run.models.bank.BankedReply` except the trial's
-own."""
 
 
 async def every_judgment(task: Task, workbench: Workbench) -> None:

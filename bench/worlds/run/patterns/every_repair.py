@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bench.common.errors import GaveUp
+from bench.record.worlds.events import REPAIRED
 from bench.run.answers.rejections import NOT_ACCEPTED
 from bench.run.models.erring import RepairSignal
 from bench.run.trial.proposal import Proposal
@@ -17,9 +18,6 @@ from bench.run.trial.verification import Rejected
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Json, Subtask, Task
 from bench.worlds.run.patterns.every_judgment import asked, states_to_ask_in
-
-REPAIRED = "repaired"
-"""The log in the store. Each entry is one signal: the fields of `every_judgment`'s log, and the `signal`."""
 
 
 def told(rejected: Rejected) -> Mapping[RepairSignal, Rejected]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.record.messages import Message
-
 from bench.record.tool_calls import ToolCall
 from bench.run.trial.answering import RequestKey
 from bench.run.trial.call import Received

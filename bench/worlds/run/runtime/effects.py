@@ -1,4 +1,4 @@
-"""What a fault can do in a world, as the runtime knows it. The effects themselves are parts: `bench.worlds.run.effects` has ours.
+"""What a fault can do in a world, as the runtime knows it. Our effects stand in `bench.worlds.run.effects`.
 
 An effect at `tool` wraps a call: it makes the call once, twice or not at all, and returns what the agent is told, or None if
 the call cannot carry it. An effect at `event` says when the agent is told of an event, or in which manner a person answers. At

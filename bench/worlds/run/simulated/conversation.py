@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.record.messages import Message
-
 from bench.worlds.run.environment import Call
 
 NOTHING_TOLD = "unanswered"

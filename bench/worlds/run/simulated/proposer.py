@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.record.messages import Message
-
 from bench.scenario import Task
 from bench.worlds.run.environment import Call, Environment
 from bench.worlds.run.simulated.conversation import Conversation, offered

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.worlds.damage import DAMAGES
 from records import run_of, trial
 from world_runs import world_run
 
 from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.report.tables import refusals, world_tables
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.worlds.damage import DAMAGES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from records import called, config_in, edit_manifest, experiment, run_of, write_run
@@ -22,6 +21,7 @@ from bench.read.analysis.statistics import exact_share
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.record.tool_calls import ToolCall, text_of
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck, as_json, read_scorecard, scorecard_of
 from bench.worlds.read.scorecard.card import SCORECARD
 from bench.worlds.read.scorecard.page import as_markdown

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.record.messages import Message
 from little_worlds import REFUNDS
 from trips import PACK as TRIPS
 from world_tools import carried_out, tools
 
 from bench.common.digests import case_of
+from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
 from bench.run.packs import load_pack
 from bench.scenario import Json, Scenario, as_document

@@ -1,0 +1,51 @@
+"""Where our parts stand, by kind. A package of somebody else's declares its parts in the same words, as entry points.
+
+This is the place that knows every room: a new part of ours is a line here, or stands in a file that a line names.
+"""
+
+ENTRIES = {
+    "architectures": (
+        "bench.run.architectures.registry:OURS",
+        "bench.run.frameworks.entries:ARCHITECTURES",
+        "bench.worlds.run.entries:ARCHITECTURES",
+    ),
+    "claims": ("bench.read.claims.entries:CLAIMS",),
+    "commands": ("bench.cli.commands.entries:COMMANDS",),
+    "comparisons": ("bench.cli.commands.entries:COMPARISONS",),
+    "dialects": ("bench.run.endpoint.dialect:CHAT", "bench.run.dialects.entries:DIALECTS"),
+    "effects": ("bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS", "bench.worlds.run.effects:EFFECTS"),
+    "engines": ("bench.cli.commands.entries:ENGINES",),
+    "environments": ("bench.worlds.run.entries:ENVIRONMENTS",),
+    "events": ("bench.record.events:ENTRIES", "bench.record.worlds.events:EVENTS", "bench.record.worlds.process_events:EVENTS"),
+    "exports": ("bench.read.export.entries:EXPORTS",),
+    "figures": (
+        "bench.read.tables.arm_figures:PARTS",
+        "bench.read.claims.beside_paper:FIGURES",
+        "bench.studies.figures:FIGURES",
+    ),
+    "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),
+    "metrics": ("bench.read.analysis.metrics:OURS", "bench.worlds.read.analysis.metrics:METRICS"),
+    "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
+    "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
+    "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
+    "studies": ("bench.studies.entries:STUDIES",),
+    "tables": (
+        "bench.read.report.tables:STUDY",
+        "bench.read.tables.failure_tables:PARTS",
+        "bench.read.tables.recovery_rates:PARTS",
+        "bench.read.tables.comparison:PARTS",
+        "bench.read.tables.outcome_tables:PARTS",
+        "bench.read.tables.systems_table:PARTS",
+        "bench.read.tables.difference_tables:PARTS",
+        "bench.read.tables.instance_tables:PARTS",
+        "bench.read.tables.account_tables:PARTS",
+        "bench.read.tables.latency_tables:PARTS",
+        "bench.worlds.read.report.tables:PARTS",
+        "bench.worlds.read.report.workflow:PARTS",
+        "bench.read.claims.beside_paper:TABLES",
+        "bench.read.claims.judging:TABLES",
+        "bench.read.claims.break_even_table:TABLES",
+        "bench.read.claims.natural_table:TABLES",
+    ),
+}
+"""Import paths of entries. Tables stand within a section in this order."""

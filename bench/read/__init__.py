@@ -1,0 +1,1 @@
+"""What is made of records: frames, statistics, verdicts on claims, reports, comparisons, exports. Nothing here runs a trial."""

@@ -1,0 +1,70 @@
+"""What readers of a run must know of its architectures and effects. A manifest holds it, so that no report needs their code.
+
+Manifests of earlier versions lack it: `described.toml` has it for the parts that those versions had.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from bench.common.bounds import Lookup, Many
+from bench.record.entry import ManifestPart
+
+FILE = Path(__file__).with_name("described.toml")
+UNTOLD = "nothing"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How an architecture is built, in words. Comparing two that differ in several of these is no evidence for any of them.
+
+    asks      how the task is asked
+    verifies  when an output is verified
+    repeats   what is asked again after a rejection
+    tells     what the next prompt is told of it, unless a config's `repair` says that it is told nothing
+    """
+
+    asks: str
+    verifies: str
+    repeats: str
+    tells: str = UNTOLD
+
+
+class DescribedArchitecture(ManifestPart):
+    """An architecture, as its entry says it (`bench.run.architectures.part.ArchitecturePart`)."""
+
+    makes_own_calls: bool = False
+    is_instrument: bool = False
+    structure: Structure | None = None
+    limits: Many[str] = ()
+
+
+class DescribedEffect(ManifestPart):
+    """A fault effect at one point, as its entry says it (`bench.run.trial.effects.Effect`)."""
+
+    fails: bool = False
+    """Each call that it strikes ends in a failure."""
+    breaks_form: bool = False
+    """What it strikes is no valid output, whatever the subtask."""
+
+
+class Described(ManifestPart):
+    """The architectures by name, and the effects by name and point: `missing_field at output`."""
+
+    architectures: Lookup[str, DescribedArchitecture] = Field(default_factory=dict)
+    effects: Lookup[str, DescribedEffect] = Field(default_factory=dict)
+
+    def effect(self, name: str, point: str) -> DescribedEffect:
+        """Return what is known of an effect; nothing of it holds where nothing is known."""
+        return self.effects.get(f"{name} at {point}", DescribedEffect())
+
+
+@cache
+def described_earlier() -> Described:
+    """Return what is known of the parts of earlier versions."""
+    return Described.model_validate(tomllib.loads(FILE.read_text(encoding="utf-8")), strict=False)

@@ -1,0 +1,30 @@
+"""The origin of a result, as a manifest keeps it: the code and the machine that made it."""
+
+from __future__ import annotations
+
+from bench.common.numbers import Count
+from bench.record.entry import ManifestPart
+
+
+def names_package(digest: str) -> bool:
+    """Return whether a part's digest is of another package's code (`Codebase.of_part`)."""
+    return " " in digest
+
+
+class CodeVersion(ManifestPart):
+    """Our version; in a git checkout also its commit, and whether files differ from it."""
+
+    version: str = "–"
+    commit: str | None = None
+    dirty: bool | None = None
+    digest: str = "–"
+    """The digest of the code that determines every trial."""
+
+
+class Machine(ManifestPart):
+    """The kind of machine; no name, no address, no path."""
+
+    system: str | None = None
+    release: str | None = None
+    machine: str | None = None
+    processors: Count | None = None

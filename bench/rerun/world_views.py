@@ -1,0 +1,83 @@
+"""The worlds of a run's trials, made again by their packs, as the trace explorer and `bench trace --trial` show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from bench.common.errors import BenchError
+from bench.common.paths import PACKS
+from bench.read.analysis.frames import Run
+from bench.record.reading import read_texts
+from bench.record.record import TrialRecord
+from bench.record.worlds.damage import Remade
+from bench.record.worlds.events import WorldEnded
+from bench.rerun.remade import remade
+from bench.run.experiment.keys import key_of
+from bench.run.packs import load_pack
+from bench.worlds.read.report.steps import harms_told, steps_of
+from bench.worlds.read.report.trace import WorldTrace
+from bench.worlds.run.environment import Environment
+
+MOST_REMADE = 200
+"""Most trials of a page whose worlds are rebuilt. For the others the page shows no rows, and says so."""
+DUMP = "BEGIN TRANSACTION;\nCREATE TABLE"
+"""The beginning of a world's SQL in a record."""
+UNKEPT = "its last state is not in the run's texts"
+
+
+class WorldViews:
+    """Makes the views of trials in worlds (`bench.read.report.surroundings`). `packs` are the folders that hold the packs."""
+
+    def __init__(self, packs: Sequence[Path] = PACKS):
+        self._packs = packs
+
+    def texts_of(self, run: Run, folders: Iterable[Path]) -> dict[str, str]:
+        """Return digest -> text, or nothing if no trial of the run has a world."""
+        if run.trials["lives"].isna().all():
+            return {}
+        return {digest: text for folder in folders for digest, text in read_texts(folder).items()}
+
+    def is_shown_otherwise(self, text: str) -> bool:
+        """Return whether a text is the SQL of a world. The page shows its content in the steps instead."""
+        return text.startswith(DUMP)
+
+    def views(self, run: Run, texts: Mapping[str, str]) -> Worlds:
+        return Worlds(run, texts, self._packs)
+
+
+class Worlds:
+    """Rebuilds the worlds of a run's trials. `packs` are the folders that hold the packs."""
+
+    def __init__(self, run: Run, texts: Mapping[str, str], packs: Sequence[Path] = PACKS):
+        self._seed, self._texts, self._packs = run.config.seed, texts, packs
+        self._made = 0
+        self._environment = cache(self._load)
+
+    def of(self, record: TrialRecord) -> dict[str, WorldTrace]:
+        """Return the trace of a trial; empty if it has no world, or did not come to its end."""
+        ended = next((event for event in record.events if isinstance(event, WorldEnded)), None)
+        if ended is None:
+            return {}
+        world = self._remade(record, ended)
+        steps = steps_of(record.events, world, self._texts)
+        return {"world": WorldTrace(steps, ended.damage, ended.recount, harms_told(world), ended.lives, world.lacking)}
+
+    def _remade(self, record: TrialRecord, ended: WorldEnded) -> Remade:
+        if ended.kept not in self._texts:
+            return Remade((), lacking=UNKEPT)
+        self._made += 1
+        if self._made > MOST_REMADE:
+            return Remade(
+                (), lacking=f"a page has room for those of {MOST_REMADE} trials; bench trace RUN --trial ID shows all"
+            )
+        environment = self._environment(record.scenario, record.instance)
+        return remade(self._texts[ended.kept], ended.digest, environment, key_of(self._seed, record).drawn_from)
+
+    def _load(self, scenario: str, instance: str) -> Environment | None:
+        try:
+            environment: Environment | None = load_pack(scenario, self._packs, instance).environment
+        except BenchError:
+            return None
+        return environment

@@ -1,0 +1,1 @@
+"""What makes a record: packs, architectures, models and faults, the trial, and the experiment that runs trials."""

@@ -1,0 +1,92 @@
+"""`results/` is a wall: what makes a record and what reads it never know each other, not even by a path in a string, and a
+report is made where nothing that makes a record can be imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from records import experiment, write_run
+from structure.counts import arrows_of, room_of, size_of, sources
+from structure.walks import walks
+
+ROOT = Path(__file__).parents[2]
+BELOW = {"bench.common", "bench.scenario", "bench.task", "bench.record"}
+"""The rooms below the wall, which both sides use."""
+MOST = {"from a config to its trials": 99, "one trial": 137, "from a run to a table": 133}
+"""Trip -> the most definitions that it may run; it is lowered where the code comes to need fewer."""
+MOST_ARROWS = 60
+REFUSED = """
+import sys
+
+class Wall:
+    def find_spec(self, name, path=None, target=None):
+        if f"{name}.".startswith(("bench.run.", "bench.worlds.run.", "bench.rerun.")):
+            raise ImportError(f"{name} stands on the other side of the wall")
+
+sys.meta_path.insert(0, Wall())
+"""
+
+
+def python(code: str, *words: str) -> str:
+    """Run code in a fresh interpreter in which nothing that makes a record can be imported; return what it prints."""
+    done = subprocess.run([sys.executable, "-c", REFUSED + code, *words], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("side", "beyond"), [("bench.run", {"bench.run"}), ("bench.read", {"bench.read"}), ("bench.record", set())]
+)
+def test_a_side_of_the_wall_names_no_module_beyond_it_in_code_or_in_a_string(side: str, beyond: set[str]) -> None:
+    used = {imported for room, imported in arrows_of(sources(), room_of) if room == side}
+    assert used <= BELOW | beyond
+
+
+def test_every_module_that_reads_can_be_imported_where_nothing_makes_a_record() -> None:
+    code = """
+import importlib, pkgutil
+import bench.read, bench.record, bench.worlds.read
+for room in (bench.read, bench.record, bench.worlds.read):
+    for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+    assert len(python(code).splitlines()) > 180
+
+
+def test_a_report_is_made_where_nothing_makes_a_record(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", experiment())
+    code = """
+import sys
+import bench
+from bench.read.report.report import report_of
+print(len(report_of(bench.load_run(sys.argv[1])).files))
+"""
+    assert int(python(code, str(tmp_path / "run"))) > 20
+
+
+def test_the_rooms_have_few_arrows_and_no_trip_runs_more_definitions_than_it_did() -> None:
+    assert len(arrows_of(sources(), room_of)) <= MOST_ARROWS
+    made = walks()
+    assert {trip: len(definitions) for trip, definitions in made.items() if len(definitions) > MOST[trip]} == {}
+
+
+def test_code_is_counted_without_blank_lines_comments_and_docstrings() -> None:
+    source = (
+        '"""Of a module."""\n\n# a comment\nX = 1\n"""Of a constant."""\n\n\n'
+        'def f():\n    """Of a\n    function."""\n    return (\n        X\n    )\n'
+    )
+    size = size_of({"bench/a.py": source})
+    assert (size.files, size.lines, size.statements) == (1, 5, 3)
+
+
+def test_an_import_path_in_a_string_is_an_arrow() -> None:
+    files = {
+        "bench/a/b.py": 'PATH = "bench.c.d:make"',
+        "bench/c/d.py": "from bench.a.b import PATH",
+        "bench/e.py": "import bench.c.d",
+    }
+    assert arrows_of(files, room_of) == {("bench.a", "bench.c"), ("bench.c", "bench.a"), ("bench.e", "bench.c")}
