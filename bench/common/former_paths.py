@@ -1,5 +1,5 @@
-"""The import paths of versions before 0.3, for packs and packages that were written then. Each still leads to its module, and a
-line on standard error says the present path.
+"""The import paths of versions before 0.3, for packs and packages that were written then. Each path that they use still leads to
+its module, with all names of it, and a line on standard error says the present path.
 
 `bench` puts the finder in place. It asks nothing but whether a name begins as a former path does.
 """
@@ -15,6 +15,8 @@ from types import ModuleType
 
 PACKAGE = "bench."
 KEPT_NAMES = {
+    "cli": "authoring",
+    "cli.authoring": "exchange.imported exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
     "common": ("bounds digests errors files nesting numbers paths raised registry seeding signals tokens toml values wording"),
     "read": "analysis overview render report studies.claims tables",
     "read.analysis": "studies.by_model studies.crossing studies.plans studies.variants",
@@ -47,6 +49,17 @@ RENAMED = {
     "studies.counterfactual": "rerun",
     "worlds.analysis.processes": "record.worlds.booked",
 }
+REST = {
+    "architectures.part": "record.described",
+    "experiment.config": "record.config",
+    "models.base": "record.messages",
+    "packs.equivalents": "record.equivalents",
+    "report.studies": "rerun.prepared",
+    "worlds.environment.damage": "record.worlds.damage",
+    "worlds.environment.database": "record.worlds.journal",
+    "worlds.environment.procedure": "record.worlds.events",
+}
+"""Former path -> the module that has those of its names that did not move with it."""
 FORMER = {old: f"{parent}.{old.rpartition('.')[2]}" for parent, names in KEPT_NAMES.items() for old in names.split()} | RENAMED
 
 
@@ -81,7 +94,9 @@ class FormerPaths(MetaPathFinder, Loader):
         assert spec.origin is not None
         module = import_module(spec.origin)
         self._specs[spec.name] = module.__spec__
-        if "__path__" not in vars(module):
+        if rest := REST.get(spec.name.removeprefix(PACKAGE)):
+            vars(module)["__getattr__"] = lambda name: getattr(import_module(PACKAGE + rest), name)
+        if "__path__" not in vars(module) or "__all__" in vars(module):
             print(f"bench: the import of {spec.name} still works; write {spec.origin}", file=sys.stderr)
         return module
 

@@ -10,6 +10,7 @@ from bench.common.errors import ResultsError, one_line
 from bench.record.manifest import Manifest
 from bench.record.reading import read_grades
 
+CODE = "version of the code of bench"
 NamedParts = Callable[[Manifest], Mapping[str, object]]
 NAMED: Mapping[str, NamedParts] = {
     "version of the architecture": lambda manifest: manifest.architectures,
@@ -24,8 +25,12 @@ NAMED: Mapping[str, NamedParts] = {
 def refuse_other(there: Manifest, now: Manifest, folder: Path) -> None:
     """Raise ResultsError, which names the difference, if the folder holds another experiment, or trials of other code."""
     for what, before, after in differences(there, now, {"repetitions"}):
-        difference = ": {} was {} and is {}".format(*key_that_differs(before, after)) if what == "config" else ""
-        advice = f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+        difference, advice = "", f"give --name for a folder of its own (with --cache-from {folder.name} nothing is asked twice)"
+        if what == "config":
+            difference = ": {} was {} and is {}".format(*key_that_differs(before, after))
+        elif what == CODE:
+            difference = f": it began under {there.code.text}, and this is {now.code.text}"
+            advice = f"go on under the version under which it began, or {advice}"
         raise ResultsError(
             f"{folder}: was recorded with another {what}{difference}; {advice}, or --set-aside to rename the old one"
         )
@@ -48,7 +53,7 @@ def differences(
     before, after = (manifest.config.model_dump(mode="json", exclude=set(free)) for manifest in (there, now))
     pairs: list[tuple[str, object, object]] = [
         ("config", before, after),
-        ("version of the code of bench", there.code.digest, now.code.digest),
+        (CODE, there.code.digest, now.code.digest),
         ("word on missing guards (--unguarded)", there.unguarded, now.unguarded),
     ]
     for what, named in compared.items():

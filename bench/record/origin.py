@@ -20,6 +20,13 @@ class CodeVersion(ManifestPart):
     digest: str = "–"
     """The digest of the code that determines every trial."""
 
+    @property
+    def text(self) -> str:
+        """The version, the commit and the digest, for a reader."""
+        changed = "dirty: files differ from it" if self.dirty else "clean"
+        commit = f"commit {self.commit[:12]} ({changed})" if self.commit else "no commit known"
+        return f"version {self.version}, {commit}, digest {self.digest}"
+
 
 class Machine(ManifestPart):
     """The kind of machine; no name, no address, no path."""

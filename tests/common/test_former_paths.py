@@ -27,7 +27,11 @@ def test_a_module_is_the_same_by_both_paths_and_a_line_says_the_present_one() ->
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.splitlines() == [
         f"bench: the import of bench.{former} still works; write bench.{present}"
-        for former, present in (("runtime.effects", "run.trial.effects"), ("models.base", "run.models.base"))
+        for former, present in (
+            ("runtime.effects", "run.trial.effects"),
+            ("worlds.environment", "worlds.run.environment"),
+            ("models.base", "run.models.base"),
+        )
     ]
 
 

@@ -22,6 +22,7 @@ from bench.common.errors import ResultsError
 from bench.record.events import Judged
 from bench.record.files import FORMAT, MANIFEST, RESPONSES, TEXTS, TRIALS
 from bench.record.manifest import Manifest
+from bench.record.origin import CodeVersion
 from bench.record.reading import read_manifest, read_texts, read_trials
 from bench.record.record import SessionRecord, TrialRecord, latest
 from bench.record.store import RunWriter, set_aside
@@ -173,6 +174,18 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
 def test_trials_of_another_experiment_are_never_mixed_in(folder: Path, change: dict[str, Any], named: str) -> None:
     with pytest.raises(ResultsError, match=f"another {named}"):
         reopened(folder, manifest_from({**WRITTEN, **change}))
+
+
+def test_a_run_of_other_code_says_under_which_version_it_began_and_what_to_do(folder: Path) -> None:
+    code = CodeVersion(version="0.1.0", commit="c961b63fa4ad8d15", digest="old")
+    began = folder.with_name("began")
+    RunWriter(began, MANIFEST_OF_TEST.model_copy(update={"code": code})).close()
+    with pytest.raises(ResultsError) as refused:
+        RunWriter(began, MANIFEST_OF_TEST)
+    problem = str(refused.value)
+    assert "\n" not in problem
+    assert "it began under version 0.1.0, commit c961b63fa4ad (clean), digest old, and this is version" in problem
+    assert "go on under the version under which it began, or give --name" in problem
 
 
 def test_more_repetitions_go_on_in_the_same_folder(folder: Path) -> None:

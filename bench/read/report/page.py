@@ -207,11 +207,7 @@ def _when(fault: FaultEntry) -> str:
 
 
 def _code(manifest: Manifest) -> str:
-    code = manifest.code
-    changed = "dirty: files differ from it" if code.dirty else "clean"
-    commit = f"commit {code.commit[:12]} ({changed})" if code.commit else "no commit known"
-    carried = f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else ""
-    return f"version {code.version}, {commit}, digest {code.digest}{carried}"
+    return manifest.code.text + (f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else "")
 
 
 def as_markdown(page: Page) -> str:

@@ -18,6 +18,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from bench.common.former_paths import present_path
 from bench.common.registry import Part
 from bench.run.packs.imports import run_statements_of
 
@@ -160,7 +161,8 @@ class Codebase:
 
     def _run_by(self, imported: Imported) -> Iterator[Home]:
         """Yield our files that an import runs."""
-        for parts in imported.paths:
+        for named in imported.paths:
+            parts = (present_path(name := ".".join(named)) or name).split(".")
             for end in range(2, len(parts) + 1):
                 if path := self._ours.get(".".join(parts[:end])):
                     yield Home(path, self.package.parent, by_itself=True)
