@@ -74,7 +74,7 @@ worlds.environment.world: World
 worlds.runtime.actions: Decision WorldActions
 worlds.runtime.effects: AnswerEffect NoticeEffect ProcessEffect StruckToolCall ToolEffect
 """
-"""What the documents, the templates and the packs of 0.2 import, and what its Python reference lists."""
+"""What documents, templates and packs imported before the rooms moved, and what the Python reference listed."""
 
 PARTS = """
 from bench.analysis.metrics import Metric
@@ -107,7 +107,7 @@ EXPORT = ExportPart("old_words", lambda run: iter([("calls.txt", str(run.trials[
 def made(settings: Entry, of: Making) -> SimulatedModel:
     return SimulatedModel(of.name, SimulatedSettings(wrapping=False), of.scenarios)
 """
-"""A package's parts, in the words of 0.2."""
+"""A package's parts, by the former paths."""
 PACK = """
 from bench.errors import PackError
 from bench.packs import PackFolder
@@ -191,10 +191,10 @@ def test_a_package_and_a_pack_of_the_former_paths_run_as_they_stand(tmp_path: Pa
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (tmp_path / "old.toml").write_text(CONFIG)
-    path = str(tmp_path / "packages")
-    code, out, err = bench_anew(tmp_path, "run", "old.toml", PYTHONPATH=path)
+    packages = str(tmp_path / "packages")
+    code, out, err = bench_anew(tmp_path, "run", "old.toml", PYTHONPATH=packages)
     assert code == 0 and "solved 4" in out, err
-    ended, _, _ = bench_anew(tmp_path, "export", "old-bird", "--form", "old_words", PYTHONPATH=path)
+    ended, _, _ = bench_anew(tmp_path, "export", "old-bird", "--form", "old_words", PYTHONPATH=packages)
     assert ended == 0 and (tmp_path / "reports/old-bird/old_words/calls.txt").read_text() == "4"
     assert "bench: the import of bench.packs still works; write bench.run.packs" in err.splitlines()
     assert all(line.startswith(("bench: the import of bench.", "'bird' is SIMULATED")) for line in err.splitlines()), err
