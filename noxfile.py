@@ -222,7 +222,7 @@ def studies(session: nox.Session) -> None:
     an hour. Some: nox -s studies -- CONFIG ..., and so the trials that bench advise goes by: nox -s studies -- advise
     advise_held_out"""
     install(session)
-    session.run("python", "tools/studies.py", *session.posargs, env=COMPILED_ONCE)
+    session.run("python", "tools/run_studies.py", *session.posargs, env=COMPILED_ONCE)
 
 
 @nox.session

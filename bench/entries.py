@@ -21,14 +21,14 @@ ENTRIES = {
     "figures": (
         "bench.read.tables.arm_figures:PARTS",
         "bench.read.claims.beside_paper:FIGURES",
-        "bench.studies.figures:FIGURES",
+        "bench.read.claims.break_even_table:FIGURES",
+        "bench.read.report.figures:STUDY",
     ),
     "frames": ("bench.read.analysis.rows:OURS", "bench.worlds.read.analysis.frames:FRAMES"),
     "metrics": ("bench.read.analysis.metrics:OURS", "bench.worlds.read.analysis.metrics:METRICS"),
     "models": ("bench.run.experiment.model_entries:OURS", "bench.run.openai.entries:MODELS"),
     "outside_systems": ("bench.worlds.run.entries:COMMAND", "bench.run.serve.entries:SERVED"),
     "pack_sources": ("bench.cli.commands.entries:PACK_SOURCES",),
-    "studies": ("bench.studies.entries:STUDIES",),
     "tables": (
         "bench.read.report.tables:STUDY",
         "bench.read.tables.failure_tables:PARTS",

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CODE = [path for path in sorted(ROOT.glob("bench/**/*.py")) if "templates" not in path.parts]  # a template is a user's own pack
+CODE = [
+    path
+    for path in sorted([*ROOT.glob("bench/**/*.py"), *ROOT.glob("studies/**/*.py")])
+    if "templates" not in path.parts  # a template is a user's own pack
+]
 IN_IDS = ("tests/support/packs", "tests/support/worlds")
 """Packs whose code stands in the ids of trials; a name of theirs stays."""
 TESTS = [path for path in sorted(ROOT.glob("tests/**/*.py")) if not path.relative_to(ROOT).as_posix().startswith(IN_IDS)]

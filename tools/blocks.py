@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("configs", "results", "scenarios", "reports/advise-simulated", "reports/advise_held_out-simulated")
+COPIED = ("configs", "results", "scenarios", "studies", "reports/advise-simulated", "reports/advise_held_out-simulated")
 """What of the checkout its copy holds: what commands read by a relative path."""
 EMPTY = "<!-- in an empty folder -->"
 FENCE = re.compile(r"^```(\S*)")

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal
-from bench.common.paths import CONFIGS
+from bench.common.paths import CONFIGS, STUDIES_FOLDER
 from bench.common.registry import Part, Registry
 from bench.read.report.studies import STUDIES
 from bench.run.architectures.part import ArchitecturePart
@@ -29,7 +29,7 @@ def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
     _print_packs(out, roots)
     _print_architectures(out)
     out.print("models (by config)")
-    for path in sorted(CONFIGS.glob("*.toml")):
+    for path in (*sorted(CONFIGS.glob("*.toml")), *sorted(STUDIES_FOLDER.glob("*/*.toml"))):
         out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
     out.print(f"kinds of models\n  {_named(MODELS)}")
     out.print("fault effects (and the points at which each can strike)")

@@ -33,7 +33,7 @@ KEPT_NAMES = {
     "record.worlds": (
         "worlds.environment.journal worlds.environment.moment worlds.runtime.events worlds.runtime.process_events"
     ),
-    "rerun": "studies.advise worlds.analysis.remade",
+    "rerun": "worlds.analysis.remade",
     "run": ("answers architectures dialects effects endpoint engine experiment frameworks models openai packs sandbox serve"),
     "worlds.read": "worlds.analysis worlds.report worlds.scorecard",
     "worlds.run": (
@@ -46,7 +46,9 @@ RENAMED = {
     "exchange": "read.export",
     "regression": "read.compare",
     "runtime": "run.trial",
+    "studies": "rerun",
     "studies.counterfactual": "rerun",
+    "studies.replay_divergence": "rerun.divergence",
     "worlds.analysis.processes": "record.worlds.booked",
 }
 REST = {

@@ -10,9 +10,11 @@ from pathlib import Path
 from bench.common.errors import ConfigError, ResultsError, nearest
 
 RESULTS, REPORTS, CONFIGS = Path("results"), Path("reports"), Path("configs")
-PACKS = [Path("scenarios")]
+PACKS, STUDIES_FOLDER = [Path("scenarios")], Path("studies")
 SHIPPED = Path(__file__).parents[1] / "scenarios"
 """The packs of an installed package. A checkout has none here."""
+CHECKED_OUT = Path(__file__).parents[2] / "studies"
+"""The studies of a checkout. An installed package has none."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$"
 """The names that are part of a folder's name: of a config, a model, a variant, a plan."""

@@ -29,7 +29,7 @@ def place_of(error: BaseException, folder: Path) -> str:
 def text_of(error: BaseException) -> str:
     """Return an exception's text in one line, cut if it is long. The class can be another person's, and its code can raise."""
     try:
-        words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_pack_\w{12}\.?", "", str(error))
+        words = error.msg if isinstance(error, SyntaxError) else re.sub(r"bench_(pack|studies)_\w{12}\.?", "", str(error))
         text = " ".join(f"{words}".split())
     except BaseException:
         return "it has no text"

@@ -113,10 +113,11 @@ class Registry(Generic[P]):
     word     a part's noun
     plural   the noun's plural; with GROUPS before it, the group of entry points
     entry    the type of its entries
+    in_folders    finds the entries of parts that lie in folders
     """
 
-    def __init__(self, word: str, entry: type[P], plural: str = ""):
-        self.word, self.plural, self.entry = word, plural or f"{word}s", entry
+    def __init__(self, word: str, entry: type[P], plural: str = "", in_folders: Callable[[], Iterable[P]] = tuple):
+        self.word, self.plural, self.entry, self.in_folders = word, plural or f"{word}s", entry, in_folders
         self.group = f"{GROUPS}{self.plural}"
 
     def __iter__(self) -> Iterator[P]:
@@ -176,7 +177,7 @@ class Registry(Generic[P]):
 
     @cached_property
     def _all(self) -> tuple[Mapping[Hashable, P], Sequence[P], list[str]]:
-        parts: dict[Hashable, P] = {}
+        parts: dict[Hashable, P] = {key: part for part in self.in_folders() for key in part.keys}
         for path in attribute_at(ENTRIES).get(self.plural, ()):
             for part in self._entries(attribute_at(path)):
                 parts |= dict.fromkeys(part.keys, part)

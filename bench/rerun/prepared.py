@@ -1,10 +1,10 @@
-"""What a run's manifest must hold for its study from the beginning: a study's module can have `prepare(matrix)`."""
+"""What a run's manifest must hold for its study from the beginning: a study can have `prepare(matrix)` in its `prepare.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bench.read.report.studies import require_known, study_named
+from bench.read.report.studies import STUDIES, module_of_study, require_known
 from bench.run.experiment.matrix import Matrix
 
 
@@ -19,8 +19,12 @@ def prepared(matrix: Matrix) -> dict[str, Any]:
 
     Raises:
         ConfigError: There is no such study.
+        ResultsError: Its `prepare.py` does not load.
     """
     name = matrix.config.study
     require_known(name)
-    prepare = getattr(study_named(name), "prepare", None) if name else None
+    part = STUDIES[name] if name else None
+    if part is None or (part.folder and not (part.folder / "prepare.py").is_file()):
+        return {}
+    prepare = getattr(module_of_study(part, "prepare"), "prepare", None)
     return dict(prepare(matrix)) if prepare else {}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from commands import bench
 from experiment_runs import run
-from studies import evidence_of
+from run_studies import evidence_of
 
 from bench.record.reading import read_manifest
 from bench.rerun.advise.advice import HeldOut, advise, held_out

@@ -11,7 +11,7 @@ from commands import bench as command
 
 import bench
 from bench.read.analysis.statistics import mean_of
-from bench.studies.learning import learn
+from bench.rerun.learning import learn
 from bench.worlds.run.bank import banked
 
 ROOT = Path(__file__).parents[2]

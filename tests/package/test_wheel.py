@@ -86,6 +86,7 @@ def test_the_sdist_holds_the_sources_and_no_runs() -> None:
         "configs",
         "docs",
         "scenarios",
+        "studies",
         "tests",
         "tools",
         "noxfile.py",

@@ -17,8 +17,8 @@ from bench.cli.main import app
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import PACKS
 from bench.read.tables.contrasts import MeanContrast
+from bench.rerun.divergence import Divergence
 from bench.run.experiment.config import Config
-from bench.studies.replay_divergence import Divergence
 
 MODELS: dict[str, dict[str, Any]] = {"right": {"kind": "simulated"}, "errs": {"kind": "simulated", "error_rate": 0.9}}
 

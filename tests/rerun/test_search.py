@@ -8,7 +8,7 @@ import pytest
 from planted import MUCH, WEAKNESSES, planted
 
 from bench.cli.commands.counterfactual import worst_lines
-from bench.common.paths import CONFIGS, PACKS
+from bench.common.paths import PACKS, STUDIES_FOLDER
 from bench.rerun.rerun import RerunArm
 from bench.rerun.search import TrialHarm, at_random, guided, search, under
 from bench.run.experiment.config import load_config
@@ -22,8 +22,14 @@ WHOLE, SEEDS = 200, (1, 2, 3, 4, 5)
 
 
 def arm_of(weakness: str = "") -> RerunArm:
-    given = {"scenarios": ["contract_renewal/case_16"], "instances": None, "repetitions": 1, "plans": ["mixed_30"]}
-    config = load_config(CONFIGS / "reliability_surface.toml", {**given, "architectures": ["state_machine_remedied"]})
+    given: dict[str, object] = {
+        "scenarios": ["contract_renewal/case_16"],
+        "instances": None,
+        "repetitions": 1,
+        "plans": ["mixed_30"],
+    }
+    given["architectures"] = ["state_machine_remedied"]
+    config = load_config(STUDIES_FOLDER / "reliability_surface" / "config.toml", given)
     matrix = build_matrix(config, PACKS, "code")
     return RerunArm(matrix.specs[0], matrix.worked_by(planted(weakness)) if weakness else matrix)
 

@@ -10,9 +10,9 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.approval import CAREFUL, Purchase, purchases
+from studies.approval.study import CAREFUL, Purchase, purchases
 
-CONFIG = ROOTS[0].parent / "configs" / "approval.toml"
+CONFIG = ROOTS[0].parent / "studies" / "approval" / "config.toml"
 FEW = {
     "instances": 4,
     "scenarios": ["contract_renewal"],

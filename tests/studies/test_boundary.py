@@ -11,7 +11,7 @@ from records import config_in, edit_manifest, trial, write_run
 import bench
 from bench.common.errors import ResultsError
 from bench.read.tables.contrasts import contrast_of, interaction, main_effect
-from bench.studies.boundary import ablations
+from studies.boundary.study import ablations
 
 DAMAGE = {("weak", "off"): 5.0, ("weak", "on"): 2.0, ("strong", "off"): 1.0, ("strong", "on"): 0.0}
 """(verifier, key) -> damage of an instance; of a second instance one more wherever the verifier is weak."""

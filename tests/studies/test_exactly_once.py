@@ -19,7 +19,7 @@ from bench.read.render.drawing import style
 from bench.read.render.table import comma_separated, markdown
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.exactly_once import crashes_table, exactly_once, pictures, tables
+from studies.exactly_once.study import crashes_table, exactly_once, pictures, tables
 
 REPORT = Path(__file__).parents[2] / "reports" / "exactly_once"
 ARCHITECTURES = ("state_machine", "kept")

@@ -15,7 +15,7 @@ from bench.read.render.drawing import style
 from bench.record.events import Event
 from bench.record.record import Outcome, TrialRecord
 from bench.scenario import Grade
-from bench.studies.humaneval import CATEGORIES, ELSEWHERE, category_of, pictures, solving, tables
+from studies.humaneval.study import CATEGORIES, ELSEWHERE, category_of, pictures, solving, tables
 
 MODEL = "qwen2.5-coder-1.5b-instruct"
 Way = tuple[Outcome, str, str]

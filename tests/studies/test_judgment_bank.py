@@ -24,8 +24,8 @@ from bench.record.reading import read_manifest
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.packs.loading import load_pack
-from bench.studies.judgment_bank import judgments, tables
 from bench.worlds.run.bank import banked, load_bank
+from studies.judgment_bank.study import judgments, tables
 
 ROOT = Path(__file__).parents[2]
 PACKS = [ROOT / "scenarios"]

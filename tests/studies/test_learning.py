@@ -15,12 +15,13 @@ from bench.read.analysis.frames import load_run
 from bench.record.policy import PackPolicy, read_policy
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord
+from bench.rerun.learning import learn, of_pack
 from bench.run.experiment.config import Config, load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.session import Session
-from bench.studies.learning import learn, of_pack, tables
+from studies.learning.study import tables
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[2] / "studies" / "learning"
 MODEL = {"kind": "simulated"}
 STORE = [{"point": "output", "effect": "missing_field", "probability": 0.6, "subtask": "store"}]
 NEVER: dict[str, Any] = {"none": {"faults": []}}
@@ -112,7 +113,7 @@ def test_the_committed_policy_is_what_its_config_teaches(tmp_path: Path) -> None
 
 
 def test_the_report_tells_what_was_learned_on_which_instances_and_on_which_it_is_judged(tmp_path: Path) -> None:
-    judged = load_config(CONFIGS / "learned.toml", {"instances": 1, "plans": ["none"], "scenarios": ["incidents"]})
+    judged = load_config(CONFIGS / "config.toml", {"instances": 1, "plans": ["none"], "scenarios": ["incidents"]})
     run(judged, tmp_path / "learned")
     loaded = load_run(tmp_path / "learned")
     [table] = tables(loaded)

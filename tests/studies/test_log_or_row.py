@@ -10,9 +10,9 @@ from bench.common.errors import ResultsError
 from bench.read.analysis.frames import Run
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.log_or_row import LogOrRow, comparisons
+from studies.log_or_row.study import LogOrRow, comparisons
 
-CONFIG = ROOTS[0].parent / "configs" / "log_or_row.toml"
+CONFIG = ROOTS[0].parent / "studies" / "log_or_row" / "config.toml"
 FEW = {"instances": 2, "models": ["right"], "plans": ["rings_twice", "rings_once", "lost_answer"]}
 
 

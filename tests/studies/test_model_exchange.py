@@ -12,9 +12,9 @@ from bench.record.events import Committed, Event
 from bench.record.worlds.events import ProcessDied, Stepped, ToolCalled
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.model_exchange import Drift, drifts, log_less_row, replayed_in
+from studies.model_exchange.study import Drift, drifts, log_less_row, replayed_in
 
-CONFIG = ROOTS[0].parent / "configs" / "model_exchange.toml"
+CONFIG = ROOTS[0].parent / "studies" / "model_exchange" / "config.toml"
 BARE = {"architectures": ["event_driven", "event_driven_pinned", "state_machine"], "plans": ["dies_after_offer"]}
 
 

@@ -13,9 +13,9 @@ from bench.read.analysis.frames import Run
 from bench.record.worlds.damage import Harm
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.momentum import damaged_by, hazard, onset_of, onsets, variance_of_call
+from studies.momentum.study import damaged_by, hazard, onset_of, onsets, variance_of_call
 
-CONFIG = ROOTS[0].parent / "configs" / "momentum.toml"
+CONFIG = ROOTS[0].parent / "studies" / "momentum" / "config.toml"
 FEW = {
     "scenarios": ["payment_run:5"],
     "instances": 2,

@@ -10,8 +10,8 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import exact_share
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
-from bench.studies.pattern_behaviour import retries, undone_as_done
-from bench.studies.pattern_failure import (
+from studies.pattern_failure.pattern_behaviour import retries, undone_as_done
+from studies.pattern_failure.study import (
     MENDED,
     NOT_PROVOKED,
     ONLY_REMEDIED,
@@ -22,7 +22,7 @@ from bench.studies.pattern_failure import (
     weaknesses,
 )
 
-CONFIG = ROOTS[0].parent / "configs" / "pattern_failure.toml"
+CONFIG = ROOTS[0].parent / "studies" / "pattern_failure" / "config.toml"
 FEW = {
     "scenarios": ["contract_renewal"],
     "instances": 2,

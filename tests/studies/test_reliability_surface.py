@@ -21,7 +21,7 @@ from bench.read.analysis.statistics import pass_hat
 from bench.read.render.drawing import style
 from bench.read.render.table import markdown
 from bench.run.experiment.config import load_config
-from bench.studies.reliability_surface import SurfacePoint, pictures, surface, tables
+from studies.reliability_surface.study import SurfacePoint, pictures, surface, tables
 
 Fault = Mapping[str, Any]
 LIMITED: Fault = {"point": "call", "effect": "rate_limit", "probability": 0.1}
@@ -117,7 +117,7 @@ def test_the_table_has_a_row_for_each_point_and_the_figure_says_that_it_is_simul
 def test_the_committed_tables_are_of_the_shipped_config_and_hold_what_the_page_says() -> None:
     report = ROOT / "reports" / "reliability_surface-simulated"
     manifest = json.loads((report / "manifest.json").read_text(encoding="utf-8"))
-    config = load_config(ROOT / "configs" / "reliability_surface.toml", {})
+    config = load_config(ROOT / "studies" / "reliability_surface" / "config.toml", {})
     assert manifest["config"]["plan"] == json.loads(json.dumps({name: each.model_dump() for name, each in config.plan.items()}))
     with (report / "tables" / "study-reliability-surface.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

@@ -9,10 +9,11 @@ import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
 
+from bench.rerun.divergence import ComparedEvent, divergence, with_state
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.models.bank import BankedReply
-from bench.studies.replay_divergence import LESS, ComparedEvent, ComparedSides, _local, divergence, tables, with_state
+from studies.replay_divergence.study import LESS, ComparedSides, _local, tables
 
 
 def reply(value: int, rejected: str = "", note: str = "", instance: str = "a") -> BankedReply:
@@ -66,7 +67,7 @@ def test_two_prompts_of_one_model_are_compared_state_by_state_in_their_order() -
 def test_two_prompts_of_one_model_are_compared_in_every_named_state(
     tmp_path: Path,
 ) -> None:
-    config = load_config(ROOTS[0].parent / "configs" / "paraphrase.toml", {"instances": 1})
+    config = load_config(ROOTS[0].parent / "studies" / "replay_divergence" / "paraphrase.toml", {"instances": 1})
     run = run_of_matrix(tmp_path, build_matrix(config, ROOTS[:1], "code"))
     [table] = tables(run)
     assert table.name == "study-replay-divergence-local-prompts"

@@ -10,12 +10,13 @@ from trials import ROOTS
 
 from bench.codebase import ExecutionState
 from bench.run.packs import load_pack
-from bench.studies.patch_loop.arms import ARMS, RetestArm
-from bench.studies.patch_loop.case import LineChange, RepairCase, case_of
-from bench.studies.patch_loop.loop import DISRUPTIONS, run_loop
-from bench.studies.patch_loop.program import imported_by
-from bench.studies.patch_loop.recorded import RecordedPatch, replayed
-from bench.studies.patch_loop.suite import CallTest, Suite
+from studies.retesting.patch_loop.arms import ARMS, RetestArm
+from studies.retesting.patch_loop.case import LineChange, RepairCase, case_of
+from studies.retesting.patch_loop.loop import run_loop
+from studies.retesting.patch_loop.program import imported_by
+from studies.retesting.patch_loop.recorded import RecordedPatch, replayed
+from studies.retesting.patch_loop.results import DISRUPTIONS
+from studies.retesting.patch_loop.suite import CallTest, Suite
 
 FILES = {
     "shop/rates.py": "RATE = 2\n\n\ndef price(count):\n    return count + RATE\n\n\ndef unused():\n    return 0\n",

@@ -28,19 +28,17 @@ from bench.run.experiment.matrix import build_matrix
 from bench.run.experiment.untrusted import permission
 from bench.run.packs import load_pack
 from bench.scenario import Grade, Output, Scenario, Subtask, Task
-from bench.studies.answer_format import answer_formats
-from bench.studies.context import context
-from bench.studies.depth import End, depth
-from bench.studies.detectability import detectability
-from bench.studies.mutants import mutants_of
-from bench.studies.repair import repair
-from bench.studies.repair_policies import PricedFailure, first_failure, policies
-from bench.studies.validators import mutation_scores
+from studies.answer_format.study import answer_formats
+from studies.context.study import context
+from studies.depth.study import End, depth
+from studies.detectability.study import detectability
+from studies.repair.study import repair
+from studies.repair_policies.study import PricedFailure, first_failure, policies
+from studies.validators.prepare import mutants_of
+from studies.validators.study import mutation_scores
 
-CONFIGS = ROOTS[0].parent / "configs"
+PLACE = ROOTS[0].parent / "studies"
 BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
-CONFIG_OF = {"learning": "learned"}
-"""A study whose config has another name: what was learned is judged."""
 WITHOUT_FIGURE = {"learning", "patching"}
 """What was learned is a table."""
 FEW: Mapping[str, Any] = {
@@ -126,7 +124,7 @@ def test_a_run_recorded_under_an_earlier_name_of_its_study_is_shown(tmp_path: Pa
 
 
 def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
-    config = load_config(CONFIGS / "break_even.toml", {"repetitions": 1, "study": "brake_even"})
+    config = load_config(PLACE / "break_even" / "config.toml", {"repetitions": 1, "study": "brake_even"})
     matrix = build_matrix(config, ROOTS[:1], "code")
     with pytest.raises(ConfigError, match="unknown study 'brake_even'"):
         open_run(Terminal(), tmp_path / "run", matrix, aside=False, permitted=permission(matrix))
@@ -135,14 +133,14 @@ def test_a_run_of_an_unknown_study_does_not_begin(tmp_path: Path) -> None:
 
 def test_a_config_that_says_experiment_for_study_is_told_the_new_name(tmp_path: Path) -> None:
     path = tmp_path / "depth.toml"
-    path.write_text((CONFIGS / "depth.toml").read_text().replace('study = "depth"', 'experiment = "depth"'))
+    path.write_text((PLACE / "depth" / "config.toml").read_text().replace('study = "depth"', 'experiment = "depth"'))
     with pytest.raises(ConfigError, match="the key 'experiment' is called 'study' now"):
         load_config(path, {})
 
 
 def without_programs(name: str) -> Sequence[str]:
     """A config's scenarios but for the one whose answers are programs, each of which the sandbox runs, if others are left."""
-    every = load_config(CONFIGS / f"{CONFIG_OF.get(name, name)}.toml", {}).scenarios
+    every = load_config(PLACE / name / "config.toml", {}).scenarios
     return [each for each in every if each != "multi_file_debugging"] or every
 
 
@@ -155,7 +153,7 @@ def test_each_shipped_config_runs_and_is_reported_with_its_table_and_figure(
     if not whole:
         request.getfixturevalue("undrawn")
         few |= {"instances": 1, "scenarios": without_programs(name)}
-    config = load_config(CONFIGS / f"{CONFIG_OF.get(name, name)}.toml", few)
+    config = load_config(PLACE / name / "config.toml", few)
     if not {scenario.partition(":")[0] for scenario in config.scenarios} <= AVAILABLE.keys():
         pytest.skip("its pack is not here")
     matrix = build_matrix(config, ROOTS[:1], "code")

@@ -3,6 +3,7 @@ report is made where nothing that makes a record can be imported."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,8 @@ BELOW = {"bench.common", "bench.scenario", "bench.task", "bench.record"}
 MOST = {"from a config to its trials": 99, "one trial": 137, "from a run to a table": 133}
 """Trip -> the most definitions that it may run; it is lowered where the code comes to need fewer."""
 MOST_ARROWS = 60
+RUN_AGAIN = {"judgment_bank", "momentum", "repair_bank", "replay_divergence"}
+"""Studies that make worlds again or read a bank."""
 REFUSED = """
 import sys
 
@@ -66,6 +69,32 @@ from bench.read.report.report import report_of
 print(len(report_of(bench.load_run(sys.argv[1])).files))
 """
     assert int(python(code, str(tmp_path / "run"))) > 20
+
+
+def test_a_study_is_shown_where_nothing_makes_a_record_but_for_those_that_make_worlds_again_or_read_a_bank() -> None:
+    code = """
+from bench.common.errors import ResultsError
+from bench.read.report.studies import STUDIES, study_named
+for name in STUDIES.names:
+    try:
+        study_named(name)
+    except ResultsError as error:
+        assert "stands on the other side of the wall" in str(error), error
+        print(name)
+"""
+    assert set(python(code).split()) == RUN_AGAIN
+
+
+def test_no_room_imports_a_study() -> None:
+    imports = (node for source in sources().values() for node in ast.walk(ast.parse(source)))
+    names = {
+        name.partition(".")[0]
+        for node in imports
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None) or ""]
+        )
+    }
+    assert "bench" in names and "studies" not in names
 
 
 def test_the_rooms_have_few_arrows_and_no_trip_runs_more_definitions_than_it_did() -> None:

@@ -39,7 +39,7 @@ def test_a_real_kill_at_each_point_leaves_the_world_that_the_crash_in_process_le
 def test_a_real_kill_of_who_merges_and_deploys_leaves_the_world_that_the_crash_in_process_leaves(
     plan: str, tmp_path: Path
 ) -> None:
-    matrix = matrix_of(1, 1, ROOT / "configs" / "exactly_once_upgrade.toml")
+    matrix = matrix_of(1, 1, ROOT / "studies" / "exactly_once" / "exactly_once_upgrade.toml")
     [spec] = [each for each in matrix.specs if (each.architecture, each.plan.name) == ("state_machine", plan)]
     end, kills = lived(matrix, spec, tmp_path)
     assert (kills, end.lives) == (1, 2)

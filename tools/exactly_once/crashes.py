@@ -23,7 +23,7 @@ from bench.run.trial.loop import run
 from bench.worlds.read.analysis.beyond_control import PAIR
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "configs" / "exactly_once.toml"
+CONFIG = ROOT / "studies" / "exactly_once" / "config.toml"
 INSTANCES = 40
 KEPT = [
     *(*PAIR, "plan", "outcome", "timing", "lives", "recount_agrees"),

@@ -14,7 +14,7 @@ from bench.read.claims.verdicts import VERDICTS
 from bench.read.render.cells import AdjustedP, Cell, Number, Rate
 from bench.read.render.limits import noted
 from bench.read.render.table import Table
-from bench.studies.exactly_once import KINDS, CrashedArm
+from studies.exactly_once.study import KINDS, CrashedArm
 
 Row = Mapping[str, str]
 INSTANCES = "Instances"

@@ -16,7 +16,7 @@ from bench.read.claims.verdicts import judge_each
 from bench.read.render.cells import Cell, Rate
 from bench.read.render.drawing import style
 from bench.read.render.table import Table, comma_separated, markdown
-from bench.studies.exactly_once import CrashedArm, crashes_table, exactly_once, pictures, tables, titled
+from studies.exactly_once.study import CrashedArm, crashes_table, exactly_once, pictures, tables, titled
 
 PREFACE = Path(__file__).with_name("preface.md")
 SIGNALLED = ("Architecture", "SIGKILLs", "Trials", "The same as in process")

@@ -4,6 +4,7 @@ experiment on simulated models."""
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,11 @@ from golden import adapter
 from golden.adapter import ROOT, Size
 from golden.digests import Digests, Key, by_cell, of_run, of_trials
 
-CONFIGS = {path.relative_to(ROOT / "configs").as_posix().removesuffix(".toml"): path for path in ROOT.glob("configs/*.toml")}
+CONFIGS = {
+    str(tomllib.loads(path.read_text(encoding="utf-8"))["name"]): path
+    for pattern in ("configs/*.toml", "studies/*/*.toml")
+    for path in ROOT.glob(pattern)
+}
 NOT_REPLAYED = ("scorecard_live-qwen2.5-coder-1.5b-instruct",)
 """Its agents are processes that are killed and started again: which reply comes first is the machine's."""
 REPLAYED = Size(instances=6, repetitions=2)

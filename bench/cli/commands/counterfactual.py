@@ -83,7 +83,7 @@ def search(
     Up to three strikes of the plan's faults make a schedule. The search decides when they strike, so the plan's triggers are
     ignored. The config's first model answers; it must be simulated. The worst schedule is written as a config.
 
-    For example: bench search configs/reliability_surface.toml --plan mixed_30 --architecture bare_agent
+    For example: bench search studies/reliability_surface/config.toml --plan mixed_30 --architecture bare_agent
     --scenario contract_renewal/case_16
     """
     given = {"scenarios": [scenario], "architectures": [architecture], "plans": [plan], "repetitions": 1, "instances": None}

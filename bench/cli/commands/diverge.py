@@ -23,10 +23,10 @@ from bench.record.record import TrialRecord, latest
 from bench.record.worlds.events import WorldEnded
 from bench.worlds.run.bank import banked
 
-# The study imports pandas and matplotlib, which slows down the start.
+# It imports pandas and matplotlib, which slows down the start.
 if TYPE_CHECKING:
     from bench.read.tables.contrasts import MeanContrast
-    from bench.studies.replay_divergence import Divergence
+    from bench.rerun.divergence import Divergence
 
 DivergenceOf = Literal["model", "architecture", "prompt"]
 RECORDED_AS: Mapping[DivergenceOf, str] = {"model": "model", "architecture": "architecture", "prompt": "scenario"}
@@ -144,7 +144,7 @@ def diverge(
 
 def diverged(this: DivergenceSide, that: DivergenceSide) -> Diverged:
     """Compare two sides. Raise ResultsError if no event is in both sides twice or more."""
-    from bench.studies.replay_divergence import ComparedEvent, divergence  # noqa: PLC0415
+    from bench.rerun.divergence import ComparedEvent, divergence  # noqa: PLC0415
 
     form, left, right = "local", *map(_judged, (this, that))
     if not (left and right):
@@ -222,7 +222,7 @@ def _dollars(this: DivergenceSide, that: DivergenceSide) -> SpentBySides | str:
 
 def _spent(*sides: tuple[DivergenceSide, TrialCost]) -> SpentBySides:
     """Return what the trials took, over the instances and plans that both sides ran."""
-    from bench.studies.replay_divergence import mean_by_instance  # noqa: PLC0415
+    from bench.rerun.divergence import mean_by_instance  # noqa: PLC0415
 
     left, right = (_by_place(side, cost) for side, cost in sides)
     shared = [place for place in left if place in right]
@@ -241,7 +241,7 @@ def _by_place(side: DivergenceSide, cost: TrialCost) -> dict[tuple[str, str], fl
 
 def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """Return what was committed for each reply, by its recorded state."""
-    from bench.studies.replay_divergence import committed, with_state  # noqa: PLC0415
+    from bench.rerun.divergence import committed, with_state  # noqa: PLC0415
 
     events: dict[EventPlace, list[object]] = {}
     for model, reply, state in with_state(banked(side.folder), of_prompts=side.of == "prompt"):
@@ -253,7 +253,7 @@ def _judged(side: DivergenceSide) -> dict[EventPlace, list[object]]:
 
 def _effects(side: DivergenceSide) -> dict[EventPlace, list[object]]:
     """Return the effects of each trial, in order. Raise ResultsError if the trials have no world."""
-    from bench.studies.replay_divergence import courses  # noqa: PLC0415
+    from bench.rerun.divergence import courses  # noqa: PLC0415
 
     trials = side.trials
     if not any(of_kind(record.events, WorldEnded) for record in trials):

@@ -39,7 +39,7 @@ def learn(
     """
     folder = folder_of(run)
     require_sound(folder)
-    from bench.studies.learning import learn as learned  # noqa: PLC0415  noqa: PLC0415  it imports pandas
+    from bench.rerun.learning import learn as learned  # noqa: PLC0415  no other command should wait for it
 
     policy = learned(folder, packs_of(scenarios, folder, err), architecture, plan, model, instances)
     write_files(to.parent, {to.name: f"{policy.model_dump_json(indent=1)}\n".encode()})

@@ -16,6 +16,7 @@ from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number
 from bench.read.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
 from bench.read.render.labels import bracketed, condition_columns, model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.report.figure_part import FigurePart
 from bench.read.report.results import Results
 from bench.read.report.table_part import TablePart
 from bench.read.tables.failure_tables import NOT_MEASURED
@@ -197,3 +198,4 @@ def _point(ax: Axes, y: float, estimate: BreakEven | None, right: float, marker:
 
 
 TABLES = TablePart("break_even", break_even_tables, "break_even")
+FIGURES = FigurePart("break_even", break_even_figures)

@@ -8,7 +8,9 @@ from bench.common.registry import Registry
 from bench.read.render.drawing import Picture, style
 from bench.read.report.figure_part import FigurePart
 from bench.read.report.results import Results
+from bench.read.report.studies import study_pictures
 
+STUDY = FigurePart("study", lambda of: study_pictures(of.run))
 FIGURES = Registry("figure", FigurePart)
 
 

@@ -1,17 +1,27 @@
 """The kind of part that answers a question beyond the paper. A config says `study = "NAME"`.
 
-A study's module has `tables(run)` and `pictures(run)`. Both raise ResultsError, in one line, if the run lacks what the study
-needs.
+    studies/NAME/
+      study.py      tables(run) and pictures(run); both raise ResultsError, in one line, if the run lacks what the study needs
+      prepare.py    prepare(matrix), where a run's manifest must hold something for the study from the beginning
+      config.toml   the study's experiment
+
+They may import their siblings (`from .mutants import Mutants`). A package can bring a study as well: see StudyPart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, ResultsError, nearest
-from bench.common.raised import words_of
+from bench.common.paths import CHECKED_OUT, STUDIES_FOLDER
+from bench.common.raised import place_of, words_of
 from bench.common.registry import Part, Registry, attribute_at
 
 if TYPE_CHECKING:
@@ -20,19 +30,40 @@ if TYPE_CHECKING:
     from bench.read.render.table import Table
 
 
+FORMER = {"repair_policies": "policy"}
+"""Name of a study -> its name in earlier versions."""
+
+
 @dataclass(frozen=True)
 class StudyPart(Part):
     """A question beyond the paper.
 
     path     its module, imported when needed: it imports pandas and matplotlib, and no run should wait for them
     former   its name in earlier versions: old runs keep that name, and a config with that name is told the new one
+    folder   the folder in which it lies; None for a package's
     """
 
     path: str = ""
     former: str = ""
+    folder: Path | None = None
 
 
-STUDIES = Registry("study", StudyPart, plural="studies")
+def find_studies() -> Iterator[StudyPart]:
+    """Yield the studies in `studies/` of the working folder. If it has no such folder, those of the checkout count instead.
+
+    Yields:
+        The studies, by name.
+    """
+    for path in sorted(_root().glob("*/study.py")):
+        name = path.parent.name
+        yield StudyPart(name, former=FORMER.get(name, ""), folder=path.parent)
+
+
+def _root() -> Path:
+    return (STUDIES_FOLDER if STUDIES_FOLDER.is_dir() else CHECKED_OUT).resolve()
+
+
+STUDIES = Registry("study", StudyPart, plural="studies", in_folders=find_studies)
 
 
 class Study(Protocol):
@@ -77,7 +108,8 @@ def require_known(name: str | None) -> None:
     if name is not None:
         if name not in STUDIES and (part := _formerly(name)):
             raise ConfigError(f"the study '{name}' is called '{part.name}' now: say study = \"{part.name}\"")
-        STUDIES.named(name)
+        if name not in STUDIES:
+            raise ConfigError(f"{STUDIES.unknown(name)}; studies are looked for in {_root()}")
 
 
 def study_tables(run: Run) -> list[Table]:
@@ -118,12 +150,11 @@ def study_pictures(run: Run) -> list[Picture]:
 
 
 def _why(error: Exception, name: str) -> str:
-    """Return why a study is not shown. Raise the error if it is a bug of ours."""
+    """Return why a study is not shown."""
     if isinstance(error, ResultsError):
         return str(error)
-    if name in STUDIES and STUDIES[name].package:
-        return f"{STUDIES[name].package}: {words_of(error)}"
-    raise error
+    part = _part(name)
+    return f"{_place(error, part.folder) if part.folder else part.package}: {words_of(error)}"
 
 
 def study_named(name: str) -> Study:
@@ -138,10 +169,46 @@ def study_named(name: str) -> Study:
     Raises:
         ResultsError: No study has this name.
     """
+    return cast(Study, module_of_study(_part(name), "study"))
+
+
+def module_of_study(part: StudyPart, module: str) -> Any:
+    """Return a module of a study.
+
+    Args:
+        part: The study.
+        module: The module's name in the study's folder. A package's study has one module, whatever is asked for.
+
+    Returns:
+        The module.
+
+    Raises:
+        ResultsError: It does not load.
+    """
+    if part.folder is None:
+        return attribute_at(part.path)
+    # All studies of one folder are one package, named by the folder's path, so that two checkouts never share a module.
+    root = part.folder.parent
+    package = f"bench_studies_{digest_of(str(root))[:12]}"
+    if package not in sys.modules:
+        sys.modules[package] = ModuleType(package)
+        sys.modules[package].__path__ = [str(root)]
+    try:
+        return importlib.import_module(f"{package}.{part.name}.{module}")
+    except (Exception, SystemExit) as error:
+        raise ResultsError(f"{_place(error, part.folder)}: does not load: {words_of(error)}") from error
+
+
+def _place(error: BaseException, folder: Path) -> str:
+    return f"{STUDIES_FOLDER}/{folder.name}/{place_of(error, folder) or 'study.py'}"
+
+
+def _part(name: str) -> StudyPart:
+    """Return the study of this name, present or former. Raises ResultsError if there is none."""
     part = STUDIES[name] if name in STUDIES else _formerly(name)
     if part is None:
         raise ResultsError(f"is unknown; {nearest(name, STUDIES.names)}")
-    return cast(Study, attribute_at(part.path))
+    return part
 
 
 def _formerly(name: str) -> StudyPart | None:

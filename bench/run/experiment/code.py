@@ -25,7 +25,7 @@ from bench.run.packs.imports import run_statements_of
 PACKAGE = Path(__file__).resolve().parents[2]
 ENTRY = "bench.run.experiment.trial"
 """The module in which every trial begins."""
-SHOWS = (("read",), ("rerun",), ("cli",), ("studies",), ("worlds", "read"))
+SHOWS = (("read",), ("rerun",), ("cli",), ("worlds", "read"))
 """The rooms beyond the wall: an edit there changes no trial."""
 
 

@@ -39,7 +39,7 @@ def _package(requirement: str) -> str:
 def code_version() -> CodeVersion:
     """Return the version of the running code."""
     commit = _git("rev-parse", "HEAD")
-    changed = _git("status", "--porcelain", "--", "bench", "scenarios", "configs", "pyproject.toml")
+    changed = _git("status", "--porcelain", "--", "bench", "scenarios", "studies", "configs", "pyproject.toml")
     dirty = bool(changed) if commit else None
     return CodeVersion(version=metadata.version(DISTRIBUTION), commit=commit, dirty=dirty, digest=our_codebase().digest)
 

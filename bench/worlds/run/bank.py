@@ -30,7 +30,8 @@ def load_bank(folder: Path, scenarios: Iterable[Scenario]) -> Bank:
     models = sorted({model for model, _ in replies})
     if len(models) != 1:
         problem = f"of several models ({', '.join(models)})" if models else "no judgments"
-        raise ConfigError(f"bank {folder}: it holds {problem}; record it with configs/judgment_bank.toml and one --model")
+        todo = "record it with studies/judgment_bank/config.toml and one --model"
+        raise ConfigError(f"bank {folder}: it holds {problem}; {todo}")
     bank = Bank(manifest.name, sources(folder), models[0], [reply for _, reply in replies])
     wanted = {(each.name, subtask.name) for each in scenarios for subtask in each.task.subtasks}
     if lacking := sorted(wanted - bank.judgments):
@@ -54,7 +55,8 @@ def load_learning(folder: Path) -> Learning:
     models = sorted({model for model, _ in replies})
     if len(models) != 1:
         problem = f"replies of several models ({', '.join(models)})" if models else "no reply to a rejection"
-        raise ConfigError(f"repairs {folder}: it holds {problem}; record it with configs/repair_bank.toml and one --model")
+        todo = "record it with studies/repair_bank/config.toml and one --model"
+        raise ConfigError(f"repairs {folder}: it holds {problem}; {todo}")
     return measured(read_manifest(folder).name, models[0], [repair for _, repair in replies])
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from records import called, run_of, smooth, trial
+from records import called, id_of, run_of, smooth, trial
 
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, missing_trials
 from bench.read.analysis.frames import Run
@@ -30,7 +30,7 @@ def run_with(folder: Path, by_architecture: Mapping[str, Tokens]) -> Run:
                 name = f"{architecture}-{instance}-{repetition}"
                 events = [*smooth()[:-1], called(3, "b", tokens=(tokens - 240, 0), cause="retry"), smooth()[-1]]
                 records.append(trial(architecture, "none", repetition, events=events, id=name))
-                instances[name] = instance
+                instances[id_of(name)] = instance
     run = run_of(folder, records)
     return replace(run, trials=run.trials.assign(instance=[instances[name] for name in run.trials["trial"]]))
 

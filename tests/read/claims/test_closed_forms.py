@@ -14,7 +14,7 @@ from trials import Fault, matrix_of
 
 from bench.read.analysis.crossing import Trials, crossing, crossing_of, trials_in_both
 from bench.read.claims.closed_forms import Expectation, Pipeline, monolithic, runtime_structured, static
-from bench.studies.break_even import price_curves
+from studies.break_even.study import price_curves
 
 STAGES = ((3.0, 5.0), (7.0,))
 """Prices of three subtasks, the second of which is a checkpoint."""

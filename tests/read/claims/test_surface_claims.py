@@ -19,7 +19,7 @@ from bench.run.experiment.config import load_config
 
 SOURCE = load_others()[-1]
 CLAIMS = [claim for claim in SOURCE.claims if isinstance(claim, DegradationClaim)]
-CONFIG = load_config(Path(__file__).parents[3] / "configs" / "reliability_surface.toml", {})
+CONFIG = load_config(Path(__file__).parents[3] / "studies" / "reliability_surface" / "config.toml", {})
 PLANS = (
     FAULT_FREE,
     *dict.fromkeys(plan for claim in CLAIMS for side in claim.sides for plan in side.plans if plan != FAULT_FREE),

@@ -19,8 +19,8 @@ from bench.run.packs import load_pack
 from bench.run.trial.faults import Fault
 from tests.run.frameworks.test_systems import BROUGHT
 
-CONFIGS = ROOTS[0].parent / "configs"
-EXPERIMENTS = sorted(path for path in CONFIGS.glob("*.toml") if path.name != "published.toml")
+CHECKOUT = ROOTS[0].parent
+EXPERIMENTS = sorted([*CHECKOUT.glob("configs/*.toml"), *CHECKOUT.glob("studies/*/*.toml")])
 CONFIG = """
 name = "tiny"
 scenarios = ["tiny"]
@@ -60,11 +60,11 @@ def refusal(folder: Path, text: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.parent.name if path.name == "config.toml" else path.stem)
 def test_every_config_that_ships_can_be_run_and_read_from_what_a_manifest_keeps(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(CONFIGS.parent)
+    monkeypatch.chdir(CHECKOUT)
     config = load_config(path, {"repetitions": 1})
     extras = {ARCHITECTURES[name].extra for name in config.architectures if name in ARCHITECTURES} - {""}
     if any(util.find_spec(BROUGHT[extra]) is None for extra in extras):

@@ -117,7 +117,7 @@ EDITS: dict[str, Callable[..., bool]] = {
     "scenario.py": lambda *_: True,
     "read/analysis/metrics.py": lambda *_: False,
     "read/report/page.py": lambda *_: False,
-    "studies/depth.py": lambda *_: False,
+    "rerun/learning.py": lambda *_: False,
     "worlds/read/report/tables.py": lambda *_: False,
     "worlds/read/scorecard/card.py": lambda *_: False,
     "cli/main.py": lambda *_: False,

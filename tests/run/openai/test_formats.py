@@ -29,7 +29,7 @@ from bench.run.packs import load_pack
 from bench.run.trial.schema import answer_schema
 from bench.scenario import CODE, Subtask
 
-CONFIG = ROOTS[0].parent / "configs" / "answer_format.toml"
+CONFIG = ROOTS[0].parent / "studies" / "answer_format" / "config.toml"
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "default": 1}}}
 CLOSED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 SUBTASKS = [subtask for pack in ("multi_file_debugging", "k8s_oomkill") for subtask in load_pack(pack, ROOTS).task.subtasks]

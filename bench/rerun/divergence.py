@@ -1,0 +1,135 @@
+"""How often two sides that consume the same events commit something else, beyond what two seeds of one side differ in.
+
+The sides are models, prompts or architectures. The share of pairs of the two sides that differ, less the mean of the shares of
+pairs of two seeds of each side, is taken by instance. It can be below zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from operator import ne
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench.read.tables.contrasts import MeanContrast, contrast_of
+from bench.record.events import of_kind
+from bench.record.reading import read_records
+from bench.record.record import TrialRecord, latest
+from bench.record.worlds.events import ToolCalled
+from bench.run.models.bank import BankedReply
+
+Differ = Callable[[Any, Any], bool]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Two models or prompts on the same events.
+
+    form       `local` or `running`
+    boundary   the strength, or the architecture that ran
+    place      the judgment, or "" for all
+    between    D(A, B); within: ½ (D(A, A′) + D(B, B′)); beyond: their difference
+    events     states in which both were asked, or instances that both ran
+    first      mean number of the first effect that differs, from 1, in pairs that differ; None if none differs, or local
+    """
+
+    form: str
+    boundary: str
+    place: str
+    between: MeanContrast | None
+    within: MeanContrast | None
+    beyond: MeanContrast
+    events: int
+    first: float | None = None
+
+
+@dataclass(frozen=True)
+class ComparedEvent:
+    """What each side committed at one event, with each seed."""
+
+    instance: str
+    these: Sequence[Any]
+    those: Sequence[Any]
+
+
+def with_state(replies: Iterable[tuple[str, BankedReply]], *, of_prompts: bool) -> Iterator[tuple[str, BankedReply, str]]:
+    """Yield (model, reply, name of the state for both sides). For prompts the name is the state's number within its
+    judgment."""
+    asked: Counter[tuple[str, str, str, int, str]] = Counter()
+    for model, reply in replies:
+        place = (model, reply.scenario, reply.instance, reply.repetition, reply.judgment)
+        asked[place] += 1
+        yield model, reply, str(asked[place]) if of_prompts else reply.state
+
+
+def committed(reply: BankedReply, strength: str) -> object:
+    """Return what a boundary of this strength commits of a reply. None means nothing."""
+    if reply.rejected and strength == "business_rule":
+        return None
+    if reply.output is None:
+        return reply.text
+    return sorted((name, value) for name, value in reply.output.items() if name not in reply.notes)
+
+
+def courses(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return trial -> its effects in order, each as its tool and arguments."""
+    records = latest(record for record in read_records(folder) if isinstance(record, TrialRecord))
+    return {
+        record.id: tuple(
+            f"{call.tool} {call.arguments}"
+            for call in of_kind(record.events, ToolCalled)
+            if call.outcome == "done" and call.access != "read"
+        )
+        for record in records
+    }
+
+
+def divergence(form: str, boundary: str, place: str, events: Sequence[ComparedEvent]) -> Divergence:
+    differ = _effects_differ if form == "running" else ne
+    instances = [event.instance for event in events]
+    pairs = [pair for event in events for pair in product(event.these, event.those)]
+    places = [_first(*pair) for pair in pairs if form == "running" and differ(*pair)]
+    return Divergence(
+        form=form,
+        boundary=boundary,
+        place=place,
+        between=mean_by_instance(instances, [_between(event, differ) for event in events]),
+        within=mean_by_instance(instances, [_within(event, differ) for event in events]),
+        beyond=mean_by_instance(instances, beyond_spread(events, differ)),
+        events=len(events),
+        first=fmean(places) if places else None,
+    )
+
+
+def _between(event: ComparedEvent, differ: Differ) -> float:
+    return fmean(differ(*pair) for pair in product(event.these, event.those))
+
+
+def _within(event: ComparedEvent, differ: Differ) -> float:
+    return fmean(fmean(differ(*pair) for pair in combinations(seeds, 2)) for seeds in (event.these, event.those))
+
+
+def beyond_spread(events: Sequence[ComparedEvent], differ: Differ = ne) -> list[float]:
+    """Return for each event the share of pairs of the two sides that differ, less that of two seeds of one side."""
+    return [_between(event, differ) - _within(event, differ) for event in events]
+
+
+def _effects_differ(these: Sequence[str], those: Sequence[str]) -> bool:
+    return sorted(these) != sorted(those)
+
+
+def _first(these: Sequence[str], those: Sequence[str]) -> int:
+    pairs = enumerate(zip(these, those, strict=False), 1)
+    return next((place for place, (this, that) in pairs if this != that), min(len(these), len(those)) + 1)
+
+
+def mean_by_instance(instances: Sequence[str], values: Sequence[float]) -> MeanContrast:
+    """Return the mean over instances of each instance's mean."""
+    by_instance: dict[str, list[float]] = {}
+    for instance, value in zip(instances, values, strict=True):
+        by_instance.setdefault(instance, []).append(value)
+    return contrast_of({instance: fmean(each) for instance, each in by_instance.items()})

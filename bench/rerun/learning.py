@@ -1,0 +1,158 @@
+"""What rejections teach: a policy is learned from one run's trials, and judged in another run, on instances it has not seen.
+
+The learned part is the decomposition: which neighbouring subtasks share a call. A joint call reads shared documents once; but
+if one of its outputs is rejected, all are asked for again. Let p(i) be the chance that the first reply for subtask i is
+rejected, by the rule of succession (r + 1) / (n + 2) from r of n in training. Let c(G) be the mean tokens of one call for the
+subtasks G over the training instances: its prompt, what it reads of other calls, and the replies. If rejections are
+independent, the call is accepted with the product of all 1 - p(i), so an accepted call costs c(G) divided by that product. The
+policy is the cut of the task's list into calls with the least sum.
+
+All counts are of sets, and all sums of whole numbers, so the order and concurrency of trials cannot change what is learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+from pathlib import Path
+
+from bench.common.errors import ConfigError, ResultsError, nearest
+from bench.common.tokens import count_tokens
+from bench.record.events import Called, Judged, of_kind
+from bench.record.formats import DEFAULT
+from bench.record.manifest import Manifest
+from bench.record.policy import FirstReplies, LearnedPolicy, PackPolicy
+from bench.record.reading import read_manifest, read_records
+from bench.record.record import SessionRecord, TrialRecord, latest
+from bench.record.verify import sources
+from bench.run.packs import load_pack
+from bench.run.packs.loading import sample
+from bench.run.trial.prompt import render
+from bench.scenario import Scenario, Subtask
+
+
+@dataclass
+class _Seen:
+    """Distinct first replies for one subtask, by prompt and reply: whether each was rejected, and its tokens."""
+
+    rejected: dict[object, bool] = field(default_factory=dict)
+    tokens: dict[object, int] = field(default_factory=dict)
+
+    @property
+    def counted(self) -> FirstReplies:
+        return FirstReplies(rejected=sum(self.rejected.values()), of=len(self.rejected))
+
+    @property
+    def accepted_share(self) -> Fraction:
+        return 1 - Fraction(self.counted.rejected + 1, self.counted.of + 2)
+
+    @property
+    def mean_tokens(self) -> Fraction:
+        return Fraction(sum(self.tokens.values()), len(self.tokens))
+
+
+def learn(
+    folder: Path, packs: Sequence[Path], architecture: str, plan: str, model: str | None = None, count: int | None = None
+) -> LearnedPolicy:
+    """Return the policy learned from a run's trials of one architecture, plan and model, on all instances or a sample of
+    `count`.
+
+    Raises ResultsError if the run is not complete or has no calls for a single subtask, ConfigError for an unknown name or a
+    pack whose subtasks have changed.
+    """
+    manifest, records = read_manifest(folder), list(read_records(folder))
+    sessions = [record for record in records if isinstance(record, SessionRecord)]
+    if not sessions or not sessions[-1].mark:
+        raise ResultsError(f"{folder}: is not complete, and what is learned of it would depend on its end; go on with it first")
+    model = model or manifest.config.models[0]
+    for what, name, known in (
+        ("architecture", architecture, manifest.config.architectures),
+        ("model", model, manifest.config.models),
+        ("fault plan", plan, manifest.config.plans),
+    ):
+        if name not in known:
+            raise ConfigError(f"run '{manifest.name}' has no {what} '{name}'; {nearest(name, known)}")
+    trials = [
+        trial
+        for trial in latest(record for record in records if isinstance(record, TrialRecord))
+        if (trial.architecture, trial.plan, trial.model) == (architecture, plan, model)
+        and trial.outcome not in ("error", "ungraded")
+    ]
+    learned: dict[str, PackPolicy] = {}
+    for name in manifest.scenarios:
+        if (pack := name.partition(":")[0]) in learned:
+            raise ConfigError(f"run '{manifest.name}' has several variants of pack '{pack}'; learn from a run that has one")
+        learned[pack] = of_pack(name, manifest, trials, packs, count)
+    return LearnedPolicy(
+        run=manifest.name, digest=sources(folder), architecture=architecture, model=model, plan=plan, packs=learned
+    )
+
+
+def of_pack(
+    name: str, manifest: Manifest, trials: Sequence[TrialRecord], packs: Sequence[Path], count: int | None
+) -> PackPolicy:
+    """Return what these trials teach about one scenario. Raise as `learn` does."""
+    drawn = sample(manifest.scenarios[name].instances, count, "learning", manifest.config.seed, name.partition(":")[0])
+    scenarios = [load_pack(name, packs, instance) for instance in drawn]
+    if (names := tuple(subtask.name for subtask in scenarios[0].task.subtasks)) != manifest.scenarios[name].subtasks:
+        raise ConfigError(
+            f"scenario '{name}' has other subtasks than in run '{manifest.name}': {', '.join(names)}; run it again"
+        )
+    seen = {subtask: _Seen() for subtask in names}
+    for trial in trials:
+        if trial.scenario == name and trial.instance in drawn:
+            _look_at(trial, seen)
+    if missing := [subtask for subtask, replies in seen.items() if not replies.rejected or not replies.tokens]:
+        problem = f"run '{manifest.name}': on {name} no first reply for '{missing[0]}' alone was verified"
+        raise ResultsError(f"{problem}; learn from an architecture with a call by subtask, on more trials")
+    calls = _cheapest(scenarios, seen)
+    return PackPolicy(
+        instances=tuple(drawn), calls=calls, first_replies={subtask: replies.counted for subtask, replies in seen.items()}
+    )
+
+
+def _look_at(trial: TrialRecord, seen: Mapping[str, _Seen]) -> None:
+    """Record the first reply for each subtask."""
+    calls = {call.call: call for call in of_kind(trial.events, Called)}
+    judged: set[str] = set()
+    for verdict in of_kind(trial.events, Judged):
+        call = calls.get(verdict.calls[0]) if len(verdict.calls) == 1 else None
+        if verdict.view != "told" or verdict.subtask in judged or call is None or call.subtasks != (verdict.subtask,):
+            continue
+        judged.add(verdict.subtask)
+        asked = (trial.instance, trial.repetition, tuple(message.content for message in call.messages))
+        seen[verdict.subtask].rejected[(*asked, call.delivered or call.reply)] = not verdict.accepted
+        seen[verdict.subtask].tokens[(*asked, call.reply)] = call.tokens_out
+
+
+def _cheapest(scenarios: Sequence[Scenario], seen: Mapping[str, _Seen]) -> tuple[tuple[str, ...], ...]:
+    """Return the cheapest cut of the list of subtasks into calls; of equal cuts, the one with more calls."""
+    subtasks = scenarios[0].task.subtasks
+    best: list[tuple[Fraction, int, tuple[tuple[str, ...], ...]]] = [(Fraction(0), 0, ())]
+    for end in range(1, len(subtasks) + 1):
+        options = []
+        for start in range(end):
+            names = tuple(subtask.name for subtask in subtasks[start:end])
+            before, calls, cut = best[start]
+            options.append((before + _price(scenarios, names, seen), calls - 1, (*cut, names)))
+        best.append(min(options))
+    return best[-1][2]
+
+
+def _price(scenarios: Sequence[Scenario], names: Sequence[str], seen: Mapping[str, _Seen]) -> Fraction:
+    """Return the expected tokens of an accepted call for these subtasks."""
+    asked = [_prompt_tokens(scenario, [scenario.task.subtask(name) for name in names]) for scenario in scenarios]
+    together = [scenarios[0].task.subtask(name) for name in names]
+    read = dict.fromkeys(name for subtask in together for name in subtask.reads if name in seen and name not in names)
+    replies = sum((seen[name].mean_tokens for name in (*read, *names)), Fraction(0))
+    return (Fraction(sum(asked), len(asked)) + replies) / prod(seen[name].accepted_share for name in names)
+
+
+def _prompt_tokens(scenario: Scenario, subtasks: Sequence[Subtask]) -> int:
+    """Return the tokens of the prompt without the outputs that it reads."""
+    documents = scenario.task.documents
+    read = {name: documents[name] for subtask in subtasks for name in subtask.reads if name in documents}
+    messages = render(scenario.task, subtasks, read, None, "none", DEFAULT)
+    return sum(count_tokens(message.content) for message in messages)
