@@ -56,6 +56,16 @@ def write_whole(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+HALF = f".{'[0-9a-f]' * 16}.half"
+"""The names of files that `new_file` has begun."""
+
+
+def remove_halves(folder: Path) -> None:
+    """Remove the files that killed processes had begun by `new_file`. No other process may write in the folder."""
+    for half in folder.glob(HALF):
+        half.unlink(missing_ok=True)
+
+
 @contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Open a file that takes the place of any file or link of its name once the block has ended, and only then. Two processes

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, SchemaSerializer
 
 from bench.common.errors import ResultsError, whole_text
-from bench.common.files import opened, write_whole
+from bench.common.files import opened, remove_halves, write_whole
 from bench.record.agreement import refuse_other
 from bench.record.archive import archive_of, refuse_archived
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link
@@ -84,6 +84,7 @@ class RunWriter:
                     AppendOnly(folder / name, opened) for name in (TRIALS, TEXTS, RESPONSES)
                 )
                 _lock(self._trials)
+                remove_halves(folder)
                 self._write_manifest(manifest)
             except OSError as error:
                 raise ResultsError(f"{folder}: cannot be written: {error.strerror}") from error

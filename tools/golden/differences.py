@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from golden.adapter import ROOT
 from golden.digests import BYTES_A_TRIAL, Digests
 from golden.renames import DROPPED, ITEMS
 
-FILE = ROOT / "tests" / "suite" / "golden.json"
+FILE = ROOT / "tests" / "suite" / "golden.json.xz"
 WIDTH = 2 * BYTES_A_TRIAL
 SHOWN = 3
 """Trials that a line names."""
@@ -24,12 +25,13 @@ Kept = Mapping[str, Any]
 def read(file: Path = FILE) -> dict[str, Kept]:
     """Return the golden file: item, by its name today -> what is kept of it."""
     today = {f"{kind} {before}": f"{kind} {now}" for now, before in ITEMS.items() for kind in ("schedule", "simulation")}
-    kept: dict[str, Kept] = json.loads(file.read_text(encoding="utf-8"))
+    kept: dict[str, Kept] = json.loads(lzma.decompress(file.read_bytes()))
     return {today.get(name, name): item for name, item in kept.items()}
 
 
 def write(kept: Mapping[str, Kept], file: Path = FILE) -> None:
-    file.write_text(json.dumps(kept, indent=0, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(kept, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
+    file.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 def differences(kept: Kept, now: Digests) -> list[str]:
