@@ -23,6 +23,8 @@ AUTHOR = {
 
 ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The id of an object: a digest of SHA-1 or SHA-256. Any other word in its place could be an option of git."""
+WITHIN = b"160000 "
+"""The mode of an index's entry that is a repository within."""
 FOREIGN = ("local", "worktree")
 """The scopes of those settings that a repository brings with it. All other settings are the user's."""
 NOT_RUN = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
@@ -83,15 +85,29 @@ class Repository:
         return self.ask("cat-file", "blob", _checked(blob))
 
     def snapshot(self) -> str:
-        """Store the tree of all present files that git does not ignore, and return its id. The user's index does not change."""
+        """Store the tree of all present files that git does not ignore, and return its id. The user's index does not change.
+
+        A repository within this one is left out. To compare it, git would run the filters that its own settings name.
+        """
         with tempfile.TemporaryDirectory() as folder:
             index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
             repository_index = Path(self.ask("rev-parse", "--path-format=absolute", "--git-path", "index").decode().strip())
             if repository_index.exists():
                 # With a copy git need not read unchanged files. By the copy's time git knows which entries to distrust.
                 shutil.copy2(repository_index, index["GIT_INDEX_FILE"])
-            self.ask("add", "--all", "--ignore-errors", ".", environment=index)
+            self._forget_repositories_within(index)
+            within = self.ask("ls-files", "-z", "--others", "--exclude-standard", environment=index).split(b"\0")
+            left_out = [b":(top,exclude,literal)" + path for path in within if path.endswith(b"/")]
+            paths = ("--pathspec-from-file=-", "--pathspec-file-nul")
+            self.ask("add", "--all", "--ignore-errors", *paths, given=b"\0".join([b".", *left_out]), environment=index)
+            self._forget_repositories_within(index)  # a file can have become a repository
             return self.ask("write-tree", environment=index).decode().strip()
+
+    def _forget_repositories_within(self, index: Mapping[str, str]) -> None:
+        entries = self.ask("ls-files", "-z", "--stage", environment=index).split(b"\0")
+        paths = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(WITHIN)]
+        if paths:
+            self.ask("update-index", "-z", "--force-remove", "--stdin", given=b"\0".join(paths), environment=index)
 
     def commit(self, tree: str, message: str) -> str:
         """Commit a tree as the last step, so that git keeps its contents. Two processes may do so at the same time."""
@@ -121,13 +137,14 @@ class Repository:
         if not before:
             listing = self.ask("ls-tree", "-r", "-z", "--name-only", _checked(after))
         else:
-            listing = self.ask("diff-tree", "-r", "-z", "--no-renames", "--name-only", _checked(before), _checked(after))
+            how = ("-r", "-z", "--no-renames", "--name-only", "--ignore-submodules=all")
+            listing = self.ask("diff-tree", *how, _checked(before), _checked(after))
         return [path for name in listing.split(b"\0") if name and is_text(path := os.fsdecode(name))]
 
     def blob_at(self, tree: str, path: str) -> str:
         """Return the id of a file's content in a tree; "" if the tree does not have the file."""
-        listing = self.ask("ls-tree", "-z", _checked(tree), "--", path)
-        return listing.split(b"\t")[0].split()[2].decode() if listing else ""
+        _, kind, name = self.ask("ls-tree", "-z", _checked(tree), "--", path).partition(b"\t")[0].split() or [b""] * 3
+        return name.decode() if kind == b"blob" else ""
 
     def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
         """Return a text with both changes of a base, as `git merge-file` merges them; None if they conflict."""

@@ -196,6 +196,45 @@ def test_nothing_that_a_repositorys_settings_name_is_run(tmp_path: Path) -> None
     assert state.content(first, "x.i") == b"1", "contents are stored as they stand in the tree"
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known to the index", "new"])
+def test_no_filter_of_a_repository_within_is_run_and_a_patch_leaves_it_out(root: Path, tmp_path: Path, known: bool) -> None:
+    within = repository(root / "within", {"a.py": "A = 1\n", ".gitattributes": "* filter=theirs\n"})
+    repository(within / "deeper", {"b.py": "B = 1\n"})
+    git(root / "within", "config", "filter.theirs.clean", f"touch {tmp_path}/ran; cat")
+    if known:
+        git(root, "add", "within")
+    write(root, {"within/a.py": "A = 2\n", "b.py": "B = 2\n"})
+    os.utime(within / ".gitattributes", (1, 1))
+    state = ExecutionState.open(root)
+    assert [edit.path for edit in state.note_changes().edits] == ["b.py"]
+    write(root, {"b.py": "B = 3\n"})
+    git(root / "within", "-c", "filter.theirs.clean=cat", "commit", "-aqm", "another")
+    assert [edit.path for edit in state.note_changes().edits] == ["b.py"]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("has_commit", [True, False])
+def test_a_repository_that_was_made_within_since_the_last_step_breaks_no_command(root: Path, has_commit: bool) -> None:
+    state = ExecutionState.open(root)
+    (root / "within").mkdir()
+    git(root / "within", "init", "-q")
+    if has_commit:
+        repository(root / "within", {"c.py": "C = 1\n"})
+    with pytest.raises(CodeError, match="nothing changed"):
+        state.note_changes()
+    write(root, {"within/d.py": "D = 1\n", "a.py": "A = 3\n"})
+    assert [edit.path for edit in state.note_changes().edits] == ["a.py"]
+
+
+def test_a_step_of_an_earlier_release_that_holds_a_repository_within_is_compared_by_its_files(root: Path) -> None:
+    repository(root / "within", {"c.py": "C = 1\n"})
+    git(root, "add", "-A")
+    stored(root).execute("UPDATE steps SET tree = ?", (git(root, "write-tree").strip(),))
+    write(root, {"a.py": "A = 2\n"})
+    assert [edit.path for edit in ExecutionState.open(root).note_changes().edits] == ["a.py"]
+    assert "within was not there" in run(root, "at", "--step", "1", "within")
+
+
 def test_a_filter_of_the_users_own_settings_runs_as_ever(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {"own": '[filter "upper"]\n\tclean = tr a-z A-Z\n[user]\n\tname = a\n'})
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "own"))
