@@ -14,7 +14,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from bench.read.render.escaping import escape_terminal
+from bench.common.escaping import escape_terminal
 
 # It imports pandas; a command that shows no results should not wait for that.
 if TYPE_CHECKING:

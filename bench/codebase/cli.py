@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from bench.codebase.git import CodeError
 from bench.codebase.patches import Patch
 from bench.codebase.running import Runnable
 from bench.codebase.state import ExecutionState
+from bench.common.escaping import escape_line, escape_terminal
 
 app = typer.Typer(help="Show what a patch of code invalidates, and what must run again.", no_args_is_help=True)
 FolderOption = Annotated[Path, typer.Option("--in", help="A folder of the git repository.")]
@@ -42,10 +44,11 @@ def at(
     """
     state = ExecutionState.open(folder)
     if path:
-        typer.echo(state.content(step, path).decode("utf-8", "replace"), nl=False)
+        content = state.content(step, path).decode("utf-8", "replace")
+        typer.echo(escape_terminal(content) if sys.stdout.isatty() else content, nl=False)
         return
     for artifact, version in sorted(state.at(step).items()):
-        typer.echo(f"{version}  {artifact}")
+        _say(f"{version}  {artifact}")
 
 
 @app.command()
@@ -60,10 +63,10 @@ def impact(
     state = ExecutionState.open(folder)
     names = state.impact(artifact)
     for name in names:
-        typer.echo(name)
+        _say(name)
     if not names:
         for name in state.reachable_from(artifact):
-            typer.echo(f"{name}  (never ran; by the static graph)")
+            _say(f"{name}  (never ran; by the static graph)")
 
 
 @app.command()
@@ -76,13 +79,14 @@ def why(test: Annotated[str, typer.Argument(help="A test's node id.")], folder: 
     stale = state.why(test)
     last = state.executions(test)[-1]
     if last.volatile:
-        typer.echo(f"{test} is never kept: it {last.volatile}")
+        _say(f"{test} is never kept: it {last.volatile}")
     elif not stale:
-        typer.echo(f"{test} is valid: {last.outcome} at step {last.step}")
+        _say(f"{test} is valid: {last.outcome} at step {last.step}")
     for fact in stale:
-        typer.echo(f"changed: {WORDS.get(fact.kind, fact.kind + ' {}').format(fact.name.partition(' in ')[0])}")
+        what = WORDS.get(fact.kind, "{kind} {}").format(fact.name.partition(" in ")[0], kind=fact.kind)
+        _say(f"changed: {what}")
     for patch in state.turned_by(test):
-        typer.echo(f"turned by {_label_of(patch)}")
+        _say(f"turned by {_label_of(patch)}")
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -118,7 +122,7 @@ def make(
     """
     results = ExecutionState.open(folder).run_all([_runnable(each) for each in files], limit)
     for file, (result, was_kept) in zip(files, results, strict=True):
-        typer.echo(f"{file}: {result.outcome}" + (f", kept from step {result.step}" if was_kept else ""))
+        _say(f"{file}: {result.outcome}" + (f", kept from step {result.step}" if was_kept else ""))
     raise typer.Exit(int(any(result.outcome != "passed" for result, _ in results)))
 
 
@@ -142,7 +146,7 @@ def patch(
     For example: bench code patch --action "fix the total"
     """
     made = ExecutionState.open(folder).note_changes(action, call, person)
-    typer.echo(f"{_label_of(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
+    _say(f"{_label_of(made)}: {', '.join(target for edit in made.edits for target in edit.targets)}")
 
 
 @app.command()
@@ -157,7 +161,7 @@ def revert(
     state = ExecutionState.open(folder)
     step = state.revert(state.patch(number))
     invalid = state.invalid()
-    typer.echo(f"step {step}: patch {number} is taken back; {len(invalid)} executions must run again")
+    _say(f"step {step}: patch {number} is taken back; {len(invalid)} executions must run again")
 
 
 @app.command("apply")
@@ -171,7 +175,7 @@ def apply_(
     """
     state = ExecutionState.open(folder)
     step = state.apply(state.patch(number))
-    typer.echo(f"step {step}: patch {number} is applied; {len(state.invalid())} executions must run again")
+    _say(f"step {step}: patch {number} is applied; {len(state.invalid())} executions must run again")
 
 
 @app.command()
@@ -194,7 +198,7 @@ def declare(
     for path in {path for needed in needs.values() for path in needed}:
         needs.setdefault(path, ())
     ExecutionState.open(folder).declare(portfolio, needs)
-    typer.echo(f"portfolio {portfolio}: {len(needs)} artifacts")
+    _say(f"portfolio {portfolio}: {len(needs)} artifacts")
 
 
 @app.command()
@@ -221,7 +225,7 @@ def stale(
     """
     for stale in ExecutionState.open(folder).stale(portfolio):
         why = [*(f"run {name}" for name in stale.rerun), *(f"{path} changed" for path in stale.because)]
-        typer.echo(f"{stale.path}: {', '.join(why)}")
+        _say(f"{stale.path}: {', '.join(why)}")
 
 
 @app.command()
@@ -237,8 +241,13 @@ def log(folder: FolderOption = HERE) -> None:
         ran = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())) or "nothing ran"
         of_patch = OF_A_PATCH.fullmatch(step.note)
         note = _label_of(state.patch(int(of_patch[1]))) if of_patch else step.note
-        typer.echo(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
+        _say(f"{step.id:>4}  {when}  {step.kind:<6}  {ran}{f'  {note}' if note else ''}")
 
 
 def _label_of(patch: Patch) -> str:
     return f"patch {patch.id}" + (f" ({patch.made_by})" if patch.made_by else "")
+
+
+def _say(line: str) -> None:
+    """Print a line. Names, notes and persons in it are a repository's, which can be a stranger's."""
+    typer.echo(escape_line(line))

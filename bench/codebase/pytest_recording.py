@@ -21,6 +21,7 @@ from bench.codebase.recorder import Recorder, uncollected
 from bench.codebase.state import ExecutionState
 from bench.codebase.validity import ValidityDecision
 from bench.codebase.watching import unwatched
+from bench.common.escaping import escape_line
 
 OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
 IGNORABLE = {"clock": CLOCK, "chance": CHANCE}
@@ -258,6 +259,6 @@ class RecordingPlugin:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in self._bad:
-            terminalreporter.write_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})")
+            terminalreporter.write_line(escape_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})"))
         kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
         terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")

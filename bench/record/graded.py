@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bench.record.events import Answered, Committed, of_kind
 from bench.record.record import NewGrade, Regrade, TrialRecord, outcome_of
 
 LineDefects = Iterator[tuple[int, str]]
@@ -15,6 +16,18 @@ def contradiction(record: TrialRecord | NewGrade) -> str:
     if not record.grade or record.outcome == outcome_of(record.grade):
         return ""
     return f"contradicts itself: its outcome is {record.outcome}, its grade means {outcome_of(record.grade)}"
+
+
+def lacks_of_answer(trial: TrialRecord) -> Iterator[str]:
+    """Yield what a trial's events lack of the answer that was graded. It needs no call: code can write an answer."""
+    if not trial.grade:
+        return
+    answers = of_kind(trial.events, Answered)
+    if not answers:
+        yield "contradicts itself: it has a grade, and its events have no answer"
+    committed = {(commit.subtask, commit.version) for commit in of_kind(trial.events, Committed)}
+    for subtask, version in sorted({version for answer in answers for version in answer.versions} - committed):
+        yield f"contradicts itself: its answer has version {version} of {subtask!r}, which no event commits"
 
 
 def misplaced(records: Sequence[tuple[int, NewGrade | Regrade]], scenarios: Mapping[str, str]) -> LineDefects:

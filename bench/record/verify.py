@@ -29,7 +29,7 @@ from bench.record.archive import MEMBERS
 from bench.record.chain import DIGEST, BrokenChain, link_of, sealed, unsealed
 from bench.record.events import Called, Committed, of_kind
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, holds, lines_of, link_at_end, manifest_bytes, opened
-from bench.record.graded import contradiction, misplaced
+from bench.record.graded import contradiction, lacks_of_answer, misplaced
 from bench.record.manifest import Manifest
 from bench.record.messages import StoredMessage
 from bench.record.reading import read_manifest, text_of_line, uncollected, with_grades
@@ -121,13 +121,14 @@ class RunCheck:
         trials = _Trials(folder / TRIALS, self._manifest, texts)
         yield from with_grades(trials.pass_on(files[TRIALS].read()), grades)
         files[RESPONSES].sought = trials.marked
-        kept, responses = set[int](), 0
+        kept, responses, defects = set[int](), 0, Defects()
         for number, response in files[RESPONSES].read():
             responses += 1
+            if line := trials.silent.get(_place(response)):
+                defects.add(folder / RESPONSES, number, f"is of the trial in line {line} of {TRIALS}, which has no call")
             kept.add(_reply_key(response, response.reply, response.messages))
             texts.look_for(_named(response), f"line {number} of {RESPONSES}")
         parts: list[_Chain | _Texts] = [*files.values(), texts]
-        defects = Defects()
         for part in parts:
             defects.update(part.defects)
         if not any(part.is_cut for part in parts):  # what was not read is not lost
@@ -142,7 +143,7 @@ class RunCheck:
     def _compare(self, defects: Defects, sought: str, kept: Container[int], trials: _Trials, texts: _Texts) -> None:
         """Add what the files lack of each other."""
         folder = self._folder
-        for number, lost in trials.less_than_marked:
+        for number, lost in trials.unlike_mark:
             defects.add(folder / TRIALS, number, lost)
         if sought:
             defects.add(folder / RESPONSES, None, "lacks responses that were there when the run was complete")
@@ -307,7 +308,8 @@ class _Trials:
     scenarios          trial -> its scenario
     session            the last session record; `is_last` if no trial follows it
     marked             the link of the last response when the run was complete; "" if it never was
-    less_than_marked   lines that show lost trials, and what is wrong
+    unlike_mark   lines that show lost trials, or trials too many, and what is wrong
+    silent             the places of ended trials without a call, each with its line
     defects            in trials that contradict themselves, the manifest, or earlier trials
     """
 
@@ -317,7 +319,8 @@ class _Trials:
         self._ended, self._places = dict[str, int](), set[int]()
         self.session: SessionRecord | None = None
         self.is_last, self.marked = False, ""
-        self.less_than_marked: list[tuple[int, str]] = []
+        self.unlike_mark: list[tuple[int, str]] = []
+        self.silent: dict[int, int] = {}
         self._texts, self._replies, self._lines = texts, array("q"), array("q")
 
     def pass_on(self, lines: Lines) -> Iterator[TrialRecord | SessionRecord]:
@@ -341,8 +344,9 @@ class _Trials:
         if session.mark:
             self.marked = session.mark.responses
             if lost := session.mark.trials - len(self.scenarios):
-                what = f"says that the run is complete with {session.mark.trials} trials: {lost} of them are lost"
-                self.less_than_marked.append((number, what))
+                amount = f"{lost} of them are lost" if lost > 0 else f"{-lost} more stand before it"
+                what = f"says that the run is complete with {session.mark.trials} trials: {amount}"
+                self.unlike_mark.append((number, what))
 
     def _note_trial(self, number: int, trial: TrialRecord) -> None:
         for wrong in self._wrong(trial):
@@ -351,6 +355,8 @@ class _Trials:
         self.scenarios[trial.id] = trial.scenario
         if trial.outcome != "error":
             self._ended.setdefault(trial.id, number)
+            if not of_kind(trial.events, Called):
+                self.silent[_place(trial)] = number
         self._texts.look_for(_named(trial), f"line {number} of {TRIALS}")
         for call in of_kind(trial.events, Called):
             if call.asked and call.reply and not call.failure:
@@ -364,6 +370,7 @@ class _Trials:
         spent = sum(call.tokens_in + call.tokens_out for call in of_kind(trial.events, Called))
         if spent != trial.tokens:
             yield f"contradicts itself: it says {trial.tokens} tokens, and its calls have {spent}"
+        yield from lacks_of_answer(trial)
         if ended := self._ended.get(trial.id):
             yield f"is another record of the trial {trial.id}, which had ended in line {ended}"
         elif trial.id not in self.scenarios:
@@ -428,6 +435,11 @@ def _follows(line: bytes, link: str) -> bool:
 def _reply_key(of: TrialRecord | ResponseRecord, reply: str | None, messages: Sequence[StoredMessage]) -> int:
     """Return a reply's key as a number: a million of them take less memory than their parts."""
     return hash((of.scenario, of.instance, of.repetition, of.arm, reply, messages))
+
+
+def _place(of: TrialRecord | ResponseRecord) -> int:
+    """Return what names a trial in its responses, as a number."""
+    return hash((of.model, of.scenario, of.instance, of.repetition, of.arm))
 
 
 def _named(record: TrialRecord | SessionRecord | ResponseRecord) -> Sequence[str | None]:

@@ -136,6 +136,30 @@ def test_texts_in_a_state_that_are_no_json_of_ours_are_refused_in_one_line(root:
         assert "rename it, and the state begins anew" in run(root, *words)
 
 
+FORGING = "x\x1b]0;owned\x07\r\u202e{0}\n   9  2026-01-01 00:00:00  run     9 passed"
+"""It sets a terminal's title, turns the direction of reading, and forges a line of the log."""
+
+
+def test_a_name_or_a_note_of_a_state_steers_no_terminal_and_forges_no_line(root: Path) -> None:
+    state = ExecutionState.open(root)
+    write(root, {f"{FORGING.replace('/', ' ')}.py": "B = 2\n"})
+    state.note_changes(FORGING, person=FORGING)
+    db = stored(root)
+    db.execute("UPDATE steps SET note = ? WHERE id = 1", (FORGING,))
+    db.execute("INSERT INTO executions VALUES (1, 1, 1, '', 0, 'test', ?, 'passed', '', 0, '')", (FORGING,))
+    db.execute("INSERT INTO facts VALUES (1, ?, ?, 'v')", (FORGING, FORGING))
+    db.execute("INSERT INTO records VALUES (1, 'd', 'test', ?)", (FORGING,))
+    db.execute("INSERT INTO record_facts VALUES (1, 1)")
+    db.execute("INSERT INTO depends VALUES (1, 1)")
+    state.declare(FORGING, {"a.py": ()})
+    lines = {("log",): 2, ("at", "--step", "2"): 2, ("why", FORGING): 1, ("impact", "a.py"): 0}
+    for words, count in lines.items():
+        result = CliRunner().invoke(app, [*words, "--in", str(root)])
+        assert result.exception is None, result.exception
+        assert len(result.output.splitlines()) == count, result.output
+        assert not set("\x1b\x07\r\u202e") & set(result.output)
+
+
 @pytest.mark.parametrize("name", ["", "state.db", "state.db-wal", "state.db-journal", "lock"])
 def test_a_state_behind_a_link_or_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
     root = repository(tmp_path / "tree", {"a.py": "A = 1\n"})

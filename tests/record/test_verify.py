@@ -355,6 +355,49 @@ def test_the_tokens_of_a_trial_are_those_of_its_calls(whole: Path, tmp_path: Pat
     assert defects_of(folder) == ["trials.jsonl: line 3 contradicts itself: it says 1615 tokens, and its calls have 615"]
 
 
+def of_events(change: Callable[[list[Any]], list[Any]]) -> Callable[[Lines], Lines]:
+    """A change of the events of every trial, with the tokens that its calls then have."""
+
+    def changed(line: bytes) -> bytes:
+        record = json.loads(line)
+        if "events" not in record:
+            return line
+        events = change(record["events"])
+        tokens = sum(event["tokens_in"] + event["tokens_out"] for event in events if event["kind"] == "call")
+        return json.dumps({**record, "events": events, "tokens": tokens}).encode()
+
+    return lambda lines: list(map(changed, lines))
+
+
+EMPTIED: dict[str, tuple[Callable[[list[Any]], list[Any]], str]] = {
+    "no event": (lambda _: [], "trials.jsonl: line 2 contradicts itself: it has a grade, and its events have no answer"),
+    "no commit": (
+        lambda events: [event for event in events if event["kind"] != "commit"],
+        "trials.jsonl: line 2 contradicts itself: its answer has version 1 of 'gather', which no event commits",
+    ),
+    "no call": (
+        lambda events: [event for event in events if event["kind"] in ("commit", "answer")],
+        "responses.jsonl: line 1 is of the trial in line 2 of trials.jsonl, which has no call",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTIED)
+def test_a_graded_trial_has_an_answer_that_was_committed_and_a_response_has_a_call(
+    whole: Path, tmp_path: Path, name: str
+) -> None:
+    change, expected = EMPTIED[name]
+    folder = plain_copy(whole, tmp_path / "run")
+    chained_anew(folder / TRIALS, of_events(change))
+    assert expected in defects_of(folder)
+
+
+def test_trials_that_a_complete_run_did_not_have_are_counted_as_more(whole: Path, tmp_path: Path) -> None:
+    folder = plain_copy(whole, tmp_path / "run")
+    chained_anew(folder / TRIALS, lambda lines: [*lines[:-1], lines[-1].replace(b'"trials":8', b'"trials":7')])
+    assert defects_of(folder) == ["trials.jsonl: line 10 says that the run is complete with 7 trials: 1 more stand before it"]
+
+
 def test_a_run_that_is_not_sound_makes_no_report_and_the_line_names_place_and_command(whole: Path) -> None:
     folder = changed(whole, TEXTS, lambda lines: lines[1:])
     with pytest.raises(ResultsError) as caught:

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from PIL import Image
 
-from bench.read.render.escaping import escape_terminal
+from bench.common.escaping import escape_terminal
 
 # Okabe and Ito's colours.
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (

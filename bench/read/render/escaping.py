@@ -1,7 +1,7 @@
-"""Escapes for text from outside, one function for each place where it is shown. jinja2 escapes HTML.
+"""Escapes for text from outside, one function for each place where it is shown. jinja2 escapes HTML, and
+`bench.common.escaping` what a terminal shows.
 
-Names of models and plans, endpoints' errors and models' replies are shown in all these places. A character that controls the
-display (a terminal's escape sequence, a mark that turns the direction of reading) is shown as its number, `\\x1b`.
+Names of models and plans, endpoints' errors and models' replies are shown in all these places.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufff9-\ufffb]"
-)
-"""Control characters, except the end of a line and the tab."""
+from bench.common.escaping import escape_terminal
+
 _FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 """The start of a cell that a spreadsheet takes for a formula. https://owasp.org/www-community/attacks/CSV_Injection"""
 _LATEX: Mapping[str, str] = {
@@ -34,11 +32,6 @@ _LATEX: Mapping[str, str] = {
     "×": r"$\times$",
     "–": "--",
 }
-
-
-def escape_terminal(text: str) -> str:
-    """Return the text as a terminal can show it. Line ends stay."""
-    return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def escape_markdown(text: str) -> str:

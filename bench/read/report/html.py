@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bench.common.escaping import escape_terminal
 from bench.read.render.cells import Cell, Linked, text_of
-from bench.read.render.escaping import escape_terminal
 
 if TYPE_CHECKING:
     from bench.read.render.drawing import Picture  # imports matplotlib; the index of runs should not wait for it

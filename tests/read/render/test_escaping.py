@@ -16,9 +16,10 @@ from records import experiment, run_of
 
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
+from bench.common.escaping import escape_terminal
 from bench.common.paths import named
 from bench.read.render.drawing import blank, finish, names_below, style
-from bench.read.render.escaping import escape_csv, escape_latex, escape_markdown, escape_terminal
+from bench.read.render.escaping import escape_csv, escape_latex, escape_markdown
 from bench.read.render.labels import slug
 from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bench.common.errors import ResultsError
-from bench.read.render.escaping import escape_terminal
+from bench.common.escaping import escape_terminal
 from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow
 from bench.worlds.read.scorecard.cells import ANY
 
