@@ -16,10 +16,10 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sabotage import Sabotage
 from undrawn import leave_undrawn
@@ -161,6 +161,15 @@ def bench(folder: Path, *words: str, **variables: str) -> Ended:
 
 def start_anew(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
     """Begin `bench` in a new interpreter, listening to Ctrl-C even where these tests run in the background and do not."""
+    return _start(folder, words, variables)
+
+
+def start_in_group(folder: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    """Begin `bench` as `start_anew` does, in a process group of its own."""
+    return _start(folder, words, variables, process_group=0)
+
+
+def _start(folder: Path, words: Sequence[str], variables: Mapping[str, str], **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "bench", *words],
         cwd=folder,
@@ -169,6 +178,7 @@ def start_anew(folder: Path, *words: str, **variables: str) -> subprocess.Popen[
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # no thread runs here
+        **options,
     )
 
 

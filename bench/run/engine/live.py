@@ -39,15 +39,23 @@ class Conducted:
         self._working: dict[int, asyncio.Task[None]] = {}
 
     async def until(self, ended: asyncio.Future[Any]) -> None:
-        """Serve the trial until it ends. Calls in flight are awaited and kept, even if the trial no longer needs them.
+        """Serve the trial until it ends. Calls in flight are awaited and kept, even if the trial no longer needs them or nobody
+        can reach it any more.
 
-        If this is cancelled, they are given up.
+        If this is cancelled, they are given up. Raises ResultsError if the relay is lost.
         """
         try:
             async with asyncio.TaskGroup() as group:
-                listening = group.create_task(self._listen(group))
-                await asyncio.wait((ended, listening), return_when=asyncio.FIRST_COMPLETED)
-                listening.cancel()
+                listening = asyncio.ensure_future(self._listen(group))
+                try:
+                    await asyncio.wait((ended, listening), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    listening.cancel()
+                for call in self._working.keys() - self._taken.keys():  # they wait for slots that nobody leaves any more
+                    self._working[call].cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+            if not ended.done():
+                listening.result()
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:

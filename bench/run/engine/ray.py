@@ -13,6 +13,7 @@ import logging
 import os
 import pickle
 import secrets
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from bench.common.errors import ConfigError, ResultsError
-from bench.common.signals import set_anew
+from bench.common.signals import STOPPING, set_anew
 from bench.record.record import SessionRecord
 from bench.record.store import RunWriter
 from bench.run.engine.live import Conducted
@@ -109,7 +110,12 @@ async def cluster(engine: str, workers: int | None) -> AsyncIterator[tuple[Any, 
 
 
 def _begin(ray: Any, engine: str, workers: int | None, folder: str) -> None:
-    """Ray opens its own folder to everybody, so it is given one below a private `folder`."""
+    """Ray opens its own folder to everybody, so it is given one below a private `folder`.
+
+    Its processes here do not hear the signals that stop a run: systemd, Slurm and a terminal send them to all processes, and
+    this one ends the others, once the calls in flight are kept.
+    """
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         if engine != LOCAL:
             ray.init(engine)
@@ -118,6 +124,8 @@ def _begin(ray: Any, engine: str, workers: int | None, folder: str) -> None:
         ray.init(address="local", num_cpus=workers, _temp_dir=f"{folder}/r", **quiet)  # no cluster that runs here
     except (OSError, RuntimeError, ValueError) as error:
         raise ConfigError(f"--engine {engine}: no cluster answers: {' '.join(str(error).split())[:200]}") from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
 async def run_on_ray(

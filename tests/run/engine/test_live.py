@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from trials import TINY
 
-from bench.common.errors import RateLimited
+from bench.common.errors import RateLimited, ResultsError
 from bench.record.messages import Message
 from bench.run.engine.live import Conducted
 from bench.run.engine.relay import Line, Relay, RemoteModel, RemoteSlots
@@ -153,6 +153,51 @@ def test_a_trial_whose_worker_is_gone_leaves_its_calls_kept_and_its_slot_free() 
 
     with pytest.raises(ConnectionError):
         conducting.run(work)
+    assert conducting.course == ["kept paid"] and conducting.gate.is_open
+
+
+class Losing(Relay):
+    """A relay whose process dies while messages are awaited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.death = asyncio.Event()
+
+    async def heard(self, trial: str) -> Any:
+        hearing = asyncio.ensure_future(super().heard(trial))
+        await asyncio.wait((hearing, asyncio.ensure_future(self.death.wait())), return_when=asyncio.FIRST_COMPLETED)
+        if self.death.is_set():
+            raise ConnectionError("the actor died")
+        return hearing.result()
+
+
+class Slow(Scripted):
+    """A model that answers after the relay has died."""
+
+    relay: Losing
+
+    async def reply(self, *given: object) -> Reply:
+        self.relay.death.set()
+        await asyncio.sleep(0.05)
+        return await super().reply(*given)
+
+
+def test_a_lost_relay_leaves_calls_in_flight_kept_and_begins_no_call_that_waits() -> None:
+    conducting = Conducting()
+    conducting.model = Slow(Reply("paid"), Reply("never asked"))
+
+    async def run() -> None:
+        relay = conducting.model.relay = Losing()
+        line = Line(handle := Handle(relay), "trial")
+        slots, model = RemoteSlots(line), RemoteModel(conducting.model, line)
+        calls = [asyncio.ensure_future(ask(model, slots)) for _ in range(2)]
+        conducted = Conducted(handle, "trial", conducting.model, conducting.slots, conducting._keeps, lambda _: None)
+        with pytest.raises(ResultsError, match="the relay to the workers is lost"):
+            await asyncio.wait_for(conducted.until(asyncio.get_running_loop().create_future()), 5)
+        for call in calls:
+            call.cancel()
+
+    loop.run(run())
     assert conducting.course == ["kept paid"] and conducting.gate.is_open
 
 

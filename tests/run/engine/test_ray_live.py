@@ -14,13 +14,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Ended, bench_anew, environment, start_anew, workplace
+from commands import Ended, bench_anew, environment, start_anew, start_in_group, workplace
 from experiment_runs import sessions_of
 from killer import LIVE, Killer, as_it_would_have_been, kept
 from scripted_server import ScriptedServer, Step, hang, status
@@ -228,9 +228,40 @@ def test_a_writer_that_is_killed_in_mid_line_leaves_a_run_that_goes_on(tmp_path:
     assert place.killer.answered.total() - place.whole.total() <= 2, "at most the answer that was being written"
 
 
-@pytest.mark.parametrize("asked", STOPPING)
+Send = Callable[[subprocess.Popen[str], signal.Signals], None]
+
+
+def signal_run(running: subprocess.Popen[str], asked: signal.Signals) -> None:
+    running.send_signal(asked)
+
+
+def signal_all(running: subprocess.Popen[str], asked: signal.Signals) -> None:
+    """Signal each process of the run, Ray's first, as systemd and Slurm may."""
+    parents = {
+        int(stat.parent.name): int(stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+        for stat in Path("/proc").glob("[0-9]*/stat")
+    }
+    below = [running.pid]
+    for parent in below:
+        below += [number for number, its_parent in parents.items() if its_parent == parent]
+    for number in reversed(below):
+        os.kill(number, asked)
+
+
+def signal_group(running: subprocess.Popen[str], asked: signal.Signals) -> None:
+    os.killpg(running.pid, asked)
+
+
+SIGNALS: list[tuple[Send, signal.Signals]] = [
+    *((signal_run, asked) for asked in STOPPING),
+    (signal_all, signal.SIGTERM),
+    (signal_group, signal.SIGTERM),
+]
+
+
+@pytest.mark.parametrize(("send", "asked"), SIGNALS)
 def test_a_signal_to_stop_keeps_what_is_in_flight_and_one_process_goes_on(
-    tmp_path: Path, places: list[Place], asked: signal.Signals
+    tmp_path: Path, places: list[Place], send: Send, asked: signal.Signals
 ) -> None:
     places.append(place := Place(tmp_path, repetitions=6, concurrency=4))
     in_flight, numbers = threading.Event(), itertools.count()
@@ -243,9 +274,9 @@ def test_a_signal_to_stop_keeps_what_is_in_flight_and_one_process_goes_on(
         return hang(1.0, step)
 
     place.endpoint.answer = slow
-    with start_anew(tmp_path, *command("stopped"), PYTHONWARNINGS="default") as running:
+    with start_in_group(tmp_path, *command("stopped"), PYTHONWARNINGS="default") as running:
         assert in_flight.wait(180)
-        running.send_signal(asked)
+        send(running, asked)
         _, err = running.communicate(timeout=180)
     assert running.returncode == exit_code(asked)
     assert re.fullmatch(r"stopping: waiting for [12] calls in flight; .*\nstopped; what is recorded is kept in .*\n", err)
