@@ -21,6 +21,7 @@ from bench.common.digests import digest_of
 from bench.common.errors import ResultsError
 from bench.common.wording import first_violation
 from bench.record.chain import BrokenChain, unsealed
+from bench.record.ended import EndedTrials
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, damaged, holds, lines_of, manifest_bytes
 from bench.record.manifest import Manifest, OtherFormat, manifest_in
 from bench.record.record import GRADE, RECORD, RESPONSE, NewGrade, Regrade, ResponseRecord, SessionRecord, TrialRecord
@@ -63,7 +64,7 @@ def read_records(folder: Path, only: Container[str] | None = None) -> Iterator[T
 
 def _ended_once(path: Path, records: Iterable[TrialRecord | SessionRecord]) -> Iterator[TrialRecord | SessionRecord]:
     """Yield the records. Raise ResultsError for a further record of a trial that had ended without an error."""
-    ended = set[str]()
+    ended = EndedTrials()
     for record in records:
         if isinstance(record, TrialRecord):
             if record.id in ended:

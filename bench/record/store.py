@@ -27,6 +27,7 @@ from bench.common.errors import ResultsError, whole_text
 from bench.common.files import opened, remove_halves, write_whole
 from bench.record.agreement import refuse_other
 from bench.record.archive import archive_of, refuse_archived
+from bench.record.ended import EndedTrials
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS, AppendOnly, last_link, refuse_link
 from bench.record.manifest import Manifest, manifest_in
 from bench.record.reading import read_manifest, read_trials, text_lines
@@ -160,27 +161,6 @@ class RunWriter:
                 (self.folder / name).unlink(missing_ok=True)
             with suppress(OSError):  # of a folder in which something else lies
                 self.folder.rmdir()
-
-
-class EndedTrials(Collection[str]):
-    """The ids of trials, sorted, in twenty bytes each: there can be millions."""
-
-    def __init__(self, ids: Iterable[str]):
-        import numpy as np  # noqa: PLC0415  a run that begins anew needs none
-
-        self._ids = np.fromiter(ids, "S20")
-        self._ids.sort()
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __iter__(self) -> Iterator[str]:
-        return (trial.decode() for trial in self._ids)
-
-    def __contains__(self, trial: object) -> bool:
-        wanted = str(trial).encode()
-        place = self._ids.searchsorted(wanted)
-        return bool(place < len(self._ids) and self._ids[place] == wanted)
 
 
 @contextmanager
