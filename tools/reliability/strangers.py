@@ -213,11 +213,11 @@ def a_scheduler_s_signal(place: Place) -> bool:
     place.run()
     place.here.joinpath("mine.toml").write_text(CONFIG.replace("repetitions = 5", "repetitions = 20000"), encoding="utf-8")
     engine = ("--engine", "ray", "--workers", "2") if find_spec("ray") else ()
-    began, records = time.monotonic(), place.here / "results" / "stopped" / LINES
+    records = place.here / "results" / "stopped" / LINES
     process = place.start("run", "mine.toml", "--name", "stopped", *engine)
     while process.poll() is None and not (records.exists() and records.stat().st_size > 10_000):
         time.sleep(0.05)
-    addresses = listening_at(process.pid)
+    addresses, began = listening_at(process.pid), time.monotonic()
     process.terminate()
     ended = place.end(process, began)
     quiet = "stopped; what is recorded is kept" in ended.output and "authentication" not in ended.output
