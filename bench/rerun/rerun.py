@@ -14,6 +14,7 @@ from typing import Any
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.registry import is_path
 from bench.record.manifest import Manifest
+from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.worlds.events import EventOrigin, StepOrigin
@@ -168,19 +169,35 @@ def _config_of(manifest: Manifest, folder: Path, records: Sequence[TrialRecord])
     return Config.model_validate(values)
 
 
-def _entries(manifest: Manifest, folder: Path) -> Mapping[str, Mapping[str, Any]]:
-    recorded = recorded_entries(folder)
-    entries = {}
-    for name, parameters in manifest.models.items():
-        shown = parameters.shown
-        if shown.get("recording") or shown.get("kind") != "simulated":
-            entries[name] = recorded[name]
-            continue
-        known = MODELS["simulated"].settings.model_fields
-        entries[name] = {key: value for key, value in shown.items() if key in known}
-        if bank := shown.get("bank"):
-            entries[name]["bank"] = bank["name"]
-    return entries
+def _entries(manifest: Manifest, folder: Path) -> dict[str, Mapping[str, Any]]:
+    """Return a config's table for each model of the run, and for each simulated model to which another passes requests on."""
+    anew = {name: parameters for name, parameters in manifest.models.items() if _answers_anew(parameters)}
+    entries: dict[str, Mapping[str, Any]] = {**recorded_entries(folder)}
+    for parameters in anew.values():
+        asked = {"answer_format": parameters.answer_format}
+        entries |= {target: {**_settings(model), **asked} for target, model in parameters.models.items()}
+    return entries | {name: {**_settings(model), "answer_format": model.answer_format} for name, model in anew.items()}
+
+
+def _answers_anew(parameters: ModelParameters) -> bool:
+    """Return whether a model, or every model to which it passes requests on, is simulated and no recording."""
+    if parameters.recording:
+        return False
+    if parameters.kind == "routed":
+        return all(map(_answers_anew, parameters.models.values()))
+    return parameters.kind == "simulated"
+
+
+def _settings(parameters: ModelParameters) -> dict[str, Any]:
+    """Return the settings with which a model answers as it did in the run. Measured rates of repair are given as numbers, so
+    the run that they were measured in is not needed."""
+    shown = parameters.shown
+    settings = {key: value for key, value in shown.items() if key in MODELS[parameters.kind].settings.model_fields}
+    if bank := shown.get("bank"):
+        settings["bank"] = bank["name"]
+    if learns := shown.get("learns"):
+        settings["right_after"] = learns["right"]
+    return settings
 
 
 def _place(trial: TrialRecord | TrialSpec, plan: str = "") -> tuple[object, ...]:
