@@ -18,6 +18,7 @@ from bench.record.model_parameters import ModelParameters
 from bench.record.reading import read_manifest, read_trials
 from bench.record.record import TrialRecord, latest
 from bench.record.worlds.events import EventOrigin, StepOrigin
+from bench.record.worlds.process_events import ProcessEnded
 from bench.rerun.failure import TrialFailure
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.code import our_codebase
@@ -32,6 +33,8 @@ from bench.run.trial.slots import Slots
 
 SHORTEST = 4
 """Fewest characters of a trial's id that can stand for it."""
+PRINTED = {"output", "written", "own_log"}
+"""What a process printed."""
 WORST = "worst"
 """Instead of an id: the trial with most damage; in a run without damage, an unsolved trial."""
 
@@ -114,7 +117,7 @@ def differs(original: TrialRecord, rerun: TrialRecord) -> str:
     """Return in words where a rerun leaves the original; "" if all events, the outcome and the grade are equal.
 
     Seconds are left out: a live model's come from another machine. An event's origin is left out too: it follows from the other
-    events, and older runs do not have it.
+    events, and older runs do not have it. So is what a process printed, which can hold times and paths.
     """
     if (original.outcome, original.grade) != (rerun.outcome, rerun.grade):
         return f"it ended {rerun.outcome} in place of {original.outcome}"
@@ -130,7 +133,8 @@ def timeless(event: Any) -> tuple[object, ...]:
     origin = next(
         ({field.name for field in fields(form)} for form in (StepOrigin, EventOrigin) if isinstance(event, form)), set()
     )
-    values = (getattr(event, field.name) for field in fields(event) if field.name not in origin)
+    left_out = origin | PRINTED if isinstance(event, ProcessEnded) else origin
+    values = (getattr(event, field.name) for field in fields(event) if field.name not in left_out)
     return (type(event), *(value for value in values if not isinstance(value, float)))
 
 
@@ -196,7 +200,7 @@ def _settings(parameters: ModelParameters) -> dict[str, Any]:
     if bank := shown.get("bank"):
         settings["bank"] = bank["name"]
     if learns := shown.get("learns"):
-        settings["right_after"] = learns["right"]
+        settings |= {"right_after": learns["right"], "right_after_source": learns["source"]}
     return settings
 
 

@@ -44,7 +44,7 @@ def test_a_rerun_of_a_trial_of_any_simulated_model_is_the_trial(tmp_path: Path) 
             "name": "worlds",
             "scenarios": ["contract_renewal/case_12"],
             "architectures": ["checked"],
-            "architecture": {"checked": {"base": "state_machine", "strength": "business_rule", "signal": "typed"}},
+            "architecture": {"checked": {"base": "state_machine", "remedies": True, "strength": "business_rule"}},
             "models": [name for name in MODELS if name != "not_run"],
             "model": MODELS,
             "plans": ["dies"],

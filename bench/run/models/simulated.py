@@ -36,6 +36,8 @@ from bench.run.models.simulated_replies import calling, next_look, smallest, wit
 from bench.run.packs.environments import ENVIRONMENTS
 from bench.scenario import Call, Json, Output, Scenario, scenario_key
 
+RATES = ("repairs", "right_after", "right_after_source")
+"""The settings that are shown as what the model learns."""
 ADVICE = "Give every field of the form that is asked for."
 
 
@@ -59,6 +61,8 @@ class SimulatedSettings(BaseModel):
     right_after: BoundedTable[RepairSignal, float] | None = Field(None, exclude_if=lambda rates: rates is None)
     """Assumed rates: how often a judgment is right that is asked again with the reason of its rejection (`typed`), or only told
     that it was not accepted (`untyped`). If not given, as often as at first: the model learns nothing from a rejection."""
+    right_after_source: str = Field("assumed", exclude_if=lambda source: source == "assumed")
+    """Where the rates come from, in words."""
     repairs: str | None = Field(None, exclude_if=lambda run: run is None)
     """The same rates, measured: a run of `every_repair`, by its name under results/ or its folder."""
     wrapping: bool = True
@@ -107,14 +111,16 @@ class SimulatedModel:
         learning: Learning | None = None,
     ):
         self.name, self._settings, self.bank = name, settings, bank
-        self._learning = learning or (Learning(settings.right_after, "assumed") if settings.right_after else None)
+        self._learning = learning or (
+            Learning(settings.right_after, settings.right_after_source) if settings.right_after else None
+        )
         self._erring = Erring(settings.error_rate, self._learning) if settings.error_rate else None
         self.endpoint = f"simulated:{name}"
         self._scenarios = scenarios
 
     @property
     def parameters(self) -> dict[str, object]:
-        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", "repairs", "right_after"})
+        fields = self._settings.model_dump(exclude={"answer_format", "draft_tags", "bank", *RATES})
         parameters = {"kind": "simulated", **fields, **({"learns": self._learning.shown} if self._learning else {})}
         bank = self.bank
         return parameters | ({"bank": {"name": bank.name, "digest": bank.digest, "model": bank.model}} if bank else {})

@@ -71,9 +71,10 @@ class Asking:
 
     @property
     def model(self) -> str:
-        """Return which model answers: its name and a digest of its parameters, which tells its versions apart."""
+        """Return which version of a model answers: its name, and a digest of its parameters without their recording."""
         model = self._trial.caller.model_in(self._trial.cases.life)
-        return f"{model.name} {digest_of(json.dumps(model.parameters, sort_keys=True, default=str))}"
+        parameters = {name: value for name, value in model.parameters.items() if name != "recording"}
+        return f"{model.name} {digest_of(json.dumps(parameters, sort_keys=True, default=str))}"
 
     @property
     def max_attempts(self) -> int:
