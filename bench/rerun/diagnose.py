@@ -1,7 +1,8 @@
 """Which part of an agent is to blame for a failed trial: the trial is run again on the same draws, with sets of its parts
 mended.
 
-A set is sufficient if the failure is gone and no other has come. All minimal sufficient sets are found, by running every set
+A set is sufficient if the failure is gone and no other has come by the faults that the trial met. Harm from a fault that only
+the mended trial meets blames no part. All minimal sufficient sets are found, by running every set
 that contains no smaller one. Parts are mended from the first event at which the trial left its control, or, if no fault is the
 reason, from the first proposal that differs from the declared right one.
 """
@@ -93,12 +94,14 @@ class EntryDiagnosis:
     start    where mending starts
     minimal  the minimal sufficient sets; empty if no set suffices
     in_control   whether the trial has the entry without any fault too
+    later    whether, with some minimal set mended, the trial goes on to a fault that it had not met, and is harmed by it
     """
 
     entry: FailedEntry
     start: Start
     minimal: tuple[MendedSet, ...]
     in_control: bool
+    later: bool = False
 
     @property
     def necessary(self) -> MendedSet:
@@ -142,8 +145,13 @@ class Diagnosis:
 
     @property
     def is_proved(self) -> bool:
-        """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's."""
-        return self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
+        """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's. Outside
+        of a world nothing is proved, since a right proposer always solves the task and no other part is asked."""
+        return self.in_world and self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
+
+    @property
+    def in_world(self) -> bool:
+        return NO_WORLD not in self.not_asked.values()
 
 
 def is_failed(record: TrialRecord) -> bool:
@@ -170,29 +178,34 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
             how = f"it ended in no grade ({original.record.reason})"
         raise ConfigError(f"trial {original.record.id}: {how}; name a trial that failed")
     reruns = Reruns(original, agent or RerunAgent.of(original.arm.matrix.arm(original.arm.spec)))
-    whole = await reruns.of(frozenset(), Start())
+    whole = await reruns.of(frozenset(), Start(), original.plan)
     if why := differs(original.record, whole.result.record):
         detail = f" ({whole.result.record.reason})" if whole.outcome == "error" else ""
         return Diagnosis(original.record, f"a rerun with nothing mended is another trial: {why}{detail}")
-    control = await reruns.control() if original.plan.faults else whole
+    control = await reruns.of(frozenset(), Start(), restricted(original.plan, ())) if original.plan.faults else whole
+    met = restricted(original.plan, whole.result.strikes)
     not_asked = _not_asked(original, reruns.agent, whole)
     asked = tuple(part for part in PARTS if part not in not_asked)
     entries = []
     for entry, times in whole.entries.items():
         in_control = control.entries.get(entry, 0) >= times
         start = whole.first_wrong or Start() if in_control else _parting(whole.result.record, control.result.record)
-        entries.append(EntryDiagnosis(entry, start, await _minimal(reruns, entry, whole, start, asked), in_control))
+        minimal = await _minimal(reruns, entry, whole, start, asked, met)
+        later = [not _suffices(entry, whole, await reruns.of(mended, start, original.plan)) for mended in minimal]
+        entries.append(EntryDiagnosis(entry, start, minimal, in_control, any(later)))
     return Diagnosis(original.record, "", tuple(entries), asked, not_asked, reruns.sources, len(reruns.known), reruns.unjudged)
 
 
 async def _minimal(
-    reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart]
+    reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart], met: FaultPlan
 ) -> tuple[MendedSet, ...]:
-    """Return all minimal sets of these parts that suffice, the smallest first."""
+    """Return all minimal sets of these parts that suffice under the faults that the trial met, the smallest first."""
     minimal: list[MendedSet] = []
     for size in range(1, len(parts) + 1):
         for mended in map(frozenset, combinations(parts, size)):
-            if not any(smaller <= mended for smaller in minimal) and _suffices(entry, whole, await reruns.of(mended, start)):
+            if any(smaller <= mended for smaller in minimal):
+                continue
+            if _suffices(entry, whole, await reruns.of(mended, start, met)):
                 minimal.append(mended)
     return tuple(minimal)
 
@@ -214,14 +227,8 @@ class Reruns:
         self.sources: Counter[ReplySource] = Counter()
         self.unjudged = 0
 
-    async def of(self, parts: MendedSet, start: Start) -> Rerun:
-        return await self._run(parts, start, self._original.plan)
-
-    async def control(self) -> Rerun:
-        """Run the trial without any fault."""
-        return await self._run(frozenset(), Start(), restricted(self._original.plan, ()))
-
-    async def _run(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+    async def of(self, parts: MendedSet, start: Start, plan: FaultPlan) -> Rerun:
+        """Run the trial with these parts mended, under this plan."""
         key = parts, start, plan
         if key not in self.known:
             made = self.known[key] = await rerun(self._original.arm, self.agent, parts, start, plan)

@@ -54,8 +54,11 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
             f"  {part}: has to be mended for {verdict.get('necessary', 0)} of {len(entries)} entries, "
             f"and is one of several ways for {verdict.get('contributing', 0)}"
         )
-    if cleared := [part for part in PARTS if part not in verdicts and any(part in each.asked for each in diagnoses)]:
-        lines.append(f"  not to blame: {', '.join(cleared)}")
+    explained = sum(bool(entry.minimal) for entry in entries)
+    if cleared := [part for part, verdict in counts(diagnoses).items() if part not in verdicts and "cleared" in verdict]:
+        where = "" if explained == len(entries) else f" for the {explained} entries that are explained"
+        lines.append(f"  not to blame{where}: {', '.join(cleared)}")
+    lines += not_asked_lines(diagnoses)
     lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
     if verdicts:
         most = max(verdicts, key=lambda part: _share(verdicts[part]))
@@ -73,26 +76,32 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
         return f"None of {which} of {run} can be diagnosed."
     blamed = Counter(chain.from_iterable(each.blamed for each in looked_into))
     if not blamed:
-        return f"{which} of {run}: neither a part nor all parts together explain any of them."
+        return f"{which} of {run}: no set of parts explains any of them, so no part is cleared."
     part, times = blamed.most_common(1)[0]
-    alone = sum(each.blamed == {part} for each in looked_into)
+    alone = sum(each.blamed == {part} and not each.not_asked for each in looked_into)
+    and_alone = f", and alone in {alone} of them" if any(not each.not_asked for each in looked_into) else ""
     explained = sum(each.is_explained for each in looked_into)
-    return (
-        f"{which} of {run}: the {part} is to blame in {times}, and alone in {alone} of them; "
-        f"{explained} of {len(diagnoses)} are explained."
-    )
+    return f"{which} of {run}: the {part} is to blame in {times}{and_alone}; {explained} of {len(diagnoses)} are explained."
+
+
+def not_asked_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Return which parts could not be mended, and in how many of the trials."""
+    asked_nothing: dict[tuple[str, ...], int] = Counter(tuple(each.not_asked) for each in diagnoses if each.not_asked)
+    return [f"  not asked in {times} of {len(diagnoses)} trials: {', '.join(parts)}" for parts, times in asked_nothing.items()]
 
 
 def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
-    """Return how many diagnoses are proved, and where their replies came from."""
-    proved, explained = sum(each.is_proved for each in diagnoses), sum(each.is_explained for each in diagnoses)
+    """Return where the replies came from, and in worlds how many diagnoses are proved."""
+    in_worlds = [each for each in diagnoses if each.in_world]
+    proved, explained = sum(each.is_proved for each in in_worlds), sum(each.is_explained for each in in_worlds)
+    proofs = f"{proved} of {explained} explanations are proved; " if in_worlds else ""
     sources: Counter[ReplySource] = sum((each.sources for each in diagnoses), Counter())
     whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
     mark = " (SIMULATED)" if sources["simulated"] else ""
     unjudged = sum(each.unjudged for each in diagnoses)
     missing = f"; {unjudged} reruns needed a reply that the run lacks" if unjudged else ""
     reruns = sum(each.reruns for each in diagnoses)
-    return f"{proved} of {explained} explanations are proved; {reruns} reruns used {whose or 'no'} replies{mark}{missing}."
+    return f"{proofs}{reruns} reruns used {whose or 'no'} replies{mark}{missing}."
 
 
 def trial_lines(diagnosis: Diagnosis) -> list[str]:
@@ -126,6 +135,11 @@ def _why(entry: EntryDiagnosis) -> str:
 
 def verdict_of(entry: EntryDiagnosis) -> str:
     """Return in words which sets of parts explain an entry."""
+    later = "; mended, the trial goes on to a fault that it had not met, and is harmed by it" if entry.later else ""
+    return f"{_verdict_of(entry)}{later}"
+
+
+def _verdict_of(entry: EntryDiagnosis) -> str:
     if not entry.minimal:
         return "not explained: no set of mended parts removes it without other harm"
     if len(entry.minimal) == 1:
@@ -163,6 +177,7 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
                 "minimal": [_sorted(mended) for mended in entry.minimal],
                 "necessary": _sorted(entry.necessary),
                 "contributing": _sorted(entry.contributing),
+                "later_harm": entry.later,
             }
             for entry in diagnosis.entries
         ],

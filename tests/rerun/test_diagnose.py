@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,46 @@ def test_outside_of_a_world_the_proposer_alone_can_be_mended(tmp_path: Path) -> 
     assert minimal(diagnosis) == {FailedEntry("ended", "gave_up"): [{"proposer"}]}
     assert set(diagnosis.not_asked) == set(PARTS) - {"proposer"}
     assert any(line.startswith("The verifier could not be mended: the task has no world") for line in trial_lines(diagnosis))
+
+
+def test_outside_of_a_world_the_screen_says_which_parts_were_not_asked_and_never_that_anything_is_proved(
+    tmp_path: Path,
+) -> None:
+    model = {"m": {"kind": "simulated", "failure_rate": 1.0}}
+    settings = config("runtime_structured", {"none": []}, scenarios=["tiny"], model=model)
+    [diagnosis] = diagnosed(tmp_path / "run", settings, ROOTS).values()
+    recorded = replace(diagnosis, sources=Counter({"recorded": 1}))
+    lines = lines_of("failed", 1, [recorded])
+    assert "  not asked in 1 of 1 trials: verifier, commit, signal, pattern" in lines
+    assert lines[0].endswith("the proposer is to blame in 1; 1 of 1 are explained.")
+    assert not recorded.is_proved
+    assert "proved" not in "\n".join((*lines, *trial_lines(recorded)))
+
+
+def test_what_nothing_explains_clears_no_part(bare: dict[str, Diagnosis]) -> None:
+    whole = bare["doubled"]
+    doubled, unauthorised = whole.entries
+    nothing = replace(whole, entries=(replace(doubled, minimal=()),))
+    assert not [line for line in lines_of("failed", 1, [nothing]) if "not to blame" in line]
+    half = replace(whole, entries=(replace(doubled, minimal=()), unauthorised))
+    assert "  not to blame for the 1 entries that are explained: proposer, verifier, commit, signal" in lines_of(
+        "failed", 1, [half]
+    )
+
+
+def test_harm_of_a_fault_that_the_trial_never_met_blames_no_part(tmp_path: Path) -> None:
+    """The proposer fails before the letter; mended, the trial goes on to a letter that is doubled."""
+    settings = config(
+        "bare_agent",
+        {"doubled": LATE_ANSWER},
+        model={"m": {"kind": "simulated", "failure_rate": 1.0}},
+        scenarios=["contract_renewal/case_03"],
+    )
+    [diagnosis] = diagnosed(tmp_path / "run", settings).values()
+    first = diagnosis.entries[0]
+    assert first.minimal == (frozenset({"proposer"}),)
+    assert first.later
+    assert "to a fault that it had not met" in "\n".join(trial_lines(diagnosis))
 
 
 def test_the_first_screen_has_twelve_lines_at_most_and_says_what_to_do(bare: dict[str, Diagnosis]) -> None:
