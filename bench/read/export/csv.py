@@ -12,11 +12,15 @@ from bench.read.render.labels import model_label
 
 
 def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name and the rows of each frame that has rows. Simulated and recorded models are labelled."""
+    """Yield the name and the rows of each frame that has rows. `model_label` stands beside `model`: it marks a simulated or a
+    recorded model.
+    """
     labels = {model: model_label(run, model) for model in run.names("model")}
     for name, frame in run.frames.items():
         if len(frame):
-            yield name, frame.assign(model=frame["model"].map(labels))
+            labelled = frame.copy()
+            labelled.insert(frame.columns.get_loc("model") + 1, "model_label", frame["model"].map(labels))
+            yield name, labelled
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:

@@ -19,8 +19,11 @@ def test_parquet_holds_the_frames_and_the_croissant_file_leads_to_their_rows(tmp
     run = run_of(tmp_path / "run", [trial(repetition=1), trial(repetition=2, outcome="wrong")])
     paths = {path.name: path for path in export(run, EXPORTS["parquet"], tmp_path / "out")}
     read = pd.read_parquet(paths["trials.parquet"])
-    assert list(read) == list(run.trials) and read["tokens"].tolist() == run.trials["tokens"].tolist()
-    assert read["model"].str.endswith("(SIMULATED)").all()
+    assert (
+        list(read.drop(columns="model_label")) == list(run.trials) and read["tokens"].tolist() == run.trials["tokens"].tolist()
+    )
+    assert read["model_label"].str.endswith("(SIMULATED)").all()
+    assert len(read.merge(run.trials, on=["trial", "model"])) == 2
     described = mlc.Dataset(str(paths["croissant.json"]))
     assert not described.metadata.issues.errors
     rows = list(described.records("trials"))
