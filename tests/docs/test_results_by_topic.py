@@ -352,8 +352,9 @@ def test_what_is_said_of_the_larger_models_judgments_in_a_world_is_what_its_tabl
     for model in ("1.5b", "0.5b"):
         calls = run_named("judgment_bank", model).calls
         assert calls["failure"].eq("").sum() == 1_160 and calls["instance"].nunique() == 20
-    late = int(run_named("judgment_bank").calls["failure"].eq("timed_out").sum())
-    assert not missing("results/incidents", f"{late} further calls were not answered in time")
+    asked = read_responses(ROOT / "results" / "judgment_bank-qwen2.5-coder-1.5b-instruct")
+    late = sum(response.failure == "timed_out" for response in asked)
+    assert not missing("results/incidents", f"{late} further requests were not answered in time")
     assert run_named("support_desk_bank").calls["failure"].eq("").sum() == 300
     desk = read_responses(ROOT / "results" / "support_desk_bank-qwen2.5-coder-1.5b-instruct")
     unanswered = sum(bool(response.failure) for response in desk)

@@ -42,6 +42,11 @@ def saved_by(commits: Rows) -> int:
     return sum(float(row["seconds"]) < float(row["whole"]) for row in commits)
 
 
+def in_whole_suites(rows: Rows) -> list[int]:
+    """How many results each edit changed that changed every test of its package."""
+    return [int(row["changed"]) for row in of_selector(rows, "bench") if row["changed"] == row["tests"]]
+
+
 def limit(count: int, of: int) -> str:
     """A share's upper limit at 95%, exact."""
     if not of:

@@ -10,6 +10,7 @@ from impact.rows import (
     Parts,
     Rows,
     edits_in,
+    in_whole_suites,
     limit,
     of_selector,
     saved_by,
@@ -43,17 +44,20 @@ def sentences(rows: Rows, edit: str = "mutant") -> list[str]:
 
 
 def results(parts: Parts) -> list[str]:
-    """What came out of all measurements, in five sentences."""
+    """What came out of all measurements, in sentences."""
     every = edits_in(parts)
     (ours, changed), (theirs, beside) = [[total(every, key, name) for key in ("missed", "changed")] for name in SELECTORS]
     edits = len(of_selector(every, "bench"))
-    struck = sum(int(row["missed"]) > 0 for row in of_selector(every, "bench"))
+    changing = [row for row in of_selector(every, "bench") if int(row["changed"])]
+    struck, broken = sum(int(row["missed"]) > 0 for row in changing), in_whole_suites(every)
     fair = where_testmon_missed_nothing(every)
     least = 100 * changed / max(1, total(every, "tests", "bench"))
     return [
         of_commits(parts["commits"]),
-        f"{edits} edits of open packages changed {changed:,} results of tests. `bench code` missed {ours} of them, in {struck} "
-        f"of the edits (at most {limit(struck, edits)} at 95%). pytest-testmon missed {theirs:,} of {beside:,}.",
+        f"{len(changing)} of {edits} edits of open packages changed a result of a test. `bench code` missed a result in "
+        f"{struck} of them (at most {limit(struck, len(changing))} at 95%).",
+        f"They changed {changed:,} results; {len(broken)} edits changed every test of a package, {sum(broken):,} results in "
+        f"all. `bench code` missed {ours}, and pytest-testmon {theirs:,} of {beside:,}.",
         f"`bench code` ran {share(every, 'bench'):.1f}% of the tests; {least:.1f}% of all tests changed their result. Over the "
         f"{len(fair) // 2} edits of which pytest-testmon missed nothing, `bench code` ran {share(fair, 'bench'):.1f}% and "
         f"pytest-testmon {share(fair, 'testmon'):.1f}%.",
