@@ -2,7 +2,10 @@
 
 A **failure** is a rejection or the loss of a paid reply. Outputs that are judged together (the parts of a reply, a stage at its
 checkpoint) fail as one. A **round** is one attempt at recovery: the calls that a failure caused, up to the next verdict on what
-was struck. Every call names the one event that caused it, so no call is in the rounds of two failures.
+was struck. Each call has one cause, so no call is in the rounds of two failures.
+
+A record names the cause that was inferred when the call came. A verdict in shadow, which its proposer was not told, can stand
+there beside a failure of which it was told. Then that failure is the cause: what nobody heard of causes nothing.
 """
 
 from __future__ import annotations
@@ -143,7 +146,21 @@ class TrialFailures:
         return tuple(call for _, call in sorted(calls.items())), not lacking
 
     def _caused_by(self, failure: Failure) -> dict[int, Called]:
-        return {number: call for number, call in self._calls.items() if call.caused_by in failure.events}
+        return {number: call for number, call in self._calls.items() if self._causes.get(number) in failure.events}
+
+    @kept
+    def _causes(self) -> Mapping[int, int]:
+        """Number of a call's event -> the number of the event that caused it."""
+        causes = {number: call.caused_by for number, call in self._calls.items() if call.caused_by is not None}
+        unheard = {number for number, event in enumerate(self._events) if isinstance(event, Judged) and event.view == "shadow"}
+        heard = [number for failure in self.failures for number in failure.events if number not in unheard]
+        asked: dict[str, int] = {}
+        for number, call in self._calls.items():
+            since = max((asked.get(name, -1) for name in call.subtasks), default=-1)
+            if causes.get(number) in unheard:
+                causes[number] = max((told for told in heard if since < told < number), default=causes[number])
+            asked.update(dict.fromkeys(call.subtasks, number))
+        return causes
 
     def _is_made_since(self, verdict: Judged, since: int) -> bool:
         """Return whether what was judged is newer than this event. Calls that the file names but does not hold are not."""

@@ -19,7 +19,7 @@ def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     for name, frame in run.frames.items():
         if len(frame):
             labelled = frame.copy()
-            labelled.insert(frame.columns.get_loc("model") + 1, "model_label", frame["model"].map(labels))
+            labelled.insert(list(frame).index("model") + 1, "model_label", frame["model"].map(labels))
             yield name, labelled
 
 

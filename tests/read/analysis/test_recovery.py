@@ -282,3 +282,23 @@ def test_what_was_judged_together_is_rejected_once_and_a_lost_reply_or_an_undama
     assert TrialFailures(one_by_one).rejections == 2
     assert TrialFailures([called(1, "a", failure="timeout"), *smooth()]).rejections == 0
     assert TrialFailures([called(1, "a"), undamaged(1, "a", reason="schema"), accepted(1, "a")]).rejections == 0
+
+
+def in_shadow(call: int, subtask: str) -> Judged:
+    return replace(rejected(call, subtask), view="shadow")
+
+
+def test_a_verdict_that_the_proposer_was_not_told_causes_nothing_beside_a_failure_of_which_it_was_told() -> None:
+    """`a` runs again because `b` was rejected, though its first reply would have been rejected too."""
+    struck = [*fault("planned", "delivered"), called(2, "b"), undamaged(2, "b"), rejected(2, "b"), *fault("detected")]
+    events = [called(1, "a"), *struck, in_shadow(1, "a")]
+    again = replace(called(3, "a", cause="retry", caused_by=7), inferred=True)
+    [recovery] = of([*events, again, called(4, "b", cause="retry", caused_by=5), accepted(4, "b")])
+    assert numbers(recovery.first) == [3, 4]
+
+
+def test_a_verdict_in_shadow_stays_the_cause_where_the_proposer_was_told_nothing() -> None:
+    events = [*fault("planned", "delivered", call=1), called(1, "b"), undamaged(1, "b"), in_shadow(1, "b")]
+    again = replace(called(2, "b", cause="retry", caused_by=4), inferred=True)
+    [recovery] = of([*events, *fault("detected", call=1), again, accepted(2, "b")])
+    assert numbers(recovery.first) == [2]
