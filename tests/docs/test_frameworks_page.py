@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bench.run.architectures.registry import ARCHITECTURES
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
@@ -106,3 +108,9 @@ def test_what_is_said_of_the_real_model_is_what_its_scorecard_counts() -> None:
         # The two points brought the same replies: the page counts their trials once.
         assert shown[name] == str(kills["delivered"] // 2)
     assert f"agree in {agreed} of {trials} trials. {delivered} of {planned} kills came; {left_out} were not applicable" in TEXT
+
+
+def test_the_page_on_packs_says_how_many_architectures_run_by_their_own_packages() -> None:
+    count = {9: "Nine", 10: "Ten", 11: "Eleven"}[sum(bool(part.extra) for part in ARCHITECTURES)]
+    page = (ROOT / "docs" / "packs.md").read_text(encoding="utf-8")
+    assert f"{count} architectures run by [their own packages](frameworks.md)" in page

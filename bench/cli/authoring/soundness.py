@@ -126,7 +126,24 @@ def _slips_through(scenario: Scenario, subtask: Subtask, effect: TextEffect, num
     if text is None:
         return True
     values = {name: part.value for name, part in parts_of(text, "stop", [subtask]).items()}
+    if values[subtask.name] == value:
+        return False  # the effect is to blame, and no pack: a note names it
     return not isinstance(judge([subtask], values, scenario.task.documents, {})[subtask.name], Rejected)
+
+
+def _undone(scenario: Scenario) -> Iterator[str]:
+    """Yield each effect that says it breaks an output, and after which some reply reads as before."""
+    for effect in (entry for entry in EFFECTS if isinstance(entry, TextEffect) and entry.breaks_form):
+        for subtask in scenario.task.subtasks:
+            value = scenario.reference[subtask.name]
+            draw = draw_for("check", scenario.name, subtask.name, effect.name, 0)
+            text = effect.strike(Target(dump(value), value, subtask.output), draw)
+            if text is not None and parts_of(text, "stop", [subtask])[subtask.name].value == value:
+                yield (
+                    f"the effect '{effect.name}' says breaks_form, but the reply to '{subtask.name}' reads the same after it: "
+                    "mend the effect; no trial can have it"
+                )
+                break
 
 
 def nothing_leaks(hooks: TaskHooks) -> Soundness:
@@ -257,6 +274,7 @@ def checks_of(scenario: Scenario) -> Mapping[str, Callable[[TaskHooks], Soundnes
 def notes_on(hooks: TaskHooks) -> Iterator[str]:
     """Yield what an author should know, although nothing is wrong."""
     task = hooks.scenario.task
+    yield from _undone(hooks.scenario)
     if len(task.subtasks) > 1 and len(task.stages) == 1 and not hooks.scenario.environment:
         yield (
             "no subtask but the last is a checkpoint: `static` verifies once, at the end, and runs all of it again; "

@@ -98,7 +98,8 @@ class TextEffect(Effect):
     """An effect on a reply, on an input, or on what is written to the state.
 
     strike        (target, generator) -> the text that replaces the target's, never the same text; None if the text cannot carry
-                  the effect, and the fault is then not applicable. It draws only from this generator
+                  the effect, and the fault is then not applicable. A reply that reads the same after it is left as it was. It
+                  draws only from this generator
     needs_json    it can strike only a subtask's output, never a plain document
     ends_reply    nothing follows the struck text
     breaks_form   the struck text is no valid output, whatever the subtask

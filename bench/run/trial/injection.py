@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from bench.run.trial.effects import Target, TextEffect, effect_at
 from bench.run.trial.faults import Due, FaultSchedule, OpenReceipt
 from bench.run.trial.largeness import too_large
 from bench.run.trial.pieces import pieces_of
+from bench.run.trial.reading import read
 from bench.run.trial.reply import ReplyPart, reads_as
 from bench.run.trial.state import State
 from bench.run.trial.verification import Unreadable
@@ -76,6 +78,7 @@ class Injection:
     def corrupt(self, reply: Reply, subtasks: Sequence[Subtask], context: RequestContext, call: int) -> Corrupted:
         """Return the reply after the faults at point `output`, each of which strikes its subtask's part.
 
+        A strike after which the reply reads the same is undone, and not applicable.
         A fault strikes the attempt's first reply that reads as the subtask's output. A reply that calls tools is only a step,
         and is never struck. The last part is struck first, so that a part that an earlier part's fault cuts off has had its own
         fault.
@@ -88,11 +91,24 @@ class Injection:
             receipt = self._schedule.plan(due, call)
             part = pieces.part(due.subtask)
             target = self._target(due.subtask, part) if part else Target("")
-            changed = self._strike(receipt, target, f"reply to call {call}")
-            if changed != target.text:
-                pieces.put(due.subtask, changed, _effect(due).ends_reply)
             receipts.append(receipt)
+            changed, where = self._struck_text(due, target), f"reply to call {call}"
+            if changed is None or changed == target.text:
+                receipt.enter("not_applicable", f"{where} could not carry it")
+                continue
+            struck = copy.deepcopy(pieces)
+            struck.put(due.subtask, changed, _effect(due).ends_reply)
+            if self._read(struck.text, reply, subtasks) == self._read(pieces.text, reply, subtasks):
+                receipt.enter("not_applicable", f"{where} reads the same")
+                continue
+            receipt.enter("delivered", where)
+            pieces = struck
         return Corrupted(pieces.text, tuple(receipts))
+
+    def _read(self, text: str, reply: Reply, subtasks: Sequence[Subtask]) -> object:
+        """Return what is read of a reply with this text; the text itself if nothing can be read."""
+        extracted = read(text, reply.finish, subtasks, self._format, self._tags)
+        return text if isinstance(extracted, Unreadable) else extracted.value
 
     def settle(self, subtasks: Iterable[Subtask] | None = None, sample: int | None = None) -> None:
         """End the attempts at these subtasks, or at all, or only this sample of them: a fault that waited for a reply had

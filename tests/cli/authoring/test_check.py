@@ -14,6 +14,7 @@ from bench.cli.authoring.check import CheckResult, check_pack
 from bench.cli.authoring.new import new_scenario
 from bench.cli.scaffold import check_command
 from bench.common.errors import PackError
+from bench.run.trial.effects import EFFECTS, TextEffect
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 
@@ -235,6 +236,14 @@ def test_a_pack_without_a_checkpoint_is_told_so_and_has_not_failed(pack: Path) -
     [note] = [result for result in results(pack).values() if result.status != "ok"]
     assert note.status == "note" and not note.problems
     assert "set checkpoint=True on a subtask where it should verify" in note.what
+
+
+def test_an_effect_that_the_decoder_undoes_is_to_blame_and_not_the_pack(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = TextEffect("listed", lambda target, _: f"[{target.text}]", points=("output",), breaks_form=True)
+    monkeypatch.setitem(EFFECTS.__dict__, "_all", ({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], []))
+    assert not problems(pack)
+    [note] = [result for result in results(pack).values() if result.status != "ok"]
+    assert note.is_note and note.what.startswith("the effect 'listed' says breaks_form")
 
 
 def test_a_pack_whose_grader_stands_in_what_is_asked_is_told_so() -> None:

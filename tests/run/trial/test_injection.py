@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from trials import TINY, Fault, events, scripted, stages
 
 from bench.record.events import Called, Faulted
+from bench.run.trial.effects import EFFECTS, TextEffect
 
 ALL = "gather+total+review"
 
@@ -56,3 +58,16 @@ def test_a_fault_in_the_state_is_read_by_all_that_follow() -> None:
     assert struck.detail == "state gather"
     wrong = json.dumps(TINY.wrong_outputs["gather"][0])
     assert all(wrong in request.messages[1].content for request in model.requests[1:])
+
+
+@pytest.mark.parametrize("architecture", ["static", "runtime_structured"])
+def test_a_strike_after_which_the_reply_reads_the_same_is_not_applicable(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The JSON object is found in the list, so the fault changes nothing."""
+    listed = TextEffect("listed", lambda target, _: f"[{target.text}]", points=("output",), needs_json=True, breaks_form=True)
+    monkeypatch.setitem(EFFECTS.__dict__, "_all", ({**EFFECTS.by_key, ("listed", "output"): listed}, [*EFFECTS, listed], []))
+    result, _ = scripted(architecture, faults=[fault("output", "listed", "total")])
+    assert stages(result) == {1: ["planned", "not_applicable"]}
+    assert all(call.delivered is None for call in events(result, Called))
+    assert events(result, Faulted)[-1].detail.endswith("reads the same")
