@@ -86,10 +86,10 @@ def test_a_rerun_of_a_trial_of_each_config_is_the_trial(path: Path, tmp_path: Pa
     small = {**last, "scenarios": whole.scenarios[:1], "instances": 1, "repetitions": 1, "study": None}
     try:
         settings = whole.model_validate({**whole.model_dump(exclude_unset=True), **small})
-        found = unlike(settings, tmp_path / "run", PACKS)
+        differing = unlike(settings, tmp_path / "run", PACKS)
     except ConfigError as error:
         pytest.skip(str(error))
-    assert found == {}
+    assert differing == {}
 
 
 @pytest.mark.endurance

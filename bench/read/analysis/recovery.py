@@ -158,7 +158,7 @@ class TrialFailures:
         for number, call in self._calls.items():
             since = max((asked.get(name, -1) for name in call.subtasks), default=-1)
             if causes.get(number) in unheard:
-                causes[number] = max((told for told in heard if since < told < number), default=causes[number])
+                causes[number] = max((event for event in heard if since < event < number), default=causes[number])
             asked.update(dict.fromkeys(call.subtasks, number))
         return causes
 

@@ -18,9 +18,9 @@ def frames_of(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     labels = {model: model_label(run, model) for model in run.names("model")}
     for name, frame in run.frames.items():
         if len(frame):
-            labelled = frame.copy()
-            labelled.insert(list(frame).index("model") + 1, "model_label", frame["model"].map(labels))
-            yield name, labelled
+            with_label = frame.copy()
+            with_label.insert(list(frame).index("model") + 1, "model_label", frame["model"].map(labels))
+            yield name, with_label
 
 
 def files(run: Run) -> Iterator[tuple[str, bytes]]:
