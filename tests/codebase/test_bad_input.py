@@ -14,16 +14,6 @@ from bench.codebase import Edit, ExecutionState
 from bench.codebase.git import CodeError
 
 
-def test_a_repository_within_the_tree_that_has_no_commit_is_told_in_one_line(tmp_path: Path) -> None:
-    root = repository(tmp_path)
-    git(root, "init", "-q", "inner")
-    write(root, {"inner/a.txt": "1"})
-    with pytest.raises(CodeError) as error:
-        ExecutionState.open(root).step("begin")
-    assert "\n" not in str(error.value)
-    assert "inner" in str(error.value)
-
-
 def test_the_files_of_a_submodule_are_followed(tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner", {"inside.py": "VALUE = 1\n"})
     test = "import sys\nsys.path.append('sub')\nimport inside\ndef test_it(): assert inside.VALUE == 1\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 from records import called, trial
 
-from bench.record.events import Event, Faulted
+from bench.record.events import Answered, Event, Faulted
 from bench.record.record import Outcome, TrialRecord
 from bench.record.worlds.damage import DAMAGES
 from bench.record.worlds.events import ToolCalled, WorldEnded
@@ -43,6 +43,8 @@ def lived(
         events += [Faulted(number, point, effect, "send", 1, reached) for reached in ("planned", stage)]  # type: ignore[arg-type]
     events += [_tool_called() for _ in range(tool_calls)]
     events.append(WorldEnded("d", "d", 1, 0, died + 1 if lives is None else lives, counted, recount))
+    if outcome in ("solved", "wrong"):
+        events.append(Answered(()))
     name = "-".join((system, plan, instance, str(repetition), str(values.get("scenario", "")), str(values.get("model", ""))))
     given: dict[str, Any] = {"id": name, "instance": instance, "scenario": "shop", **values}
     return trial(system, plan, repetition, outcome, events, **given)

@@ -111,12 +111,12 @@ def _truth(truth: Any, folder: Path) -> Json:
 def _files(paths: Iterable[Path], folder: Path) -> Json:
     """Return each file's path in the folder, or its name if it lies elsewhere, and the digest of its bytes with LF line
     ends."""
-    return [[_relative(path, folder), hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()] for path in paths]
-
-
-def _relative(path: Path, folder: Path) -> str:
-    root, file = folder.resolve(), path.resolve()
-    return file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
+    root, files = folder.resolve(), []
+    for path in paths:
+        file = path.resolve()
+        name = file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
+        files.append([name, hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()])
+    return files
 
 
 def _digest(content: Json) -> str:
