@@ -85,10 +85,14 @@ def test_each_signal_to_stop_ends_a_command_in_one_line(
     def slow() -> None:
         work(asked)
 
-    before = [signal.getsignal(number) for number in STOPPING]
-    assert app([], prog_name="slow", standalone_mode=False) == exit_code(asked)
-    assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
-    assert [signal.getsignal(number) for number in STOPPING] == before
+    began_with = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores Ctrl-C
+    try:
+        before = [signal.getsignal(number) for number in STOPPING]
+        assert app([], prog_name="slow", standalone_mode=False) == exit_code(asked)
+        assert capsys.readouterr().err == "slow: stopped; no file is half written\n"
+        assert [signal.getsignal(number) for number in STOPPING] == before
+    finally:
+        signal.signal(signal.SIGINT, began_with)
 
 
 def test_every_command_is_stopped_so() -> None:

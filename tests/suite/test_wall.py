@@ -54,7 +54,11 @@ import importlib, pkgutil
 import bench.read, bench.record, bench.worlds.read
 for room in (bench.read, bench.record, bench.worlds.read):
     for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-        importlib.import_module(module.name)
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:  # a form of export whose package is an extra
+            if error.name.partition(".")[0] == "bench":
+                raise
         print(module.name)
 """
     assert len(python(code).splitlines()) > 180
