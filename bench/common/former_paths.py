@@ -1,5 +1,5 @@
-"""The import paths of versions before 0.3, for packs and packages that were written then. Each path that they use still leads
-to its module, with all of its names, and a line on standard error says the present path.
+"""The import paths from before the package had its rooms, for packs and packages of that time. Each path that they
+use still leads to its module, with all of its names, and a line on standard error says the present path.
 
 `bench` puts the finder in place. It asks nothing but whether a name begins as a former path does.
 """
