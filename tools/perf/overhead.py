@@ -28,13 +28,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from bench.common.digests import kept_digest
 from bench.common.tokens import counts
 from bench.record.messages import Message
-from bench.record.plan_entries import PlanEntry
 from bench.record.store import RunWriter
 from bench.run.experiment.config import Config
 from bench.run.experiment.grading import Graders
 from bench.run.experiment.matrix import Matrix, build_matrix
 from bench.run.experiment.model_entries import SimulatedEntry
 from bench.run.experiment.new_manifest import manifest_of
+from bench.run.experiment.plan_entries import WrittenPlan
 from bench.run.experiment.responses import ResponseKeeper
 from bench.run.experiment.trial import run_trial
 from bench.run.models.base import Reply, Request, Sleep
@@ -93,7 +93,7 @@ def our_matrix(trials: int) -> tuple[Matrix, Timed, TimedChecks]:
         repetitions=trials,
         seed=1,
         model={"simulated": entry},
-        plan={"none": PlanEntry()},
+        plan={"none": WrittenPlan()},
     )
     matrix = build_matrix(config, PACKS, code_digest="")
     model = Timed("simulated", entry, matrix.scenarios)

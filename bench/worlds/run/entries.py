@@ -28,7 +28,7 @@ ARCHITECTURES = (
 COMMAND = ArchitecturePart(
     "command",
     "bench.worlds.run.driver.architecture:of_command",
-    through=("bench.worlds.run.driver.supervisor",),
+    through=("bench.run.processes.supervisor",),
     acts_in="world",
     makes_own_calls=True,
     answer_formats=IN_WORDS,

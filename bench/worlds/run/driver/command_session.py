@@ -26,11 +26,11 @@ from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 from bench.run.endpoint.access_guard import AccessGuard
 from bench.run.endpoint.problem import Problem
 from bench.run.endpoint.server import application, hung_up, routes, serving
+from bench.run.processes.agent_process import AgentProcess, Ended
 from bench.run.trial.clock import in_seconds
 from bench.run.trial.endpoint_session import PARALLEL, EndpointSession
 from bench.run.trial.workbench import Workbench
 from bench.scenario import Task
-from bench.worlds.run.driver.agent_process import AgentProcess, Ended
 from bench.worlds.run.driver.command import Command
 from bench.worlds.run.driver.folder import LARGEST, Folder, temporary
 from bench.worlds.run.driver.program import hint

@@ -19,8 +19,8 @@ from trials import Fault
 
 from bench.record.events import Called, SetAside
 from bench.run.experiment.trial import TrialResult
+from bench.run.processes.tail import KEPT
 from bench.worlds.run.driver import command_session, folder
-from bench.worlds.run.driver.tail import KEPT
 
 
 def left_behind(pid: int) -> bool:

@@ -1,0 +1,62 @@
+"""The points of a call at which the probe strikes, once in each cell.
+
+error              the call fails before anything is done
+lost               it is done, and the answer never arrives: the connection breaks, or there is silence
+late               it is done, there is silence as in `lost`, and then the answer arrives
+twice              the server gets it twice, and its second answer is dropped
+killed_before      the agent is killed when the call has arrived at the gateway and was not passed on
+unacknowledged     the agent is killed when the call is done and its answer was not given
+acknowledged       the agent is killed when the last byte of the answer was given
+acknowledged_next  the agent is killed when its next request arrives, which is not passed on
+stale, empty, garbled, too_large   what a read answers instead
+model_error ... stream_half        what becomes of a model's reply
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Point = Literal[
+    "lost",
+    "unacknowledged",
+    "acknowledged",
+    "acknowledged_next",
+    "late",
+    "twice",
+    "killed_before",
+    "error",
+    "stale",
+    "empty",
+    "garbled",
+    "too_large",
+    "model_lost",
+    "model_error",
+    "rate_limit",
+    "cut_off",
+    "malformed",
+    "stream_before",
+    "stream_half",
+]
+"""In the order in which cells are run: the gravest first."""
+CallClass = Literal["effect", "read", "unseen", "model"]
+"""Of a call, not of a tool.
+
+effect   a witness saw a difference
+read     no witness saw a difference, and the call claims to read
+unseen   no witness saw a difference, and the call claims to write or claims nothing: the journal alone judges it
+model    a request to the model
+"""
+POINTS: tuple[Point, ...] = get_args(Point)
+_OF_EFFECT: tuple[Point, ...] = POINTS[:8]
+_OF_READ: tuple[Point, ...] = ("error", "stale", "empty", "garbled", "too_large")
+_OF_MODEL: tuple[Point, ...] = POINTS[12:]
+KILLS = frozenset[Point](("killed_before", "unacknowledged", "acknowledged", "acknowledged_next"))
+
+
+def points_of(kind: CallClass) -> tuple[Point, ...]:
+    """Return the points of a call of this class, the gravest first."""
+    if kind == "effect":
+        return _OF_EFFECT
+    if kind == "unseen":
+        return tuple(point for point in POINTS if point in {*_OF_EFFECT, *_OF_READ})
+    return _OF_READ if kind == "read" else _OF_MODEL

@@ -1,0 +1,43 @@
+"""Rows of a store that differ from the state at the last reset: all that a witness ever holds in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from bench.common.bounds import Lookup, Many
+from bench.common.values import dataclass
+
+Cell: TypeAlias = str | int | float | bool | None
+Row: TypeAlias = Mapping[str, Cell]
+"""Column -> value. A value that JSON lacks is text; a long value is its size and digest; a hidden column is a digest."""
+
+
+@dataclass(frozen=True)
+class RowDifference:
+    """A row that differs from the state at the last reset.
+
+    store    the store's name; `table` the table in it, or "" for a folder
+    key      what names the row within its table: the values of its primary key as JSON, a file's path, or, in a table without a
+             key, the digest of its content and how many such rows stand before it
+    before, after   the row then and now; None if it was absent
+    """
+
+    store: str
+    table: str
+    key: str
+    before: Lookup[str, Cell] | None
+    after: Lookup[str, Cell] | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of all stores: the rows that differ from the state at the last reset, in the order of their keys.
+
+    digest   of all stores' content. Two readings with one digest are equal
+    more     how many further differences there are, beyond the bound on what is held
+    """
+
+    digest: str
+    differences: Many[RowDifference]
+    more: int = 0

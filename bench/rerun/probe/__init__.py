@@ -1,0 +1,1 @@
+"""The probe: it runs the cells of an agent, judges them, and proves or bounds what it says."""

@@ -1,0 +1,90 @@
+"""What a door of the gateway asks at each call: whether to pass it on, and what to give as the answer.
+
+A door (stdio, HTTP, the model's) relays bytes and knows the wire forms. A gate decides, and never sees the wire. A door calls
+`arrived`, then `answered`, then `given`, in this order for each call, and does what is returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from pydantic import JsonValue
+
+DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
+Before = Literal["pass", "twice", "error", "malformed", "rate_limit", "drop"]
+"""What becomes of a call that has arrived.
+
+pass       it is passed on as it came
+twice      it is passed on twice, the second time under a new id; the second answer is dropped
+error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
+malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
+drop       it is not passed on, and nothing is answered: the agent was killed
+"""
+After = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
+"""What becomes of an answer that the server gave.
+
+give       it is given as it came
+break      the connection is broken instead
+silence    nothing is given until the client disconnects, cancels, or asks again, or until `patience` ends. Then, if it still
+           waits, the door notes "it waits longer" (`Gate.waits_longer`) and gives the answer
+late       as silence, and then the answer is given if the connection still stands
+stale      the answer that this read had before the last effect is given (`LiveCall.instead`)
+empty, garbled, too_large   what stands for the answer of a read
+cut_off    a model's reply ends in the middle; `half`: a stream ends after half of its events, `break` before the first
+drop       nothing is given: the agent was killed
+"""
+
+
+@dataclass(eq=False)
+class LiveCall:
+    """One call at a door, from its arrival.
+
+    number     its place in the journal, from 1
+    door       the name of the server or service as the owner's config has it; "model" for the model
+    tool       the MCP tool, `METHOD /path` of a service, or the path of the model's API
+    arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
+    reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
+    life       in which process of the agent, from 1
+    wire       the id that the protocol gives it, as text; "" if it has none
+    form       the wire form of the fault that strikes it
+    instead    the bytes that `stale` gives
+    answer     what the server answered, parsed; `failed` whether that is an error
+    continues  the number of the call to which this request belongs (a session resumed, a task polled, input that was asked for)
+    """
+
+    number: int
+    door: str
+    kind: DoorKind
+    tool: str
+    arguments: JsonValue
+    reads: bool | None = None
+    life: int = 1
+    wire: str = ""
+    form: str = ""
+    instead: bytes | None = None
+    answer: JsonValue = None
+    failed: bool = False
+    continues: int | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What the door keeps with it."""
+
+
+class Gate(Protocol):
+    """Decides at each call. The doors call it in their order; it can wait, and can kill the agent."""
+
+    patience: float
+
+    async def arrived(self, call: LiveCall) -> Before: ...
+
+    async def answered(self, call: LiveCall, answer: bytes) -> After:
+        """`call.answer` and `call.failed` are set."""
+
+    async def given(self, call: LiveCall) -> None:
+        """The last byte of the answer was handed to the agent's connection."""
+
+    def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
+        """The client ended its wait for a call under silence, or did not within `patience`."""
+
+    def noticed(self, door: str, what: str) -> None:
+        """A door saw something that no call explains: changed tools, a message that is none, a refused request."""
