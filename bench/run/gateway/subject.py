@@ -1,0 +1,105 @@
+"""What is probed, as its owner named it: the agent, the doors through which it acts, and how long each thing may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Agent:
+    """The agent as its owner starts it.
+
+    start, resume   the commands that begin a task, and that go on with it after a death
+    folder          where it is started; `environment` is added to the owner's own variables
+    done            a command that exits with 0 if the task is done; None: exit code 0 of the agent, and at least one effect
+    said_done       a command, or a pattern in what it printed, by which it said that it was done; None: its exit code is 0
+    limit           seconds that all its lives together may take
+    """
+
+    start: Words
+    resume: Words
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    done: Words | None = None
+    said_done: Words | str | None = None
+    limit: float = 300.0
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server as the agent's config has it: a command over stdio, or the URL of Streamable HTTP."""
+
+    name: str
+    command: Words = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class McpConfig:
+    """A file in which the agent finds its MCP servers. The agent gets a rewritten copy.
+
+    variable   the variable that hands the copy over; "" if a word of its command or a `{mcp}` in it is replaced
+    """
+
+    path: Path
+    servers: tuple[McpServer, ...]
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Service:
+    """An HTTP service that the agent calls.
+
+    variable   the variable in which the agent finds its address
+    url        where it listens; `command` starts it, if the probe is to start it, and `{port}` in both is replaced
+    health     a path that answers below 500 once it is ready; "": its port takes connections
+    """
+
+    name: str
+    variable: str
+    url: str
+    command: Words = ()
+    health: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Where the model's requests go.
+
+    variables   the variables in which the agent finds the address; each gets the gateway's, with `suffix` at its end
+    url         the provider's address; "" for a script
+    script      a command that serves a model at `{port}`, such as a script of the owner's
+    dialect     which API it speaks
+    """
+
+    variables: tuple[str, ...] = ("OPENAI_BASE_URL",)
+    suffix: str = "/v1"
+    url: str = ""
+    script: Words = ()
+    dialect: Literal["chat", "responses", "anthropic"] = "chat"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """All that is probed but its stores (`bench.run.witness`).
+
+    settle     seconds between two readings of a store that must be equal
+    patience   seconds of silence after which it is said of a call that its client waits longer
+    hide       names of columns and arguments whose values are in no output
+    """
+
+    name: str
+    agent: Agent
+    configs: tuple[McpConfig, ...] = ()
+    services: tuple[Service, ...] = ()
+    model: ModelSource | None = None
+    settle: float = 0.1
+    patience: float = 10.0
+    hide: frozenset[str] = frozenset()
