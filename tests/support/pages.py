@@ -7,6 +7,7 @@ import re
 TABLE = re.compile(r'(<a id="([^"]+)"></a>\n\n)(.*?)(\n<!-- end of \2 -->\n\n?)', re.DOTALL)
 HEADING = re.compile(r"^## .*\n\n?", re.MULTILINE)
 IMAGE = re.compile(r"^!\[.*\]\((figures/[^)]+)\)\n\n?", re.MULTILINE)
+CUT = re.compile(r"- \d+ of \d+ rows are shown; ")
 CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -14,7 +15,7 @@ def as_committed(page: str, committed: str) -> str:
     """Return the page without the sections, tables, figures, columns, rows and notes that the committed one does not have.
 
     It is the committed page where that still shows what the run gives. A table, a row or a column that is gone, or has another
-    number, is missed.
+    number, is missed. The page has all rows of its tables; the committed one can have the first rows and a note that says so.
     """
     tables = {match[2]: match[3] for match in TABLE.finditer(committed)}
 
@@ -33,7 +34,10 @@ def _fitted(table: str, committed: str) -> str:
     places = iter(range(len(new)))
     columns = [next((place for place in places if new[place] == name), -1) for name in names]
     shown = [_row(line, columns) if line[:1] == "|" else line for line in table.splitlines()]
-    return "\n".join(line for line in shown if line in lines).rstrip("\n") + "\n"
+    cut = [line for line in lines if CUT.match(line)]
+    text = "\n".join(line for line in shown if line in lines).rstrip("\n") + "\n"
+    between = "\n" if cut and text.splitlines()[-1][:1] == "|" else ""
+    return text + between + "".join(f"{line}\n" for line in cut)
 
 
 def _cells(line: str) -> list[str]:

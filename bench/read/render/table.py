@@ -125,16 +125,20 @@ def table_of(
 # Markdown
 
 
-def markdown(table: Table) -> str:
+def markdown(table: Table, most: int | None = None) -> str:
     """Return a table as Markdown, shortened.
 
     Args:
         table: The table.
+        most: The most rows that are shown; None shows all.
 
     Returns:
-        A heading, the table and its notes.
+        A heading, the table and its notes. The last note says how many rows are not shown, and which file has them.
     """
     table = table.shortened()
+    if most is not None and len(table.rows) > most:
+        left = f"{most} of {len(table.rows)} rows are shown; a report that is made has all in tables/{table.name}.md."
+        table = replace(table, rows=table.rows[:most], notes=(*table.notes, left))
     lines = [f"### {escape_markdown(table.title)}", ""]
     lines.append("| " + " | ".join(map(escape_markdown, table.columns)) + " |")
     lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")

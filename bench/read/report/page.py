@@ -19,6 +19,8 @@ from bench.read.report.table_part import FOLDED, SECTIONS
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
 
+MOST_ROWS = 25
+"""The most rows of a table that `report.md` shows. The page can be searched and folded, so it has all of them."""
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
     "declared in the config, not measured. Only framework seconds are real there. Nothing of it says how good a real model is."
@@ -210,7 +212,8 @@ def _code(manifest: Manifest) -> str:
     return manifest.code.text + (f"; carried over from format {manifest.upgraded_from}" if manifest.upgraded_from else "")
 
 
-def as_markdown(page: Page) -> str:
+def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
+    """Return the page as Markdown, each table with at most `most` rows."""
     parts = [
         f"# {escape_markdown(page.summary.headline)}\n",
         f"{escape_markdown(page.title)}\n",
@@ -225,16 +228,16 @@ def as_markdown(page: Page) -> str:
     parts.append("\n".join(f"- {escape_markdown(limit)}" for limit in page.summary.limits) + "\n")
     for section in page.sections:
         parts.append(f"## {section.title}\n")
-        parts += map(_anchored, section.tables)
+        parts += (_anchored(table, most) for table in section.tables)
         parts += map(_figure, section.pictures)
     parts.append("## What was run\n")
     parts.append("\n".join(f"- {name}: {escape_markdown(text)}" for name, text in page.facts) + "\n")
     return "\n".join(parts)
 
 
-def _anchored(table: Table) -> str:
+def _anchored(table: Table, most: int | None) -> str:
     """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
-    return f'<a id="{table.name}"></a>\n\n{markdown(table)}\n<!-- end of {table.name} -->\n'
+    return f'<a id="{table.name}"></a>\n\n{markdown(table, most)}\n<!-- end of {table.name} -->\n'
 
 
 def _figure(picture: Picture) -> str:

@@ -60,3 +60,11 @@ def test_csv_has_a_column_for_each_kind_of_number() -> None:
 
 def test_csv_keeps_the_columns_of_a_table_without_rows() -> None:
     assert comma_separated(Table("t", "T", ("a", "b"), ())) == "a,b\n"
+
+
+def test_markdown_of_a_long_table_shows_its_first_rows_and_says_which_file_has_all() -> None:
+    long = Table("spent", "Spent", ("Model", "Tokens"), tuple((f"m{number // 3}", number) for number in range(5)), ("a note",))
+    assert markdown(long, 5) == markdown(long)
+    lines = markdown(long, 3).splitlines()
+    assert [line for line in lines if line[:1] == "|"] == markdown(long).splitlines()[2:7]
+    assert lines[-2:] == ["- a note", "- 3 of 5 rows are shown; a report that is made has all in tables/spent.md."]
