@@ -1,4 +1,5 @@
 """Bounds on input from outside: a few bytes of JSON can hold many values, and many values can violate a schema in many ways.
+Values can be nested deeper than Python can go.
 
 Pydantic collects all violations before it reports any. A list or a table from outside stops at its first violation (`Many`,
 `BoundedTable`). A JSON text with more values than anybody sends is not read (`crowded`).
@@ -7,7 +8,7 @@ Pydantic collects all violations before it reports any. A list or a table from o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
@@ -32,6 +33,9 @@ LONG = 2**17
 
 MOST_ITEMS = 10_000
 """The most values in a model's output, or in a call's arguments: each can violate a schema in several ways."""
+
+MOST_LEVELS = 64
+"""The most objects and lists inside each other. Python's own bound depends on the caller's depth."""
 
 
 def validated(adapter: TypeAdapter[Item], text: bytes) -> Item:
@@ -65,3 +69,16 @@ def crowded(text: bytes, sparse: int = 0) -> str:
 def _separators(text: bytes) -> int:
     """Count separators: each value but the first follows one."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def is_too_deep(value: Any) -> bool:
+    """Return whether a value is nested deeper than `MOST_LEVELS`, in time linear in its size."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for node in level
+            for inner in (node.values() if isinstance(node, dict) else node)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)

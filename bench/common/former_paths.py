@@ -17,7 +17,7 @@ PACKAGE = "bench."
 KEPT_NAMES = {
     "cli": "authoring",
     "cli.authoring": "exchange.imported exchange.pack_of_rows exchange.pack_of_trace exchange.rows exchange.tables",
-    "common": ("bounds digests errors files nesting numbers paths raised registry seeding signals tokens toml values wording"),
+    "common": ("bounds digests errors files numbers paths raised registry seeding signals tokens toml values wording"),
     "read": "analysis overview render report studies.claims tables",
     "read.analysis": "studies.by_model studies.crossing studies.plans studies.variants",
     "read.claims": "studies.closed_forms studies.priced_forms",
@@ -44,6 +44,7 @@ KEPT_NAMES = {
 """New parent -> the modules that moved below it and kept their last name."""
 RENAMED = {
     "exchange": "read.export",
+    "nesting": "common.bounds",
     "regression": "read.compare",
     "runtime": "run.trial",
     "studies": "rerun",

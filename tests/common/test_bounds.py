@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from little_worlds import ENVIRONMENT
 from trials import TINY
 
-from bench.common.bounds import MOST_VALUES, SPARSE, crowded
+from bench.common.bounds import MOST_LEVELS, MOST_VALUES, SPARSE, crowded, is_too_deep
 from bench.common.errors import BenchError
 from bench.record.chain import sealed
 from bench.record.files import GRADES, MANIFEST, RESPONSES, TEXTS, TRIALS
@@ -28,6 +28,7 @@ from bench.run.experiment.config import load_config
 from bench.run.serve.protocol import reason_of
 from bench.run.trial.decoding import LONGEST_OBJECT, Extracted
 from bench.run.trial.verification import extract, validate
+from bench.scenario import Json
 from bench.worlds.read.scorecard import read_scorecard
 from bench.worlds.run.environment.calling import items_in, read_arguments
 from bench.worlds.run.tool_servers.reading import arguments_of
@@ -223,3 +224,21 @@ def test_a_text_is_counted_by_what_stands_outside_of_its_strings() -> None:
 def test_no_text_holds_fewer_separators_than_values_but_one(value: Any) -> None:
     strings = json.dumps(value).replace("\\\\", "").replace('\\"', "").split('"')[::2]
     assert sum(sum(map(each.count, ",[{")) for each in strings) >= items_in(value) // 2
+
+
+def nested(levels: int, wrap: str) -> Json:
+    value: Json = 1
+    for level in range(levels):
+        value = {"a": value} if wrap == "objects" or (wrap == "both" and level % 2) else [value]
+    return value
+
+
+@pytest.mark.parametrize("wrap", ["lists", "objects", "both"])
+def test_a_value_may_have_so_many_levels_and_no_more(wrap: str) -> None:
+    assert not is_too_deep(nested(MOST_LEVELS, wrap))
+    assert is_too_deep(nested(MOST_LEVELS + 1, wrap)) and is_too_deep([1, nested(MOST_LEVELS, wrap)])
+    assert is_too_deep(nested(100_000, wrap))
+
+
+def test_a_wide_value_is_not_deep() -> None:
+    assert not is_too_deep([[{"a": []}] * 1000] * 100) and not is_too_deep("[" * 1000) and not is_too_deep(None)

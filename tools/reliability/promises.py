@@ -61,7 +61,7 @@ PROMISES = (
             "tests/run/trial/test_largeness.py",
             "tests/common/test_tokens.py",
             "tests/common/test_errors.py",
-            "tests/common/test_nesting.py",
+            "tests/common/test_bounds.py",
         ),
         long=True,
     ),

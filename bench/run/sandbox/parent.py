@@ -41,8 +41,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from bench.common.bounds import MOST_LEVELS, is_too_deep
 from bench.common.errors import SandboxBroken, one_line
-from bench.common.nesting import MOST_LEVELS, is_too_deep
 from bench.run.sandbox.cell import SandboxCell, keep_ready, ready
 from bench.run.sandbox.guards import left_out
 from bench.run.sandbox.launching import launcher, read_whole

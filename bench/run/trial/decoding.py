@@ -6,8 +6,8 @@ import json
 import re
 from typing import NoReturn
 
+from bench.common.bounds import MOST_LEVELS, is_too_deep
 from bench.common.errors import whole_text
-from bench.common.nesting import MOST_LEVELS, is_too_deep
 from bench.common.values import dataclass
 from bench.scenario import Json
 

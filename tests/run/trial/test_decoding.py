@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.common.nesting import MOST_LEVELS
+from bench.common.bounds import MOST_LEVELS
 from bench.run.trial import decoding
 from bench.run.trial.decoding import Extracted
 from bench.run.trial.verification import Unreadable, extract
