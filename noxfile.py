@@ -15,6 +15,7 @@ nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
+VALIDATION = "paper_validation-qwen2.5-coder-1.5b-instruct"
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 SAMPLED = 10
 """Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
@@ -41,7 +42,8 @@ def instances_of(run: str) -> int:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The main job: the paper's experiment, and ten generated incidents, replayed from a real model's runs; their reports.
+    """The main job: the paper's experiment, its debugging task where Validation fails, and ten generated incidents, replayed from a
+    real model's runs; their reports.
 
     All incidents of the run: nox -s bench -- --full. The paper's experiment on another model: nox -s bench -- --model gpt-4
     """
@@ -51,10 +53,14 @@ def bench(session: nox.Session) -> None:
         session.run("bench", "run", "configs/paper.toml", "--set-aside", "--report", *asked)
         return
     instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLED
-    for config, run, which in (("paper", PAPER, []), ("incidents", INCIDENTS, ["--instances", f"{instances}"])):
+    for config, run, which in (
+        ("paper", PAPER, []),
+        ("paper_validation", VALIDATION, ["--scenario", "multi_file_debugging"]),
+        ("incidents", INCIDENTS, ["--instances", f"{instances}"]),
+    ):
         recorded = ("--model", f"recorded:{run}")
         session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
-    session.log(f"the whole run of the second, with its figures: reports/{INCIDENTS}/report.md")
+    session.log(f"the whole run of the incidents, with its figures: reports/{INCIDENTS}/report.md")
 
 
 @nox.session

@@ -86,6 +86,12 @@ class TrialReading:
             return None
         return math.fsum([measured(calls) for calls in self.first_rounds]) / len(self.first_rounds)
 
+    @property
+    def rework_tokens(self) -> float | None:
+        """The tokens of its first rounds as `first_round`, without the calls that ask only for what was struck."""
+        rounds = [tokens_of(recovery.rework) for recovery in self.recoveries if recovery.first]
+        return math.fsum(rounds) / len(rounds) if rounds else None
+
     def price(self, measured: CallMeasure) -> float | None:
         """Return all rounds after its effective faults, each call once, divided by the number of these faults. None if there
         are none."""

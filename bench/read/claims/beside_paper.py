@@ -16,7 +16,7 @@ from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.lived import live_seconds_of
-from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS
+from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, METRICS, REWORK
 from bench.read.analysis.statistics import Ratio
 from bench.read.claims.judging import figures
 from bench.read.claims.published import Cells, Published, PublishedTable
@@ -59,9 +59,14 @@ class Beside:
     undisturbed: Mapping[str, Arm]
     struck: Mapping[str, Arm]
 
-    def by_monolithic(self, architecture: str) -> Ratio | None:
+    @property
+    def other_failure(self) -> str:
+        """What fails here instead of what fails in the paper; "" if the failure is the paper's."""
+        return self.table.instead.get(self.condition.plan, "")
+
+    def by_monolithic(self, architecture: str, measure: str = FIRST_ROUND.tokens.name) -> Ratio | None:
         """Return the first round of an architecture divided by monolithic's. None if one of them has none."""
-        rounds = [self.struck[name].by_pair(FIRST_ROUND.tokens.name) for name in (architecture, WHOLE) if name in self.struck]
+        rounds = [self.struck[name].by_pair(measure) for name in (architecture, WHOLE) if name in self.struck]
         if len(rounds) < 2:
             return None
         return statistics.ratio_of_means(*(statistics.by_unit(rounds_of) for rounds_of in statistics.in_common(*rounds)))
@@ -72,10 +77,12 @@ class Beside:
 
 
 def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Yield each published table for each size of its pack, model, and plan with the paper's failure."""
-    for table in published.table:
+    """Yield each published table for each size of its pack, each model, and each plan. Those with the paper's failures come first."""
+    events = [(table, table.plan) for table in published.table]
+    events += [(table, plan) for table in published.table for plan in table.instead]
+    for table, plan in events:
         for condition, struck in arms.items():
-            if condition.scenario.partition(":")[0] == table.scenario and condition.plan in (table.plan, *table.also):
+            if condition.scenario.partition(":")[0] == table.scenario and condition.plan == plan:
                 control = Condition(condition.scenario, condition.model, FAULT_FREE)
                 yield Beside(table, condition, arms.get(control, {}), struck)
 
@@ -95,7 +102,7 @@ def _name(cell: Beside, alike: Sequence[Beside]) -> str:
     parts = [
         (condition.scenario.partition(":")[2] or "plain", {other.condition.scenario for other in alike}),
         (condition.model, {other.condition.model for other in alike}),
-        (condition.plan, {other.condition.plan for other in alike}),
+        (condition.plan, {cell.table.plan, condition.plan}),
     ]
     return slug(f"table{cell.table.number}", *(name for name, all_names in parts if len(all_names) > 1))
 
@@ -116,11 +123,15 @@ class _Table:
         cell, place = self._beside, self._beside.condition
         return Table(
             name=name,
-            title=f"Table {cell.table.number} beside ours: {condition_label(self._run, place)}",
+            title=f"Table {cell.table.number} beside {self._ours_named}: {condition_label(self._run, place)}",
             columns=("Metric", *(title for each in self._architectures for title in self._titles(each))),
             rows=tuple(self._rows()),
             notes=tuple(self._notes()),
         )
+
+    @property
+    def _ours_named(self) -> str:
+        return f"another failure, {self._beside.other_failure}" if self._beside.other_failure else "ours"
 
     def _titles(self, architecture: str) -> Iterator[str]:
         ours = "ours, SIMULATED" if self._simulated else "ours"
@@ -141,17 +152,27 @@ class _Table:
             if key == "framework_seconds":
                 yield self._row("Framework, of latency", self._papers_share, self._share)
         yield self._row("Retry tokens, of monolithic's", self._papers_ratio, self._ratio)
+        if not self._beside.other_failure and self._checks_again():
+            yield self._row(
+                "Retry tokens without the second check",
+                lambda name: self._papers("retry_tokens", name),
+                lambda name: self._mean(self._beside.struck.get(name), REWORK.name),
+            )
+            yield self._row("Of monolithic's, without it", self._papers_ratio, lambda name: self._ratio(name, REWORK.name))
+
+    def _checks_again(self) -> bool:
+        """Return whether a round asks for what was struck after it asked for something else."""
+        trials = [arm.usable for arm in self._beside.struck.values()]
+        return any((of_arm[REWORK.name] < of_arm[FIRST_ROUND.tokens.name]).any() for of_arm in trials)
 
     def _metric(self, key: str, cells: Cells) -> tuple[Cell, ...]:
-        metric = METRICS[key]
+        return self._row(cells.row, lambda name: self._papers(key, name), lambda name: self._ours(key, name))
 
-        def theirs(name: str) -> PublishedNumber:
-            value = cells.values.get(name)
-            if value is None:
-                return PublishedNumber(None)
-            return PublishedNumber(value.mean, value.sd, metric.published_digits, metric.percent)
-
-        return self._row(cells.row, theirs, lambda name: self._ours(key, name))
+    def _papers(self, key: str, name: str) -> PublishedNumber:
+        metric, value = METRICS[key], self._beside.table.cells[key].values.get(name)
+        if value is None:
+            return PublishedNumber(None)
+        return PublishedNumber(value.mean, value.sd, metric.published_digits, metric.percent)
 
     def _numbers(self, name: str) -> str:
         cell = self._beside
@@ -162,13 +183,15 @@ class _Table:
 
     def _ours(self, key: str, name: str) -> Cell:
         compared = self._published.rows[key]
-        arm = (self._beside.undisturbed if compared.plan == FAULT_FREE else self._beside.struck).get(name)
+        arm = (self._beside.struck if compared.struck else self._beside.undisturbed).get(name)
         if arm is None:
             return NOTHING
         if compared.measure == "correct":
             return Rate(arm.solved())
-        metric = METRICS[compared.measure]
-        return Estimate(arm.mean(metric.name), metric.digits)
+        return self._mean(arm, compared.measure)
+
+    def _mean(self, arm: Arm | None, measure: str) -> Cell:
+        return Estimate(arm.mean(measure), METRICS[measure].digits) if arm else NOTHING
 
     def _papers_share(self, name: str) -> Cell:
         cells = self._beside.table.cells
@@ -182,8 +205,8 @@ class _Table:
     def _papers_ratio(self, name: str) -> Cell:
         return PublishedNumber(self._beside.papers_by_monolithic(name), digits=1, percent=True)
 
-    def _ratio(self, name: str) -> Cell:
-        ratio = self._beside.by_monolithic(name)
+    def _ratio(self, name: str, measure: str = FIRST_ROUND.tokens.name) -> Cell:
+        ratio = self._beside.by_monolithic(name, measure)
         if name == WHOLE or ratio is None:
             return "100.0%" if ratio else NOTHING
         return BoundedNumber(ratio.ratio, ratio.low, ratio.high, 1, percent=True)
@@ -203,7 +226,10 @@ class _Table:
             f"framework: in the paper it is {shares} of latency in each cell that has it, as if it were apportioned; ours is "
             "measured over whole trials without a fault; its share is taken over the live trials, in all and by trial"
         )
-        yield from [table.note] if table.note else []
+        if self._beside.other_failure:
+            yield f"failure: in the paper another thing fails; here {self._beside.other_failure}"
+        elif self._checks_again():
+            yield "retry tokens without the second check: the paper's retry leaves its second validation out"
 
 
 def _shares(published: Published) -> list[str]:
@@ -246,7 +272,7 @@ def _retry_said(cell: Beside, name: str) -> str:
     ratio, theirs = cell.by_monolithic(name), cell.papers_by_monolithic(name)
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"
-    papers = "" if theirs is None else f", and {theirs:.0%} in the paper"
+    papers = "" if theirs is None or cell.other_failure else f", and {theirs:.0%} in the paper"
     return f"On {cell.condition.scenario}, a retry with {name} took {ratio.ratio:.0%} of the tokens of monolithic's{papers}"
 
 
@@ -256,7 +282,7 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
         if ratio is not None and ratio.ratio is not None:
             bounds = (ratio.ratio, None, None) if name == WHOLE else (ratio.ratio, ratio.low, ratio.high)
             bounded(ax, place - 0.1, bounds, SIGNS[OURS])
-        if theirs is not None:
+        if theirs is not None and not cell.other_failure:
             bounded(ax, place + 0.1, (theirs, None, None), SIGNS[PAPERS])
     ax.axhline(1.0, color=BLACK, lw=0.8)
     names_below(ax, names)
@@ -266,7 +292,7 @@ def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:
     pairs = [ratio.pairs if (ratio := cell.by_monolithic(name)) else 0 for name in names]
     panel_title(
         ax,
-        f"Table {cell.table.number}: {cell.condition.scenario}",
+        f"{'Not the failure of table' if cell.other_failure else 'Table'} {cell.table.number}: {cell.condition.scenario}",
         f"fault plan {cell.condition.plan}, {numbers_said(pairs, 'pairs')}",
     )
 

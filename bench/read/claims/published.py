@@ -56,14 +56,14 @@ class Cells(BaseModel):
 
 
 class PublishedTable(_Strict):
-    """`plan`: our fault plan for its failure; `also`: other such plans, each in a separate table."""
+    """`plan`: our fault plan for its failure. `instead`: a fault plan with another failure -> that failure in words; ours under
+    such a plan stands in a table of its own, which says so."""
 
     number: int
     scenario: str
     plan: str
-    also: tuple[str, ...] = ()
     failure: str
-    note: str = ""
+    instead: dict[str, str] = {}
     cells: dict[str, Cells]
 
 
@@ -97,11 +97,11 @@ class Paper(_Strict):
 
 
 class ComparedRow(_Strict):
-    """What a row of the published tables is compared with: our `measure` under a fault `plan`. Its cells are levels; `why` says
-    of what."""
+    """What a row of the published tables is compared with: our `measure` without a fault, or, if `struck`, under the table's
+    fault plan. Its cells are levels; `why` says of what."""
 
     measure: MeasureName
-    plan: str = FAULT_FREE
+    struck: bool = False
     why: str = Field(min_length=1)
 
 
@@ -212,7 +212,7 @@ class Published(_Strict):
                     source=f"{self.paper.source}, Table {table.number}, row '{cells.row}', column '{column}'",
                     why=ours.why,
                     scenario=table.scenario,
-                    plan=ours.plan,
+                    plan=table.plan if ours.struck else FAULT_FREE,
                     row=row,
                     measure=ours.measure,
                     architecture=architecture,

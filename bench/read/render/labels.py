@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
@@ -76,15 +76,19 @@ def numbers_said(counts: Sequence[int], noun: str = "trials") -> str:
     return f"{number} {noun if most > 1 else noun.removesuffix('s')} each".replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def extremes_said(values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "") -> str:
-    """Say the least and the greatest value with their arms: "357 tokens with static and 1,674 with monolithic"; "" if none."""
+def extremes_said(
+    values: Mapping[str, float | None], shown: Callable[[float], str], unit: str = "", about: Collection[str] = ()
+) -> str:
+    """Say the least and the greatest value with their arms, and the values of the arms in `about`: "357 tokens with static and
+    1,674 with monolithic"; "" if none."""
     known = sorted((value, name) for name, value in values.items() if value is not None)
     if not known:
         return ""
     (low, first), (high, last) = known[0], known[-1]
     if first != last and shown(low) == shown(high):
         return f"{shown(low)}{unit} with each"
-    return f"{shown(low)}{unit} with {first}" + (f" and {shown(high)} with {last}" if first != last else "")
+    others = [(value, name) for value, name in known if name in {*about, last} - {first}]
+    return listed([f"{shown(low)}{unit} with {first}", *(f"{shown(value)} with {name}" for value, name in others)])
 
 
 def plural(count: int, noun: str) -> str:

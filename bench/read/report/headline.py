@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, METRICS
+from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, METRICS
 from bench.read.analysis.per_solved import per_solved
 from bench.read.analysis.statistics import Share
 from bench.read.render.cells import BoundedNumber
@@ -128,10 +128,14 @@ def solved_texts(solvers: Iterable[tuple[str, Share, str]]) -> list[str]:
 
 
 def _repair(run: Run, arms: Arms) -> Iterator[str]:
+    """Say what a repair took, over at least LEAST_PRICED trials of each architecture. An architecture that follows a learned
+    policy is named, since the run is about it."""
+    about = run.manifest.policies.keys()
     for condition, named in arms.items():
-        means = {name: arm.mean(FIRST_ROUND.tokens.name).mean for name, arm in named.items()}
-        means_said = extremes_said(means, "{:,.0f}".format, " tokens") if condition.plan != FAULT_FREE else ""
-        if means_said:
+        rounds = {name: arm.mean(FIRST_ROUND.tokens.name) for name, arm in named.items()}
+        means = {name: mean.mean for name, mean in rounds.items() if mean.n >= LEAST_PRICED}
+        means_said = extremes_said(means, "{:,.0f}".format, " tokens", about) if condition.plan != FAULT_FREE else ""
+        if means_said and about & named.keys() <= means.keys():
             on = f"{condition.scenario}{_by(run, condition)}"
             yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
 

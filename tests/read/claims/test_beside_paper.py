@@ -83,7 +83,11 @@ def test_the_papers_framework_share_is_told_to_be_the_same_everywhere(run: Run) 
 def test_a_failure_at_another_place_has_a_table_of_its_own(tmp_path: Path) -> None:
     pack = "multi_file_debugging"
     records_ = [*records("none", pack), *records("paper", pack), *records("validation", pack), *records("elsewhere", pack)]
-    assert [table.name for table in tables_of(run_of(tmp_path / "run", records_))] == ["table1-paper", "table1-validation"]
+    its_failure, another = tables_of(run_of(tmp_path / "run", records_))
+    assert (its_failure.name, another.name) == ("table1", "table1-paper")
+    assert its_failure.title.startswith("Table 1 beside ours: ")
+    assert another.title.startswith("Table 1 beside another failure, a field is missing in the fix")
+    assert not any(claim.plan == "paper" for claim in PUBLISHED.claims if claim.scenario == pack)
 
 
 def test_a_size_of_a_pack_stands_beside_the_same_table(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from scorecards import CRASH, lived
 from bench.read.analysis.arms import arms_of
 from bench.read.report.headline import headline_of
 from bench.read.report.summary import summary_of
-from bench.record.record import TrialRecord
+from bench.record.record import Outcome, TrialRecord
 from bench.worlds.read.report.tables import world_tables
 
 
@@ -29,12 +29,23 @@ def undisturbed(solved: dict[tuple[str, str], int], n: int = 4) -> list[TrialRec
 
 
 def test_a_repair_comes_before_what_was_solved(tmp_path: Path) -> None:
-    struck = [*undisturbed({("static", "m"): 4}), trial("static", "paper", 1, events=recovered(101))]
+    struck = [*undisturbed({("static", "m"): 4}), *repairs("static", 5)]
     assert headline(tmp_path / "run", struck) == "A repair on demo took 121 tokens with static (SIMULATED)"
 
 
+def test_a_mean_of_fewer_than_five_repairs_is_no_title(tmp_path: Path) -> None:
+    few = [*undisturbed({("static", "m"): 4}), *repairs("static", 5), *repairs("waves", 4)]
+    assert headline(tmp_path / "few", few) == "A repair on demo took 121 tokens with static (SIMULATED)"
+    fewer = [*undisturbed({("static", "m"): 4}), *repairs("static", 4)]
+    assert headline(tmp_path / "fewer", fewer) == "On demo, static solved 4 of 4 trials (SIMULATED)"
+
+
+def repairs(architecture: str, n: int, outcome: Outcome = "solved") -> list[TrialRecord]:
+    return [trial(architecture, "paper", repetition, outcome, recovered(101)) for repetition in range(1, n + 1)]
+
+
 def test_that_nothing_was_solved_stands_in_the_title(tmp_path: Path) -> None:
-    lost = [*undisturbed({("static", "m"): 0}), trial("static", "paper", 1, "wrong", recovered(101))]
+    lost = [*undisturbed({("static", "m"): 0}), *repairs("static", 5, "wrong")]
     assert (
         headline(tmp_path / "run", lost) == "A repair on demo took 121 tokens with static, and no trial was solved (SIMULATED)"
     )
