@@ -301,6 +301,11 @@ def test_each_systems_framework_time_is_above_that_of_ours() -> None:
         assert by_name.drop(ARMS).min() > by_name[ARMS].max() and len(by_name.drop(ARMS)) == 7
 
 
+def test_what_is_said_of_how_often_the_smaller_model_gave_up_is_what_its_trials_did() -> None:
+    outcomes = run_named("paper", "0.5b").trials["outcome"]
+    assert not missing("results/paper", f"gave up in {outcomes.eq('gave_up').sum()} of the {len(outcomes)} trials")
+
+
 def test_what_is_said_of_the_smaller_models_claims_is_how_they_were_judged() -> None:
     verdicts = counts(structural(judge_all(run_named("paper", "0.5b"), load_published())))
     sentence = (

@@ -77,7 +77,7 @@ class Beside:
 
 
 def beside(arms: Arms, published: Published) -> Iterator[Beside]:
-    """Yield each published table for each size of its pack, each model, and each plan. Those with the paper's failures come first."""
+    """Yield each published table for each size of its pack, each model and each plan, those with its own failure first."""
     events = [(table, table.plan) for table in published.table]
     events += [(table, plan) for table in published.table for plan in table.instead]
     for table, plan in events:
@@ -273,7 +273,8 @@ def _retry_said(cell: Beside, name: str) -> str:
     if ratio is None or ratio.ratio is None:
         return f"On {cell.condition.scenario}, no retry with {name} can be compared with monolithic's"
     papers = "" if theirs is None or cell.other_failure else f", and {theirs:.0%} in the paper"
-    return f"On {cell.condition.scenario}, a retry with {name} took {ratio.ratio:.0%} of the tokens of monolithic's{papers}"
+    ours = BoundedNumber(ratio.ratio, ratio.low, ratio.high, 0, percent=True).text()
+    return f"On {cell.condition.scenario}, a retry with {name} took {ours} of the tokens of monolithic's{papers}"
 
 
 def _panel(ax: Axes, cell: Beside, names: Sequence[str]) -> None:

@@ -136,7 +136,7 @@ def _repair(run: Run, arms: Arms) -> Iterator[str]:
         means = {name: mean.mean for name, mean in rounds.items() if mean.n >= LEAST_PRICED}
         means_said = extremes_said(means, "{:,.0f}".format, " tokens", about) if condition.plan != FAULT_FREE else ""
         if means_said and about & named.keys() <= means.keys():
-            on = f"{condition.scenario}{_by(run, condition)}"
+            on = f"{condition.scenario}{_by(run, condition)}{_under(run, condition)}"
             yield f"A repair on {on} took {means_said}{_none_solved(run)}{_marked(run, condition)}"
 
 
@@ -164,6 +164,12 @@ def _none_solved(run: Run) -> str:
 
 def _by(run: Run, condition: Condition) -> str:
     return f" with {condition.model}" if len(run.names("model")) >= MODELS else ""
+
+
+def _under(run: Run, condition: Condition) -> str:
+    """Name the fault plan if the run has several."""
+    plans = [plan for plan in run.names("plan") if plan != FAULT_FREE]
+    return f" under {condition.plan}" if len(plans) > 1 else ""
 
 
 def _marked(run: Run, condition: Condition) -> str:

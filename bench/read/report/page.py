@@ -19,8 +19,10 @@ from bench.read.report.table_part import FOLDED, SECTIONS
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
 
+LONG_TABLES = frozenset({"claims_levels", "failure_differences", "subtasks"})
 MOST_ROWS = 25
-"""The most rows of a table that `report.md` shows. The page can be searched and folded, so it has all of them."""
+"""Tables that compare everything with everything, and how many of their rows `report.md` shows at most. The page can be sorted
+and searched, so it has all rows."""
 SIMULATED = (
     "Models marked SIMULATED are no models: they answer from the packs' references, and their tokens, seconds and failures are "
     "declared in the config, not measured. Only framework seconds are real there. Nothing of it says how good a real model is."
@@ -213,7 +215,7 @@ def _code(manifest: Manifest) -> str:
 
 
 def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
-    """Return the page as Markdown, each table with at most `most` rows."""
+    """Return the page as Markdown, with at most `most` rows of the long tables."""
     parts = [
         f"# {escape_markdown(page.summary.headline)}\n",
         f"{escape_markdown(page.title)}\n",
@@ -237,7 +239,8 @@ def as_markdown(page: Page, most: int | None = MOST_ROWS) -> str:
 
 def _anchored(table: Table, most: int | None) -> str:
     """Return a table between its anchor and a mark of its end, so that a document can link to it and include it."""
-    return f'<a id="{table.name}"></a>\n\n{markdown(table, most)}\n<!-- end of {table.name} -->\n'
+    text = markdown(table, most if table.name in LONG_TABLES else None)
+    return f'<a id="{table.name}"></a>\n\n{text}\n<!-- end of {table.name} -->\n'
 
 
 def _figure(picture: Picture) -> str:

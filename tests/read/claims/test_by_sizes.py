@@ -17,6 +17,7 @@ from bench.read.claims.published import SIZE, Published, load_published
 from bench.read.claims.trace import claim_named, trace
 from bench.read.claims.verdicts import Judgement, can_judge, judge_all
 
+
 def about_the_fix(published: Published) -> Published:
     """The claims as if they were about a failure of the fix, which more trials of the recording have."""
     claims = (claim.model_copy(update={"plan": "paper"} if claim.plan == "validation" else {}) for claim in published.claim)
