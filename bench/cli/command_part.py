@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,7 +52,8 @@ class Compared(NamedTuple):
 class ComparisonPart(Part):
     """A form of two runs that is compared instead of their trials.
 
-    path     a function of two names, the margin, and whether to refuse runs that differ in what they hold; returns `Compared`
+    path     a function of two names, the margin, whether to refuse runs that differ in what they hold, and how many effects
+             more may be damaged, by kind; returns `Compared`
     suffix   the end of the names of files in this form
     """
 
@@ -63,10 +64,10 @@ class ComparisonPart(Part):
         """Return whether the name is a file of this form, not a run."""
         return name.endswith(self.suffix) and not Path(name).is_dir()
 
-    def compared(self, first: str, second: str, margin: float, whole: bool) -> Compared:
+    def compared(self, first: str, second: str, margin: float, whole: bool, allowed: Mapping[str, int]) -> Compared:
         """Return the comparison of two runs or two files."""
-        compare: Callable[[str, str, float, bool], Compared] = self.load(self.path)
-        return compare(first, second, margin, whole)
+        compare: Callable[[str, str, float, bool, Mapping[str, int]], Compared] = self.load(self.path)
+        return compare(first, second, margin, whole, allowed)
 
 
 @dataclass(frozen=True)

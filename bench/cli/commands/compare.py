@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -16,10 +17,19 @@ from bench.common.paths import folder_of
 if TYPE_CHECKING:
     from bench.read.compare.compare import Criterion
 
-EXIT_CODES = {"no worse": 0, "better": 0, "trade-off": 0, "worse": 1, "inconclusive": 3}
+EXIT_CODES = {"equal": 0, "no worse": 0, "better": 0, "worse": 1, "trade-off": 3, "no better": 3, "inconclusive": 3}
 """2 is a user's mistake."""
 
 out = Terminal()
+
+
+class _Bounds(NamedTuple):
+    """What `bench.read.compare.compare.compare` takes beside two runs."""
+
+    margin: float
+    measures: tuple[Criterion, ...]
+    whole: bool
+    allowed: Mapping[str, int]
 
 
 def compare(
@@ -38,13 +48,20 @@ def compare(
     margin: Annotated[
         float,
         typer.Option(
-            min=0.0, max=1.0, help="How much worse still counts as no worse: a share of A's mean, or points for solved."
+            min=0.0, max=1.0, help="What difference counts as none: a share of the smaller mean, or points of a rate."
         ),
     ] = 0.05,
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="solved, price, first_round, cost, tokens or seconds alone; may be given more than once; all, if not given."
+            help="solved, damage, price, first_round, cost, tokens or seconds; may be given more than once; all, if not given."
+        ),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=N",
+            help="How many effects more may be damaged so, as in doubled=1; may be given more than once; none by default.",
         ),
     ] = None,
     whole: Annotated[bool, typer.Option("--whole", help="Refuse runs that do not hold the same.")] = False,
@@ -58,34 +75,39 @@ def compare(
 ) -> None:
     """Ask whether run B is worse than run A.
 
-    Exits with 0: no worse, better, or a trade-off; 1: worse; 3: inconclusive; 2: cannot be asked.
+    Exits with 0: better, equal or no worse; 1: worse; 3: inconclusive, no better, or a trade-off; 2: cannot be asked.
 
-    Arm by arm, quality comes before cost: first what is solved; then what one failure costs (its price, or its first round if
-    that is not measured); then dollars of the whole trial, or its tokens if the config has no prices, and its seconds.
+    Quality comes before cost: first what is solved and damaged; then what is spent: one failure's price (or its first round, if
+    that is not measured), dollars of the whole trial (or its tokens, if the config has no prices), and seconds. Each measure is
+    taken over all arms first; an arm by itself must pass an exact test as well, after Holm's correction.
 
-    worse: B got worse in one measure, and better in none before it. trade-off: B got worse in one measure and better in one
-    before it (it solves more and costs more), or it costs fewer dollars and solves no fewer. better: at least one measure got
-    better, none got worse, and every measure before that one is settled. no worse: no measure got worse. inconclusive: anything
-    else. A run is worse if one of its arms is, and no worse if none is worse or inconclusive.
+    worse: B is worse in a measure, better in none of the same rank, and what decides before is settled. better: the contrary.
+    trade-off: better in one and worse in another of the same rank. equal, no worse, no better: no measure decides, and this
+    holds of each. inconclusive: anything else. If A and B change places, so do worse and better.
+
+    In worlds, a pair of trials in which B damages more effects is a counterexample, and B is worse, if no reply of either is
+    live. --allow lets a number of them pass.
 
     What both runs share is compared: packs, fault plans, architectures, models, repetitions. The rest is named and left out.
     Two runs with one model each, or one architecture each, are compared across these. For a run with several models, `bench
     compare RUN --models A B` compares two.
 
-    Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure:
-    significantly worse in one of these is worse.
+    Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure.
 
     For example: bench compare before after --measure tokens
     """
+    from bench.read.compare.verdict import allowed_damage  # noqa: PLC0415
+
     form = COMPARISONS["scorecard"] if by_scorecard else next((part for part in COMPARISONS if part.is_file(run_a)), None)
     if form:
         if models or architectures or measure:
             raise ConfigError("--models, --architectures and --measure are not for scorecards; see `bench scorecard --system`")
         if run_b is None:
             raise ConfigError(f"compare {run_a} with what? Give a second {form.name} or run")
-        compared = form.compared(run_a, run_b, margin, whole)
+        compared = form.compared(run_a, run_b, margin, whole, allowed_damage(allow or ()))
     else:
-        compared = _compared_runs(run_a, run_b, models, architectures, margin, _measures(measure), whole)
+        bounds = _Bounds(margin, _measures(measure), whole, allowed_damage(allow or ()))
+        compared = _compared_runs(run_a, run_b, models, architectures, bounds)
     if as_json:
         out.print(compared.json)
     else:
@@ -98,9 +120,7 @@ def _compared_runs(
     b: str | None,
     models: tuple[str, str] | None,
     architectures: tuple[str, str] | None,
-    margin: float,
-    measures: tuple[Criterion, ...],
-    whole: bool,
+    bounds: _Bounds,
 ) -> Compared:
     """Compare two runs, or two models or architectures of one run."""
     from bench.read.analysis.frames import load_run  # noqa: PLC0415
@@ -117,7 +137,7 @@ def _compared_runs(
         first, second = only(first, "model", models[0]), only(second, "model", models[1])
     if architectures:
         first, second = only(first, "architecture", architectures[0]), only(second, "architecture", architectures[1])
-    comparison = compare(first, second, margin, measures, whole)
+    comparison = compare(first, second, *bounds)
     sides = [", ".join((Path(run).name, *(pair[n] for pair in picked))) for n, run in enumerate((a, b or a))]
     return Compared(
         comparison.verdict,

@@ -1,38 +1,18 @@
-"""Is a run worse than another? `bench compare` decides it arm by arm, pair by pair.
+"""Is a run worse than another? `bench compare` decides it over all arms, and then arm by arm.
 
-An arm by one criterion:
+The measures are what is solved and, in worlds, in how many trials something is damaged; then what is spent: one failure's
+price, or its first round if the price is not measured; the whole trial's dollars, or its tokens if dollars are not known; and
+its seconds. `bench.read.compare.verdict` says what they come to.
 
-    no worse       the 95% interval of the paired difference ends before the margin on the bad side
-    better         it lies wholly beyond the margin, on the good side
-    worse          it lies wholly beyond the margin, on the bad side
-    inconclusive   neither
-    not measured   a failure has no cost if none was repaired; a price is not measured under five pairs; dollars are known only
-    if the config has prices
+The margin is a share of the smaller of both runs' means; for rates it is in points. An arm that is equal in every pair, by
+outcome, damage, tokens, dollars and seconds, is equal: there is nothing to infer.
 
-For tokens, dollars and seconds the margin is a share of the first run's mean. For the rate of solved trials it is in points. An
-arm that is equal in every pair, by outcome, tokens, dollars and seconds, is no worse: there is nothing to infer.
-If all differences are the same and not 0, the interval has no width. From six pairs on, their signs alone are no chance.
+Over all arms, trials of one instance stand together; if a pack has only one, trials of one repetition do, because they met the
+same draws. So of arms that fail together, no two count for each other.
 
-An arm by all criteria: the levels are checked in order. They are what is solved; what one failure costs, by its price, or by
-its first round if the price is not measured; and what the whole trial costs, in dollars, or in tokens if dollars are not known,
-and in seconds. In a level with several criteria an arm is worse if it is worse by any of them.
-
-    worse          it is worse by a level, and better by none before it
-    trade-off      it is worse by a level, and better by a level before it: for example, it solves more and costs more
-    better         it is better by a level, worse by none, and every level before that one is settled
-    no worse       it is worse by no level
-    inconclusive   anything else
-
-So an arm that solves fewer is worse, however cheap it is. If the runs are too short to tell what is solved, a dearer arm is
-worse only if the difference in what is solved does not favour it. If both runs have prices, an arm that costs fewer dollars and
-solves no fewer is a trade-off at worst, whatever its tokens and seconds: models are not paid in tokens.
-
-A run is worse if an arm is, and no worse if all arms are, which needs no correction (an intersection-union test: Berger,
-Technometrics 24, 1982). There is no correction for one of many arms being worse by chance.
-
-Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against the second
-run before it is no worse or better, and for it before it is worse. For simulated models that never err, repetitions of an
-instance with the same result in both runs are copies, and count once (`bench.read.analysis.copies`).
+Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against either
+finding on what is solved. For simulated models that never err, repetitions of an instance with the same result in both runs are
+copies, and count once (`bench.read.analysis.copies`).
 """
 
 from __future__ import annotations
@@ -41,29 +21,42 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import pandas as pd
 
 from bench.read.analysis import statistics
-from bench.read.analysis.arms import Arm, Condition, arms_of, pairs_of, require_receipts
+from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.copies import counted_once, never_errs
 from bench.read.analysis.frames import Run
-from bench.read.analysis.metrics import LEAST_PRICED
+from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
 from bench.read.analysis.per_solved import PerSolved, per_solved
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
+from bench.read.compare.verdict import (
+    BY_CHANCE,
+    EQUAL,
+    REASONS,
+    Contrast,
+    Finding,
+    Judged,
+    Level,
+    Verdict,
+    contrast_of_amounts,
+    contrast_of_rates,
+    counterexamples,
+    finding_of,
+    proven,
+    verdict_of,
+)
 from bench.record.config import FAULT_FREE
 
-Criterion = Literal["solved", "price", "first_round", "cost", "tokens", "seconds"]
+Criterion = Literal["solved", "damage", "price", "first_round", "cost", "tokens", "seconds"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
-LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved",), ("price", "first_round"), ("cost", "tokens", "seconds"))
+LEVELS: tuple[tuple[Criterion, ...], ...] = (("solved", "damage"), ("price", "first_round", "cost", "tokens", "seconds"))
 """The levels, in the order in which they decide."""
-OF_A_FAILURE = LEVELS[1]
 INSTEAD: Mapping[Criterion, Criterion] = {"first_round": "price", "tokens": "cost"}
 """A criterion -> the criterion that decides instead, if that is measured."""
-ComparisonFinding = Literal["no worse", "better", "worse", "inconclusive", "not measured"]
-ComparisonVerdict = Literal["worse", "inconclusive", "trade-off", "better", "no worse"]
-VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
-"""The first of these that an arm has is the run's."""
 COLUMNS: Mapping[Criterion, str] = {
     "price": "price_tokens",
     "first_round": "first_round_tokens",
@@ -73,37 +66,30 @@ COLUMNS: Mapping[Criterion, str] = {
 }
 FEWEST: Mapping[Criterion, int] = {"price": LEAST_PRICED, "first_round": 1, "cost": 1}
 """Under this many pairs the criterion is not measured."""
-ALIKE = 6
-"""From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""
-EQUAL = "equal in every pair"
-WITHIN = "the bad end of the interval is within the margin"
+PREFIX = "damage_"
+"""What the columns of damage begin with."""
 
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """One arm by one criterion. `margin` is in the criterion's unit. `difference` is the second run's value less the first's.
+    """One arm, or all arms together, by one criterion. `difference` is the second run's value less the first's.
 
-    before, after   the means, or the rates of solved trials; None if there is none
-    needed          pairs that would decide, if the true difference were the observed one; None if that cannot be told
+    unpaired   values without a partner in the other run
+    reason     why the finding is so
+    needed     pairs that would decide, if the true difference were the observed one; None if that cannot be told
     """
 
     criterion: Criterion
-    before: float | None
-    after: float | None
+    contrast: Contrast
     difference: Mean | RateDifference
-    margin: float
-    pairs: int
     unpaired: int
-    finding: ComparisonFinding
+    finding: Finding
     reason: str
     needed: int | None = None
 
     @property
-    def leans_good(self) -> bool:
-        """Whether the observed difference favours the second run, even if by chance."""
-        if isinstance(self.difference, Mean):
-            return (self.difference.mean or 0.0) < 0
-        return (self.difference.difference or 0.0) > 0
+    def judged(self) -> Judged:
+        return Judged(self.finding, self.contrast.alike)
 
 
 @dataclass(frozen=True)
@@ -118,53 +104,32 @@ class ArmComparison:
     dollars: tuple[PerSolved, PerSolved]
 
     @cached_property
-    def verdict(self) -> ComparisonVerdict:
-        by_levels = self._by_levels()
-        return "trade-off" if by_levels == "worse" and self._saves_dollars() else by_levels
+    def verdict(self) -> Verdict:
+        return verdict_of(Level([row.judged for row in rows], ()) for rows in by_levels(self.rows))
 
-    def _saves_dollars(self) -> bool:
-        """Return whether the arm costs fewer dollars and solved no fewer."""
-        row = {row.criterion: row for row in self.rows}
-        if not {"solved", "cost"} <= row.keys() or row["cost"].finding != "better" or row["solved"].finding == "worse":
-            return False
-        solved = row["solved"].difference
-        return isinstance(solved, RateDifference) and (solved.difference or 0.0) >= 0
-
-    def _by_levels(self) -> ComparisonVerdict:
-        better = doubtful = hopeful = measured = False
-        for rows in filter(None, map(self._deciding, LEVELS)):
-            findings, measured = {row.finding for row in rows}, True
-            if "worse" in findings:
-                return "trade-off" if better else "inconclusive" if hopeful else "worse"
-            if "inconclusive" in findings:
-                doubtful = doubtful or not better
-                hopeful = hopeful or any(row.leans_good for row in rows if row.finding == "inconclusive")
-            elif "better" in findings:
-                better, hopeful = better or not doubtful, hopeful or doubtful
-        return "better" if better else "inconclusive" if doubtful or not measured else "no worse"
-
-    def _deciding(self, level: tuple[Criterion, ...]) -> list[ArmDifference]:
-        """Return the measured rows of a level, without those that another measured row replaces."""
-        rows = [row for row in self.rows if row.criterion in level and row.finding != "not measured"]
-        measured = {row.criterion for row in rows}
-        return [row for row in rows if INSTEAD.get(row.criterion) not in measured]
-
-    def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
+    def criteria(self, finding: Finding) -> list[Criterion]:
         return [row.criterion for row in self.rows if row.finding == finding]
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The comparison of two `runs`, with only the trials that were compared. The second run is judged by the first."""
+    """The comparison of two `runs`, with only the trials that were compared. The second run is judged by the first.
+
+    overall   all arms together, by each criterion
+    """
 
     runs: PairedRuns
     margin: float
+    overall: tuple[ArmDifference, ...]
     arms: tuple[ArmComparison, ...]
 
-    @property
-    def verdict(self) -> ComparisonVerdict:
-        verdicts = {arm.verdict for arm in self.arms}
-        return next(verdict for verdict in VERDICTS if verdict in verdicts)
+    @cached_property
+    def verdict(self) -> Verdict:
+        of_arms = [by_levels(arm.rows) for arm in self.arms] if len(self.arms) > 1 else []
+        return verdict_of(
+            Level([row.judged for row in rows], [row.finding for arm in of_arms for row in arm[place]])
+            for place, rows in enumerate(by_levels(self.overall))
+        )
 
     @property
     def priced(self) -> tuple[ArmComparison, ...]:
@@ -173,24 +138,48 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """The verdict, and the criteria by which the arms that decide it are better or worse."""
-        deciding = [arm for arm in self.arms if arm.verdict == self.verdict]
+        """The verdict, and what is better, worse and in doubt. A measure of some arms alone says of how many."""
         sentences = []
-        for finding in ("better", "worse"):
-            counts = Counter(criterion for arm in deciding for criterion in arm.criteria(finding))
-            criteria = [name if k == len(deciding) else f"{name} ({k} of {len(deciding)} arms)" for name, k in counts.items()]
-            sentences += [f"{finding} in {', '.join(criteria)}"] if criteria else []
-        sentence = "; ".join(sentences)
-        return f"{self.verdict}: {sentence}" if sentence else self.verdict
+        overall = [row for rows in by_levels(self.overall) for row in rows]
+        for word, finding in (("better in", "better"), ("worse in", "worse"), ("for and against in", "trade-off")):
+            names = [_named(row) for row in overall if row.finding == finding]
+            counts = Counter(
+                row.criterion for arm in self.arms for rows in by_levels(arm.rows) for row in rows if row.finding == finding
+            )
+            known = {row.criterion for row in overall if row.finding == finding}
+            names += [f"{name} ({k} of {len(self.arms)} arms)" for name, k in counts.items() if name not in known]
+            sentences += [f"{word} {', '.join(names)}"] if names else []
+        doubtful = [row.criterion for row in overall if row.finding in ("inconclusive", "no worse", "no better")]
+        sentences += [f"in doubt: {', '.join(doubtful)}"] if doubtful else []
+        return f"{self.verdict}: {'; '.join(sentences)}" if sentences else self.verdict
+
+
+def by_levels(rows: Sequence[ArmDifference]) -> list[list[ArmDifference]]:
+    """Return the measured rows of each level, without those that another measured row replaces."""
+    measured = [row for row in rows if row.finding != "not measured"]
+    criteria = {row.criterion for row in measured}
+    deciding = [row for row in measured if INSTEAD.get(row.criterion) not in criteria]
+    return [[row for row in deciding if row.criterion in level] for level in LEVELS]
+
+
+def _named(row: ArmDifference) -> str:
+    return (
+        f"{row.criterion} ({row.reason})" if row.criterion == "damage" and row.reason not in REASONS.values() else row.criterion
+    )
 
 
 def compare(
-    first: Run, second: Run, margin: float, criteria: Sequence[Criterion] = CRITERIA, whole: bool = False
+    first: Run,
+    second: Run,
+    margin: float,
+    criteria: Sequence[Criterion] = CRITERIA,
+    whole: bool = False,
+    allowed: Mapping[str, int] | None = None,
 ) -> Comparison:
     """Compare `second` with `first` by what they share. `whole`: refuse runs that do not share all.
 
-    Two runs with one model each, or one architecture each, are compared across these. Raises ResultsError if they cannot be
-    compared, or if a fault of either has no receipt.
+    Two runs with one model each, or one architecture each, are compared across these. `allowed`: kind of damage -> how many
+    effects more count as none. Raises ResultsError if the runs cannot be compared, or if a fault of either has no receipt.
     """
     for run in (first, second):
         require_receipts(run)
@@ -199,30 +188,106 @@ def compare(
         arms_of(replace(run, trials=run.trials.assign(on_the_clock=run.trials["api_seconds"] + run.trials["waiting_seconds"])))
         for run in (runs.first, runs.second)
     )
-    arms: list[ArmComparison] = []
+    instances = instances_by_scenario(runs.first)
+    pairs: list[_ArmPair] = []
     for condition, named in before.items():
-        other = replace(condition, model=runs.counterpart("model", condition.model))
-        never_err = never_errs(runs.first, condition.model) and never_errs(runs.second, other.model)
+        models = (condition.model, runs.counterpart("model", condition.model))
+        of_model = list(zip((runs.first, runs.second), models, strict=True))
+        never_err, repeatable = (all(test(*each) for each in of_model) for test in (never_errs, _is_repeatable))
         for name, arm in named.items():
-            other_name = runs.counterpart("architecture", name)
-            pair = (arm, after[other][other_name])
-            rows = tuple(_rows(*pair, margin, criteria, never_err))
-            dollars = (per_solved(pair[0].trials, COLUMNS["cost"]), per_solved(pair[1].trials, COLUMNS["cost"]))
-            arms.append(ArmComparison(condition, other, (name, other_name), rows, dollars))
-    return Comparison(runs, margin, tuple(arms))
+            other = after[replace(condition, model=models[1])][runs.counterpart("architecture", name)]
+            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, repeatable))
+    judge = _Judge(margin, criteria, allowed or {})
+    rows = _corrected([judge.rows([pair]) for pair in pairs])
+    arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, rows, strict=True))
+    return Comparison(runs, margin, judge.rows(pairs), arms)
 
 
-def _rows(before: Arm, after: Arm, margin: float, criteria: Sequence[Criterion], never_err: bool) -> Iterator[ArmDifference]:
-    equal = _equal(before, after)
-    for criterion in CRITERIA:
-        if criterion not in criteria or (criterion in OF_A_FAILURE and before.condition.plan == FAULT_FREE):
-            continue
-        if criterion == "cost" and len(criteria) > 1 and not (before.by_pair("cost") and after.by_pair("cost")):
-            continue
-        arms = _without_copies(before, after, COLUMNS.get(criterion, "outcome")) if never_err else (before, after)
-        row = _solved(*arms, margin) if criterion == "solved" else _spent(*arms, margin, criterion)
-        measured = row.finding != "not measured"
-        yield replace(row, finding="no worse", reason=EQUAL, needed=None) if equal and measured else row
+def _is_repeatable(run: Run, model: str) -> bool:
+    """Return whether a rerun of a trial gives the same replies: they are simulated, on declared draws, or recorded."""
+    return run.timings.get(model, frozenset()) <= {"simulated", "recorded"}
+
+
+def _corrected(arms: Sequence[tuple[ArmDifference, ...]]) -> list[tuple[ArmDifference, ...]]:
+    """Return the arms' rows; of several arms, none is better or worse that could be so by chance among so many."""
+    every = [row for rows in arms for row in rows if row.criterion != "damage" and row.finding != "not measured"]
+    holds = proven([row.contrast for row in every])
+    chance = {id(row) for row, held in zip(every, holds, strict=True) if not held and row.finding in ("better", "worse")}
+
+    def corrected(row: ArmDifference) -> ArmDifference:
+        return replace(row, finding=finding_of(row.contrast, is_proven=False), reason=BY_CHANCE) if id(row) in chance else row
+
+    return [tuple(map(corrected, rows)) for rows in arms] if len(arms) > 1 else list(arms)
+
+
+@dataclass(frozen=True, eq=False)
+class _ArmPair:
+    """An arm of both runs.
+
+    several         whether the pack has several instances
+    never_err       whether equal repetitions are copies
+    is_repeatable   whether nothing in a trial is left to chance
+    """
+
+    before: Arm
+    after: Arm
+    several: bool
+    never_err: bool
+    is_repeatable: bool
+
+    @cached_property
+    def is_equal(self) -> bool:
+        """Whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
+        columns = ["outcome", *_damages(self.before), COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
+        unknown = dict.fromkeys(columns[1:], -1)
+        first, second = (
+            dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
+            for arm in (self.before, self.after)
+        )
+        return first == second and not self.after.usable.empty
+
+    @property
+    def has_dollars(self) -> bool:
+        return bool(self.before.by_pair(COLUMNS["cost"]) and self.after.by_pair(COLUMNS["cost"]))
+
+    def values(self, criterion: Criterion) -> tuple[dict[Pair, Any], dict[Pair, Any]]:
+        """Return both arms' values. Their pairs are of what stands together over all arms, and the trial: the instance and the
+        repetition, or each repetition by itself if the pack has one instance."""
+        arms = (self.before, self.after)
+        if self.never_err:
+            arms = _without_copies(*arms, COLUMNS.get(criterion, "outcome"))
+        before, after = ({self._unit(pair): value for pair, value in _values(arm, criterion)} for arm in arms)
+        return before, after
+
+    def _unit(self, pair: Pair) -> Pair:
+        instance, repetition = pair
+        return (f"{self.before.condition.scenario}/{instance if self.several else repetition}", repetition)
+
+    def comparison(self, rows: tuple[ArmDifference, ...]) -> ArmComparison:
+        arms = (self.before, self.after)
+        dollars = (per_solved(arms[0].trials, COLUMNS["cost"]), per_solved(arms[1].trials, COLUMNS["cost"]))
+        names = (arms[0].architecture, arms[1].architecture)
+        return ArmComparison(arms[0].condition, arms[1].condition, names, rows, dollars)
+
+
+def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
+    """Yield each pair's value: whether it was solved (None for an error), what it damaged by kind, or what it spent."""
+    if criterion == "solved":
+        graded = arm.graded[:0] if arm.is_instrument else arm.graded
+        for pair, outcome in zip(pairs_of(graded), graded["outcome"].tolist(), strict=True):
+            yield pair, None if outcome == "error" else outcome == "solved"
+    elif criterion == "damage":
+        counts = arm.usable[list(_damages(arm))].to_dict("records")
+        for pair, of_trial in zip(pairs_of(arm.usable), counts, strict=True):
+            yield pair, {str(kind).removeprefix(PREFIX): int(n) for kind, n in of_trial.items() if n is not pd.NA}
+    else:
+        yield from arm.by_pair(COLUMNS[criterion]).items()
+
+
+def _damages(arm: Arm) -> list[str]:
+    """Return the columns of damage that the arm's trials have values in. Without a world there are none."""
+    columns = [metric.name for metric in METRICS if metric.harm and metric.name.startswith(PREFIX)]
+    return [column for column in columns if column in arm.usable and arm.usable[column].notna().any()]
 
 
 def _without_copies(before: Arm, after: Arm, column: str) -> tuple[Arm, Arm]:
@@ -239,43 +304,63 @@ def _but(arm: Arm, pairs: Collection[Pair]) -> Arm:
     return replace(arm, trials=trials, usable=usable)
 
 
-def _equal(before: Arm, after: Arm) -> bool:
-    """Return whether nothing that is compared differs in any trial. Errors are equal to nothing: they say nothing."""
-    columns = ["outcome", COLUMNS["tokens"], COLUMNS["cost"], COLUMNS["seconds"]]
-    unknown = {COLUMNS["cost"]: -1.0}
-    first, second = (
-        dict(zip(pairs_of(arm.trials), arm.trials[columns].fillna(unknown).itertuples(index=False, name=None), strict=True))
-        for arm in (before, after)
-    )
-    return first == second and not after.usable.empty
+@dataclass(frozen=True)
+class _Judge:
+    margin: float
+    criteria: Sequence[Criterion]
+    allowed: Mapping[str, int]
+
+    def rows(self, pairs: Sequence[_ArmPair]) -> tuple[ArmDifference, ...]:
+        """Return these arms, taken together, by each criterion that is asked for and that they have."""
+        asked = set(self.criteria)
+        if all(pair.before.condition.plan == FAULT_FREE for pair in pairs):
+            asked -= {"price", "first_round"}
+        if len(asked) > 1 and not all(pair.has_dollars for pair in pairs):
+            asked -= {"cost"}
+        if not any(_damages(pair.before) for pair in pairs):
+            asked -= {"damage"}
+        return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion in asked)
+
+    def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
+        before, after = _joined([pair.values(criterion) for pair in pairs])
+        contrast, difference = self._contrast(criterion, before, after)
+        if contrast.pairs and len({unit for unit, _ in before}) == 1 < len(before):
+            contrast = replace(contrast, low=None, high=None, p=None, why="all trials met the same draws, as one pair does")
+        finding: Finding = finding_of(contrast)
+        reason = contrast.why or REASONS[finding]
+        if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
+            finding, reason = "not measured", _lacking(criterion, contrast.pairs or 0)
+            contrast, difference = replace(contrast, before=None, after=None, low=None, high=None), statistics.mean_of(())
+        elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
+            finding, reason = counterexamples(before, after, self.allowed)
+        elif all(pair.is_equal for pair in pairs):
+            finding, reason = "equal", EQUAL
+        is_open = finding in ("inconclusive", "no worse", "no better") and isinstance(difference, Mean)
+        needed = _needed(difference, contrast.margin) if is_open and isinstance(difference, Mean) else None
+        unpaired = len(before) + len(after) - 2 * len(before.keys() & after.keys())
+        return ArmDifference(criterion, contrast, difference, unpaired, finding, reason, needed)
+
+    def _contrast(
+        self, criterion: Criterion, before: Mapping[Pair, Any], after: Mapping[Pair, Any]
+    ) -> tuple[Contrast, Mean | RateDifference]:
+        if criterion == "solved":
+            return contrast_of_rates(before, after, self.margin, more_is_good=True)
+        if criterion == "damage":
+            first, second = ({pair: any(harms.values()) for pair, harms in side.items()} for side in (before, after))
+            return contrast_of_rates(first, second, self.margin, more_is_good=False)
+        return contrast_of_amounts(before, after, self.margin, measure_of(COLUMNS[criterion]))
 
 
-# What is spent
-
-
-def _spent(before: Arm, after: Arm, margin: float, criterion: Criterion) -> ArmDifference:
-    column = COLUMNS[criterion]
-    paired = after.less(before, column)
-    difference = paired.difference
-    in_both, _ = statistics.in_common(before.by_pair(column), after.by_pair(column))
-    base = statistics.mean_of(statistics.by_unit(in_both).values()).mean
-    allowed = margin * base if base is not None else 0.0
-    finding, reason = _of_a_cost(difference, allowed)
-    if difference.n < FEWEST.get(criterion, 0):
-        finding, reason = "not measured", _lacking(criterion, difference.n)
-        base, difference, allowed = None, statistics.mean_of(()), 0.0
-    return ArmDifference(
-        criterion=criterion,
-        before=base,
-        after=None if base is None or difference.mean is None else base + difference.mean,
-        difference=difference,
-        margin=allowed,
-        pairs=paired.pairs,
-        unpaired=paired.unpaired,
-        finding=finding,
-        reason=reason,
-        needed=_needed(difference, allowed) if finding == "inconclusive" else None,
-    )
+def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], Mapping[Pair, Any]]]) -> tuple[dict[Pair, Any], dict[Pair, Any]]:
+    """Return the values of several arms under pairs that no two arms share: trials of a unit are numbered anew."""
+    numbers = Counter[str]()
+    joined: tuple[dict[Pair, Any], dict[Pair, Any]] = ({}, {})
+    for sides in pairs:
+        for pair in dict.fromkeys([*sides[0], *sides[1]]):
+            numbers[pair[0]] += 1
+            for known, side in zip(joined, sides, strict=True):
+                known.update({(pair[0], numbers[pair[0]]): side[pair]} if pair in side else {})
+    return joined
 
 
 def _lacking(criterion: Criterion, pairs: int) -> str:
@@ -284,64 +369,7 @@ def _lacking(criterion: Criterion, pairs: int) -> str:
     return f"both repaired a failure in {pairs} pairs, which is too few"
 
 
-def _of_a_cost(difference: Mean, margin: float) -> tuple[ComparisonFinding, str]:
-    if difference.low is None or difference.high is None:
-        return "inconclusive", "no trial was graded in both runs" if not difference.n else "one pair has no interval"
-    if difference.low == difference.high == 0:
-        return "no worse", EQUAL
-    if difference.low == difference.high and difference.n < ALIKE:
-        return "inconclusive", f"the same in each of {difference.n} pairs, of which {ALIKE} are needed"
-    if difference.high < -margin:
-        return "better", "the interval lies beyond the margin, on the good side"
-    if difference.high <= margin:
-        return "no worse", WITHIN
-    if difference.low > margin:
-        return "worse", "the interval lies beyond the margin"
-    return "inconclusive", "the interval includes the margin"
-
-
 def _needed(difference: Mean, margin: float) -> int | None:
-    distance = None if difference.mean is None else difference.mean - margin
+    distance = None if difference.mean is None else abs(difference.mean) - margin
     pairs = statistics.required_pairs(distance, difference) if distance else None
     return pairs.cautious if pairs else None
-
-
-# Solved
-
-
-def _solved(before: Arm, after: Arm, margin: float) -> ArmDifference:
-    difference = after.solved_less(before)
-    at_worst = statistics.paired_rates(_by_pair(after, errors=False), _by_pair(before, errors=True))
-    at_best = statistics.paired_rates(_by_pair(after, errors=True), _by_pair(before, errors=False))
-    finding, reason = _of_a_rate(at_worst, at_best, margin)
-    return ArmDifference(
-        criterion="solved",
-        before=before.solved().rate,
-        after=after.solved().rate,
-        difference=difference,
-        margin=margin,
-        pairs=difference.pairs,
-        unpaired=difference.unpaired,
-        finding=finding,
-        reason=reason,
-    )
-
-
-def _by_pair(arm: Arm, errors: bool) -> dict[Pair, bool]:
-    """Return whether each graded trial was solved. A trial that ended in an error counts as `errors`."""
-    pairs = zip(pairs_of(arm.graded), arm.graded["outcome"].tolist(), strict=True)
-    return {pair: errors if outcome == "error" else outcome == "solved" for pair, outcome in pairs}
-
-
-def _of_a_rate(at_worst: RateDifference, at_best: RateDifference, margin: float) -> tuple[ComparisonFinding, str]:
-    if at_worst.low is None or at_best.high is None:
-        return "inconclusive", "no trial was graded in both runs"
-    if at_worst.pairs == 1:
-        return "inconclusive", "one pair has no interval"
-    if at_worst.low > margin:
-        return "better", "the interval lies beyond the margin, on the good side"
-    if at_worst.low >= -margin:
-        return "no worse", WITHIN
-    if at_best.high < -margin:
-        return "worse", "the interval lies beyond the margin"
-    return "inconclusive", "the interval includes the margin"

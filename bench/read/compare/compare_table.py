@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from bench.read.analysis.metrics import COST, LATENCY, TOKENS
 from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
-from bench.read.compare.compare import EQUAL, ArmComparison, ArmDifference, Comparison
+from bench.read.compare.compare import ArmComparison, ArmDifference, Comparison
+from bench.read.compare.verdict import EQUAL
 from bench.read.render.cells import NONE_SOLVED, NOTHING, BoundedNumber, Cell, Number, Spent, text_of
 from bench.read.render.labels import model_label
 from bench.read.render.limits import coverage_said, noted
@@ -19,6 +20,7 @@ from bench.record.config import FAULT_FREE
 _TOKENS, _SECONDS = (TOKENS.digits, False), (LATENCY.digits, False)
 _FORMS = {
     "solved": (1, True),
+    "damage": (1, True),
     "price": _TOKENS,
     "first_round": _TOKENS,
     "cost": (5, False),
@@ -30,7 +32,13 @@ WIDE = ("Margin", "Pairs", "Unpaired", "Reason", "To decide")
 """Columns of the measures that do not fit into a terminal."""
 MOST_PRICED = 3
 """The most arms in the line on dollars."""
-_NAMES = {"price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
+COUNTED = (
+    "trials with damage: if all replies are simulated or recorded, a single pair in which B damages more is a counterexample "
+    "(--allow doubled=1 allows that many); otherwise the rates are compared"
+)
+_NAMES = {"damage": "trials with damage", "price": "price of a failure", "first_round": "first round", "cost": "cost, $"}
+ALL = "all"
+"""What stands for the names of an arm in a row of all arms."""
 
 
 def arms_table(comparison: Comparison) -> Table:
@@ -51,21 +59,20 @@ def arms_table(comparison: Comparison) -> Table:
     notes = (
         *([f"only what both runs share is compared; left out: {'; '.join(left_out)}"] if left_out else []),
         *comparison.runs.notes,
-        "the measures decide in this order: what is solved; what one failure costs (its price, or its first round where the "
-        "price is not measured); the whole trial's dollars, or its tokens where dollars are not known, and its seconds",
-        "worse: B is worse in a measure and better in no earlier measure; trade-off: B is worse in a measure, and either "
-        "better in an earlier measure or cheaper in dollars while it solves no fewer; better: B is better in a measure, "
-        "worse in no measure, and every earlier measure is settled; no worse: B is worse in no measure; inconclusive: "
-        "any other case",
+        "what is solved and damaged decides before what is spent: a failure's price (or its first round, if the price is not "
+        "measured), the whole trial's dollars (or its tokens, if dollars are not known), and its seconds",
+        "worse, better: B is so in a measure, in no measure of the same rank the contrary, and what decides before is settled; "
+        "trade-off: better in one measure and worse in another of the same rank; equal, no worse, no better: no measure "
+        "decides, and this holds of each; inconclusive: any other case",
         *(["$ for a solved task: the dollars of the arm's trials, divided by its solved trials"] if comparison.priced else []),
     )
     return table_of("verdicts", _title(comparison), columns, comparison.arms, notes)
 
 
 class Measured(NamedTuple):
-    """An arm by one criterion."""
+    """An arm, or all arms if it is None, by one criterion."""
 
-    arm: ArmComparison
+    arm: ArmComparison | None
     by: ArmDifference
 
 
@@ -76,31 +83,33 @@ def compare_table(comparison: Comparison) -> Table:
         return TableColumn(title, lambda row: Number(read(row.by), *_FORMS[row.by.criterion]))
 
     def needed(row: Measured) -> Cell:
-        return "–" if row.by.finding != "inconclusive" else NOTHING if row.by.needed is None else row.by.needed
+        is_open = row.by.finding in ("inconclusive", "no worse", "no better")
+        return "–" if not is_open else NOTHING if row.by.needed is None else row.by.needed
 
     columns = (
-        *(column.of(lambda row: row.arm) for column in _columns(comparison)),
+        *(_of_arm(column) for column in _columns(comparison)),
         TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
-        number("A", lambda row: row.before),
-        number("B", lambda row: row.after),
+        number("A", lambda row: row.contrast.before),
+        number("B", lambda row: row.contrast.after),
         TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber(*_difference(row.by), *_FORMS[row.by.criterion])),
-        number("Margin", lambda row: row.margin),
-        TableColumn[Measured]("Pairs", lambda row: row.by.pairs),
+        number("Margin", lambda row: row.contrast.margin),
+        TableColumn[Measured]("Pairs", lambda row: row.by.contrast.pairs or 0),
         TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),
         TableColumn[Measured]("Finding", lambda row: row.by.finding),
         TableColumn[Measured]("Reason", lambda row: row.by.reason),
         TableColumn[Measured]("To decide", needed),
     )
-    rows = [Measured(arm, row) for arm in comparison.arms for row in arm.rows]
+    overall = [Measured(None, row) for row in comparison.overall] if len(comparison.arms) > 1 else []
+    rows = [*overall, *(Measured(arm, row) for arm in comparison.arms for row in arm.rows)]
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
     margin = f"{100 * comparison.margin:g}"
     notes = (
-        f"worse: the whole 95% interval is worse than A by more than the margin, which is {margin}% of A's mean ({margin} "
-        "points of what is solved); no worse: the bad end of the interval is within the margin, or both runs are equal in "
-        "every pair, however few; better: the whole interval is better than A by more than the margin",
+        f"better, worse: B differs by more than the margin, which is {margin}% of the smaller mean ({margin} points of a rate), "
+        "and the whole 95% interval lies beyond it (of a rate, beyond 0); no worse, no better: one end of the interval is within "
+        "the margin; equal: both are, or both runs are equal in every pair",
+        "of several arms, one by itself is better or worse only if an exact test says so too, after Holm's correction over all",
+        *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
         "price of a failure, first round: in tokens, over the pairs in which both trials have a value",
-        "each interval alone has 95%: of many arms, some arm may be worse by chance; the finding that no arm is worse needs "
-        "no correction",
         "to decide: how many pairs would decide with a power of 80%, if the true difference is the measured difference",
         *noted(spreads),
         *filter(None, [coverage_said(spreads)]),
@@ -121,6 +130,10 @@ def _columns(comparison: Comparison) -> tuple[TableColumn[ArmComparison], ...]:
         TableColumn("Fault plan", lambda arm: arm.first.plan),
         TableColumn("Architecture", lambda arm: _of_both(*arm.architectures)),
     )
+
+
+def _of_arm(column: TableColumn[ArmComparison]) -> TableColumn[Measured]:
+    return TableColumn(column.title, lambda row: ALL if row.arm is None else column.cell(row.arm))
 
 
 def _title(comparison: Comparison) -> str:
@@ -166,6 +179,7 @@ def as_json(comparison: Comparison) -> str:
             "margin": comparison.margin,
             "left_out": list(comparison.runs.left_out),
             "notes": list(comparison.runs.notes),
+            "overall": list(map(_row_as_json, comparison.overall)),
             "arms": [{**_place_as_json(arm), "verdict": arm.verdict, **_dollars_as_json(arm)} for arm in comparison.arms],
             "rows": [{**_place_as_json(arm), **_row_as_json(row)} for arm in comparison.arms for row in arm.rows],
         },
@@ -195,11 +209,11 @@ def _dollars_as_json(arm: ArmComparison) -> dict[str, float | None]:
 def _row_as_json(row: ArmDifference) -> dict[str, Any]:
     return {
         "measure": row.criterion,
-        "before": row.before,
-        "after": row.after,
+        "before": row.contrast.before,
+        "after": row.contrast.after,
         **dict(zip(("difference", "low", "high"), _difference(row), strict=True)),
-        "margin": row.margin,
-        "pairs": row.pairs,
+        "margin": row.contrast.margin,
+        "pairs": row.contrast.pairs,
         "unpaired": row.unpaired,
         "verdict": row.finding,
         "reason": row.reason,

@@ -22,6 +22,7 @@ from bench.record.config import FAULT_FREE
 from bench.record.reading import read_texts, read_trials
 from bench.record.record import latest
 from bench.record.repeated_call import repeated_call
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.analysis.beyond_control import beyond_control
 from bench.worlds.read.analysis.own_logs import logs_of
 from bench.worlds.read.scorecard.card import (
@@ -185,7 +186,16 @@ def _receipts(kind: str, faults: pd.DataFrame) -> Receipts:
 
 def _results(trials: pd.DataFrame, paired: pd.DataFrame) -> Iterator[ScoredTrial]:
     harm = dict(zip(paired["trial"].tolist(), beyond_of(paired, ANY).tolist(), strict=True))
+    by_kind = paired[[f"beyond_{kind}" for kind in DAMAGES]].to_dict("records")
+    harms = {
+        trial: {
+            kind: int(value) for kind, value in zip(DAMAGES, of_trial.values(), strict=True) if value is not pd.NA and value
+        }
+        for trial, of_trial in zip(paired["trial"].tolist(), by_kind, strict=True)
+    }
     columns = ["trial", "repetition", "plan", "by", "failures", "outcome"]
     rows = trials[columns].itertuples(index=False, name=None)
     for instance, (trial, repetition, plan, by, failures, outcome) in zip(instances_of(trials), rows, strict=True):
-        yield ScoredTrial(instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial))
+        yield ScoredTrial(
+            instance, int(repetition), plan, by, int(failures), outcome == "solved", harm.get(trial), harms.get(trial)
+        )

@@ -27,6 +27,10 @@ def _is_empty(text: str) -> bool:
     return not text
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 @dataclass(frozen=True)
 class RatePerFailure:
     """An amount for each failure, or a ratio, with its 95% interval.
@@ -110,7 +114,8 @@ class Receipts:
 class ScoredTrial:
     """A struck trial, or a fault-free trial (`by` is `control`), so that two scorecards can be compared pair by pair.
 
-    harm   damaged effects of all kinds minus the control's; None without a control
+    harm    damaged effects of all kinds minus the control's; None without a control
+    harms   the same by kind of damage; None in earlier scorecards
     """
 
     instance: str
@@ -120,6 +125,7 @@ class ScoredTrial:
     failures: int
     right: bool
     harm: int | None
+    harms: Annotated[Lookup[str, int] | None, Field(exclude_if=_is_none)] = None
 
 
 @dataclass(frozen=True)

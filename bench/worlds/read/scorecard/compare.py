@@ -1,76 +1,62 @@
 """Say whether a scorecard is worse than another, for CI (`bench compare`).
 
-Each row is compared in the control and for each kind of failure:
+The measures are compared over all rows first, and then each row in the control and for each kind of failure:
 
 right    the share of trials that finished right
 harm     damaged effects of all kinds beyond the control, for 100 failures; only if trials are paired
 harmed   the share of struck trials with any such damage; if trials are not paired
 
-Under the same fault schedule trials are paired by (instance, repetition, plan): `right` is tested by McNemar's exact test, or
-by the sign-flip test if an instance has several pairs, `harm` by the sign-flip test. Under different schedules both shares are
-compared by Fisher's exact test. All p of a comparison are adjusted together, by Holm.
+Under the same fault schedule trials are paired by (instance, repetition, plan). Under different schedules shares are compared,
+by Newcombe's interval and Fisher's exact test. `bench.read.compare.verdict` says what they come to; damage is counted if the
+replies of neither side are live, so that one pair is a counterexample.
 
-not measured   neither has a trial
-worse          adjusted p < 0.05, and worse
-better         adjusted p < 0.05, and better
-no worse       the 95% interval of the difference lies within the margin, or all pairs are equal
-inconclusive   all else: also if only one of the two has trials
+A row that only one of both has trials for is inconclusive, and so is the whole: who was not struck has shown nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.statistics import (
     Pair,
-    Share,
-    exact_share,
-    has_width,
+    exact_share_by_instance,
     holm,
-    mcnemar_test,
-    paired_difference,
-    paired_rates,
-    paired_test,
     rates_differ,
     unpaired_rates,
 )
+from bench.read.compare.verdict import (
+    LEVEL,
+    Contrast,
+    Finding,
+    Harms,
+    Judged,
+    Level,
+    Verdict,
+    contrast_of_amounts,
+    contrast_of_rates,
+    counterexamples,
+    finding_of,
+    verdict_of,
+)
+from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard.card import ALL_CRASHES, CONTROL, Scorecard, ScorecardRow, ScoredTrial
 from bench.worlds.read.scorecard.struck import belongs
 
-LEVEL = 0.05
-ALIKE = 6
-"""From this many pairs, an equal difference in every pair is not chance (`bench.read.compare.compare`)."""
 CardMeasure = Literal["right", "harm", "harmed"]
-CardFinding = Literal["worse", "better", "no worse", "inconclusive", "not measured"]
-CardVerdict = Literal["worse", "inconclusive", "better", "no worse"]
-Value = TypeVar("Value")
-NOTHING = exact_share(0, 0)
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Two rows by one measure: rates, or effects for 100 failures, and the interval of their difference.
-
-    pairs   number of paired trials; None if trials are not paired
-    p       of the test, two-sided
-    """
-
-    before: float | None
-    after: float | None
-    low: float | None
-    high: float | None
-    pairs: int | None
-    p: float | None
+ALL = "all"
+"""What stands for the names of a row in a difference over all rows."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One measure of one row, over trials struck `by` this failure. `trials` counts them in each scorecard.
+    """One measure of one row, or of all rows, over trials struck `by` this failure. `trials` counts them in each scorecard.
 
-    adjusted   p after Holm's correction over the whole comparison
+    adjusted   p after Holm's correction over all rows; of all rows together, p itself
+    counted    what was damaged more and less often, if damage is counted
     """
 
     world: str
@@ -81,27 +67,44 @@ class Difference:
     trials: tuple[int, int]
     measurement: Contrast
     adjusted: float | None = None
-    finding: CardFinding = "not measured"
+    finding: Finding = "not measured"
+    counted: str = ""
 
 
 @dataclass(frozen=True)
 class CardComparison:
+    """`overall` are the differences over all rows."""
+
     margin: float
+    overall: tuple[Difference, ...]
     differences: tuple[Difference, ...]
     left_out: tuple[str, ...]
 
     @property
-    def verdict(self) -> CardVerdict:
-        findings = {difference.finding for difference in self.differences}
-        if "worse" in findings:
-            return "worse"
-        if "inconclusive" in findings or findings == {"not measured"}:
-            return "inconclusive"
-        return "better" if "better" in findings else "no worse"
+    def verdict(self) -> Verdict:
+        one_sided = [Judged("inconclusive") for row in self.differences if any(row.trials) and not all(row.trials)]
+        overall = [Judged(row.finding, row.measurement.alike) for row in self.overall]
+        return verdict_of([Level([*overall, *one_sided], [row.finding for row in self.differences])])
 
 
-def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole: bool = False) -> CardComparison:
-    """Compare two scorecards. `margin`: in points for rates, in effects for one failure for harm.
+class _Both(NamedTuple):
+    """A row of both scorecards, and whether their trials met the same faults."""
+
+    before: ScorecardRow
+    after: ScorecardRow
+    are_paired: bool
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a rerun gives the same: the replies of neither are live."""
+        return "live" not in (self.before.whose, self.after.whose)
+
+
+def compare_scorecards(
+    first: Scorecard, second: Scorecard, margin: float, whole: bool = False, allowed: Mapping[str, int] | None = None
+) -> CardComparison:
+    """Compare two scorecards. `margin`: in points for rates, in effects for one failure for harm. `allowed`: kind of damage ->
+    how many effects more count as none.
 
     Raises ResultsError if they have no row in common, or, with `whole`, if one has a row that the other lacks.
     """
@@ -111,16 +114,21 @@ def compare_scorecards(first: Scorecard, second: Scorecard, margin: float, whole
     if left_out and whole:
         raise ResultsError(f"the scorecards differ in {'; '.join(left_out)}; leave --whole out to compare what they share")
     schedules = [{world.name: world.schedule for world in card.worlds} for card in (first, second)]
-    differences = [
-        difference
-        for before, after in rows
-        for difference in _of_row(before, after, schedules[0][before.world] == schedules[1][after.world])
-    ]
-    adjusted = holm({place: difference.measurement.p for place, difference in enumerate(differences) if any(difference.trials)})
-    judged = [replace(difference, adjusted=adjusted.get(place)) for place, difference in enumerate(differences)]
-    return CardComparison(
-        margin, tuple(replace(difference, finding=_finding(difference, margin)) for difference in judged), left_out
+    both = [_Both(*row, schedules[0][row[0].world] == schedules[1][row[1].world]) for row in rows]
+    differences = [each for row in both for by in _kinds(row.before) for each in _differences([row], by, margin, allowed or {})]
+    adjusted = holm(
+        {place: row.measurement.p for place, row in enumerate(differences) if any(row.trials) and row.measurement.p is not None}
     )
+    judged = [_corrected(row, adjusted.get(place)) for place, row in enumerate(differences)]
+    return CardComparison(margin, tuple(_differences(both, ALL, margin, allowed or {})), tuple(judged), left_out)
+
+
+def _corrected(row: Difference, adjusted: float | None) -> Difference:
+    """Return the row with its adjusted p; better or worse only if that is below the level, or damage was counted."""
+    row = replace(row, adjusted=adjusted)
+    if row.finding not in ("better", "worse") or row.counted or (adjusted is not None and adjusted < LEVEL):
+        return row
+    return replace(row, finding=finding_of(row.measurement, is_proven=False))
 
 
 def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[ScorecardRow, ScorecardRow]], tuple[str, ...]]:
@@ -139,116 +147,101 @@ def _counterparts(first: Scorecard, second: Scorecard) -> tuple[list[tuple[Score
     return rows, tuple(f"the row {' / '.join(at)} (only in the {which})" for at, which in alone)
 
 
-def _of_row(before: ScorecardRow, after: ScorecardRow, same_faults: bool) -> Iterator[Difference]:
-    """Yield the differences of a row. A kind of failure that only the first has is inconclusive: the second has no trials for
-    it."""
-    measure = _paired if same_faults else _unpaired
-    for by in (CONTROL, *(struck.by for struck in before.struck if not _is_repeated(struck.by, before))):
-        trials = (_trials(before, by), _trials(after, by))
-        for name, measurement in measure(before, after, by):
-            models, systems = (before.model, after.model), (before.system, after.system)
-            yield Difference(before.world, systems, models, by, name, trials, measurement)
+def _kinds(row: ScorecardRow) -> list[str]:
+    """Return what is compared apart. If all crashes are at one point, "all points" would repeat it."""
+    kinds = [struck.by for struck in row.struck]
+    repeats = sum(belongs(by, ALL_CRASHES) for by in kinds) == 2
+    return [CONTROL, *(by for by in kinds if not (repeats and by == ALL_CRASHES))]
 
 
-def _is_repeated(by: str, row: ScorecardRow) -> bool:
-    """Return whether all crashes are at one point, so that "all points" would repeat it."""
-    return by == ALL_CRASHES and sum(belongs(struck.by, by) for struck in row.struck) == 2
+# One measure of some rows
+
+Sides = Sequence[tuple[Sequence[ScoredTrial], Sequence[ScoredTrial]]]
+"""The trials of both scorecards, row by row."""
+Value = TypeVar("Value")
 
 
-def _trials(row: ScorecardRow, by: str) -> int:
-    return sum(belongs(result.by, by) for result in row.results)
-
-
-# Unpaired: under different faults
-
-
-def _unpaired(before: ScorecardRow, after: ScorecardRow, by: str) -> Iterator[tuple[CardMeasure, Contrast]]:
-    yield "right", _two_rates(_right(before, by), _right(after, by))
-    if by != CONTROL:
-        yield "harmed", _two_rates(_harmed(before, by), _harmed(after, by))
-
-
-def _two_rates(share: Share, other: Share) -> Contrast:
-    low, high = unpaired_rates(other, share) or (None, None)
-    return Contrast(share.rate, other.rate, low, high, None, rates_differ(share, other))
-
-
-def _right(row: ScorecardRow, by: str) -> Share:
-    if by == CONTROL:
-        return row.control
-    struck = row.struck_by(by)
-    return struck.right if struck else NOTHING
-
-
-def _harmed(row: ScorecardRow, by: str) -> Share:
-    struck = row.struck_by(by)
-    return struck.any_harm if struck else NOTHING
-
-
-# Paired
-
-
-def _paired(before: ScorecardRow, after: ScorecardRow, by: str) -> Iterator[tuple[CardMeasure, Contrast]]:
-    rights = _in_common(before, after, by, lambda result: result.right)
-    yield "right", _two_by_pair(rights)
-    if by != CONTROL:
-        harms = _in_common(
-            before, after, by, lambda result: None if result.harm is None else 100 * result.harm / result.failures
+def _differences(rows: Sequence[_Both], by: str, margin: float, allowed: Mapping[str, int]) -> Iterator[Difference]:
+    """Yield the differences of these rows together. A kind of failure that only one side has is inconclusive."""
+    first = rows[0]
+    place = (first.before.world, (first.before.system, first.after.system), (first.before.model, first.after.model))
+    sides = [(_struck(row.before, by), _struck(row.after, by)) for row in rows]
+    trials = (sum(len(before) for before, _ in sides), sum(len(after) for _, after in sides))
+    are_paired, are_repeatable = all(row.are_paired for row in rows), all(row.is_repeatable for row in rows)
+    is_equal = are_paired and all(trials) and _by_trial(sides, 0) == _by_trial(sides, 1)
+    for measure, contrast in _paired(sides, margin) if are_paired else _unpaired(sides, margin):
+        if by == CONTROL and measure != "right":
+            continue
+        finding, counted = (finding_of(contrast), "") if any(trials) else ("not measured", "")
+        if is_equal:
+            finding = "equal"
+        elif measure == "harm" and are_repeatable and all(trials):
+            finding, counted = counterexamples(*_in_common(sides, _harms), allowed)
+        p = contrast.p if by == ALL else None
+        yield Difference(
+            *((ALL, (ALL, ALL), (ALL, ALL)) if by == ALL else place), by, measure, trials, contrast, p, finding, counted
         )
-        yield "harm", _harm_by_pair(harms)
 
 
-def _two_by_pair(rights: tuple[Mapping[Pair, bool], Mapping[Pair, bool]]) -> Contrast:
-    before, after = rights
-    difference = paired_rates(after, before)
-    low, high = (0.0, 0.0) if before and before == after else (difference.low, difference.high)
-    return Contrast(_mean(before), _mean(after), low, high, difference.pairs, mcnemar_test(after, before).p)
+def _struck(row: ScorecardRow, by: str) -> list[ScoredTrial]:
+    return [trial for trial in row.results if by == ALL or belongs(trial.by, by)]
 
 
-def _harm_by_pair(harms: tuple[Mapping[Pair, float], Mapping[Pair, float]]) -> Contrast:
-    before, after = harms
-    paired = paired_difference(after, before)
-    difference, equal = paired.difference, bool(before) and before == after
-    is_measured = equal or has_width(difference) or difference.n >= ALIKE
-    low, high = (0.0, 0.0) if equal else (difference.low, difference.high) if is_measured else (None, None)
-    return Contrast(_mean(before), _mean(after), low, high, paired.pairs, paired_test(after, before).p)
+def _by_trial(sides: Sides, which: Literal[0, 1]) -> list[dict[tuple[str, int, str, str], tuple[object, ...]]]:
+    return [
+        {(trial.instance, trial.repetition, trial.plan, trial.by): (trial.right, trial.harm) for trial in row[which]}
+        for row in sides
+    ]
 
 
-def _in_common(
-    before: ScorecardRow, after: ScorecardRow, by: str, read: Callable[[ScoredTrial], Value | None]
-) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
-    """Return the values of trials that both rows have, by instance and a number for (repetition, plan)."""
-    first, other = (
-        {
-            (result.instance, result.repetition, result.plan): value
-            for result in row.results
-            if belongs(result.by, by) and (value := read(result)) is not None
-        }
-        for row in (before, after)
+def _paired(sides: Sides, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
+    rights, _ = contrast_of_rates(*_in_common(sides, lambda trial: trial.right), margin, more_is_good=True)
+    yield "right", rights
+    harms, _ = contrast_of_amounts(*_in_common(sides, _for_100), margin)
+    yield "harm", replace(harms, margin=100 * margin)
+
+
+def _unpaired(sides: Sides, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
+    measures: tuple[tuple[CardMeasure, Callable[[ScoredTrial], bool | None]], ...] = (
+        ("right", lambda trial: trial.right),
+        ("harmed", lambda trial: None if trial.harm is None else trial.harm > 0),
     )
-    places = sorted(place for place in first if place in other)
-    numbers = {rest: number for number, rest in enumerate(sorted({place[1:] for place in places}))}
-    return {(at[0], numbers[at[1:]]): first[at] for at in places}, {(at[0], numbers[at[1:]]): other[at] for at in places}
+    for measure, read in measures:
+        shares = []
+        for which in (0, 1):
+            values = [(trial.instance, value) for row in sides for trial in row[which] if (value := read(trial)) is not None]
+            shares.append(exact_share_by_instance([instance for instance, _ in values], [value for _, value in values]))
+        before, after = shares
+        low, high = unpaired_rates(after, before) or (None, None)
+        p = rates_differ(before, after)
+        yield measure, Contrast(before.rate, after.rate, low, high, margin, None, p, True, measure == "right")
 
 
-def _mean(values: Mapping[Pair, float]) -> float | None:
-    return sum(values.values()) / len(values) if values else None
+def _for_100(trial: ScoredTrial) -> float | None:
+    return None if trial.harm is None or not trial.failures else 100 * trial.harm / trial.failures
 
 
-# The finding
+def _harms(trial: ScoredTrial) -> Harms | None:
+    """Return what a trial damaged, by kind; of earlier scorecards, which have no kinds, all together."""
+    if trial.harm is None or not trial.failures:
+        return None
+    return {"damaged": trial.harm} if trial.harms is None else {kind: trial.harms.get(kind, 0) for kind in DAMAGES}
 
 
-def _finding(difference: Difference, margin: float) -> CardFinding:
-    measurement = difference.measurement
-    if not any(difference.trials):
-        return "not measured"
-    if measurement.before is None or measurement.after is None:
-        return "inconclusive"
-    good_is_more = difference.measure == "right"
-    if difference.adjusted is not None and difference.adjusted < LEVEL:
-        return "better" if (measurement.after > measurement.before) == good_is_more else "worse"
-    if measurement.low is None or measurement.high is None:
-        return "inconclusive"
-    allowed = 100 * margin if difference.measure == "harm" else margin
-    held = measurement.low >= -allowed if good_is_more else measurement.high <= allowed
-    return "no worse" if held else "inconclusive"
+def _in_common(sides: Sides, read: Callable[[ScoredTrial], Value | None]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
+    """Return the values of trials that both sides have. Each pair is of the task (or the repetition, if a world has one task)
+    and a number."""
+    joined: tuple[dict[Pair, Value], dict[Pair, Value]] = ({}, {})
+    numbers = Counter[str]()
+    for row in sides:
+        several = len({trial.instance for trials in row for trial in trials}) > 1
+        first, other = (
+            {(trial.instance, trial.repetition, trial.plan): value for trial in trials if (value := read(trial)) is not None}
+            for trials in row
+        )
+        for place in sorted(place for place in first if place in other):
+            unit = place[0] if several else str(place[1])
+            numbers[unit] += 1
+            for known, values in zip(joined, (first, other), strict=True):
+                known[unit, numbers[unit]] = values[place]
+    return joined

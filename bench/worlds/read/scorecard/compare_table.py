@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
+from bench.read.compare.verdict import Contrast
 from bench.read.render.cells import AdjustedP, BoundedNumber, Cell, Number
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.worlds.read.scorecard import CardComparison
-from bench.worlds.read.scorecard.compare import Contrast, Difference
+from bench.worlds.read.scorecard.compare import ALL, Difference
 from bench.worlds.read.scorecard.words import failure
 
 MEASURES = {
@@ -33,7 +35,7 @@ def compare_table(comparison: CardComparison) -> Table:
         TableColumn[Difference]("Scenario", lambda row: row.world),
         TableColumn[Difference]("Model", lambda row: _both(*row.models)),
         TableColumn[Difference]("System", lambda row: _both(*row.systems)),
-        TableColumn[Difference]("What happens", lambda row: failure(row.by)),
+        TableColumn[Difference]("What happens", lambda row: "all of these" if row.by == ALL else failure(row.by)),
         TableColumn[Difference]("Measure", lambda row: MEASURES[row.measure]),
         number("A", lambda measured: measured.before),
         number("B", lambda measured: measured.after),
@@ -41,18 +43,22 @@ def compare_table(comparison: CardComparison) -> Table:
         TableColumn[Difference]("Trials", lambda row: f"{row.trials[0]} and {row.trials[1]}"),
         TableColumn[Difference]("Pairs", pairs),
         TableColumn[Difference]("p (Holm)", lambda row: AdjustedP(row.adjusted)),
-        TableColumn[Difference]("Finding", lambda row: row.finding),
+        TableColumn[Difference]("Finding", lambda row: f"{row.finding}: {row.counted}" if row.counted else row.finding),
     )
     points, left_out = f"{100 * comparison.margin:g}", "; ".join(comparison.left_out)
     notes = (
         *([f"Only what both scorecards have is compared. Left out: {left_out}."] if left_out else []),
-        "worse, better: p < 0.05 after Holm's correction over all rows; no worse: the difference's interval lies within "
-        f"{points} points (of damage, {points} effects for 100 failures), or all pairs are equal; inconclusive: any other case",
+        f"better, worse: the 95% interval lies beyond 0 and the difference beyond {points} points (of damage, the interval "
+        f"beyond {points} effects for 100 failures), and of a row by itself p < 0.05 after Holm's correction; no worse, no "
+        "better: one end of the interval is within; equal: both are, or nothing differs in any pair; trade-off: better in one "
+        "thing and worse in another; inconclusive: any other case",
+        "damage: if the replies of neither side are live, it is counted, and a single pair in which B damages more effects of "
+        "a kind is a counterexample; --allow doubled=1 allows that many",
         "pairs: trials that met the same fault in both scorecards; under different fault schedules there are none, and "
         "Fisher's test compares the rates",
     )
     title = "The second scorecard (B) against the first (A)"
-    return table_of("compare-scorecards", title, columns, comparison.differences, notes)
+    return table_of("compare-scorecards", title, columns, [*comparison.overall, *comparison.differences], notes)
 
 
 def _ends(measurement: Contrast, digits: int, percent: bool) -> BoundedNumber:
@@ -64,9 +70,29 @@ def _both(first: str, second: str) -> str:
     return second if first == second else f"{first} → {second}"
 
 
+def summary(comparison: CardComparison) -> str:
+    """Return the verdict, and what is better and worse over all rows, or in some of them."""
+    names: dict[str, list[str]] = {}
+    for row in (*comparison.overall, *comparison.differences):
+        if row.finding in ("better", "worse", "trade-off"):
+            told = f"{MEASURES[row.measure]} ({row.counted})" if row.counted else MEASURES[row.measure]
+            of_finding = names.setdefault(row.finding, [])
+            if row.by == ALL or not any(name.startswith(MEASURES[row.measure]) for each in names.values() for name in each):
+                of_finding.append(told if row.by == ALL else f"{told}, {failure(row.by)}, {row.world}")
+    words = {"better": "better in", "worse": "worse in", "trade-off": "for and against in"}
+    sentences = [f"{words[finding]} {', '.join(names[finding])}" for finding in words if names.get(finding)]
+    return f"{comparison.verdict}: {'; '.join(sentences)}" if sentences else comparison.verdict
+
+
 def as_json(comparison: CardComparison) -> str:
-    rows = [{**asdict(difference), **asdict(difference.measurement)} for difference in comparison.differences]
-    for row in rows:
-        del row["measurement"]
-    fields = {"verdict": comparison.verdict, "margin": comparison.margin, "left_out": list(comparison.left_out), "rows": rows}
+    def values(row: Difference) -> dict[str, Any]:
+        return {name: value for name, value in (asdict(row) | asdict(row.measurement)).items() if name != "measurement"}
+
+    fields = {
+        "verdict": comparison.verdict,
+        "margin": comparison.margin,
+        "left_out": list(comparison.left_out),
+        "overall": list(map(values, comparison.overall)),
+        "rows": list(map(values, comparison.differences)),
+    }
     return json.dumps(fields, indent=2, allow_nan=False)

@@ -40,8 +40,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Scorecard:
     return card(tmp_path_factory.mktemp("good"), doubled=0, outcome="solved", instances=12)
 
 
-def test_a_scorecard_against_itself_is_no_worse_and_the_better_one_is_better(bad: Scorecard, good: Scorecard) -> None:
-    assert compare_scorecards(bad, bad, MARGIN).verdict == "no worse"
+def test_a_scorecard_against_itself_is_equal_and_the_better_one_is_better(bad: Scorecard, good: Scorecard) -> None:
+    assert compare_scorecards(bad, bad, MARGIN).verdict == "equal"
     assert compare_scorecards(bad, good, MARGIN).verdict == "better"
 
 
@@ -56,7 +56,7 @@ def test_more_damage_and_fewer_right_are_worse_by_paired_tests(bad: Scorecard, g
     harm = result[crash, "harm"].measurement
     assert (harm.before, harm.after, harm.pairs) == (0, 200, 12)
     assert result[crash, "right"].measurement.p == pytest.approx(2 / 2**12)
-    assert result["control", "right"].finding == "no worse"
+    assert result["control", "right"].finding == "equal"
 
 
 def test_three_tests_are_one_family(bad: Scorecard, good: Scorecard) -> None:
@@ -70,6 +70,28 @@ def test_damage_alone_is_enough_to_be_worse(tmp_path: Path, good: Scorecard) -> 
     comparison = compare_scorecards(good, harmful, MARGIN)
     assert comparison.verdict == "worse"
     assert {difference.measure for difference in comparison.differences if difference.finding == "worse"} == {"harm"}
+
+
+def live(card: Scorecard) -> Scorecard:
+    return replace(card, rows=tuple(replace(row, whose="live") for row in card.rows))
+
+
+def test_a_single_pair_that_damages_more_is_worse_if_no_reply_is_live(tmp_path: Path) -> None:
+    clean, harmful = (card(tmp_path / str(doubled), doubled=doubled, outcome="solved", instances=1) for doubled in (0, 1))
+    assert compare_scorecards(clean, harmful, MARGIN).verdict == "worse"
+    assert compare_scorecards(harmful, clean, MARGIN).verdict == "better"
+    assert by_measure(compare_scorecards(clean, harmful, MARGIN))["process:unacknowledged", "harm"].counted == "1 doubled more"
+    assert compare_scorecards(clean, harmful, MARGIN, allowed={"doubled": 1}).verdict == "inconclusive", "one pair"
+    assert compare_scorecards(clean, live(harmful), MARGIN).verdict == "inconclusive", "a live model may differ by chance"
+
+
+def test_a_scorecard_without_kinds_of_damage_is_still_counted(tmp_path: Path) -> None:
+    clean, harmful = (card(tmp_path / str(doubled), doubled=doubled, outcome="solved", instances=1) for doubled in (0, 1))
+    old = replace(
+        harmful,
+        rows=tuple(replace(row, results=tuple(replace(each, harms=None) for each in row.results)) for row in harmful.rows),
+    )
+    assert by_measure(compare_scorecards(clean, old, MARGIN))["process:unacknowledged", "harm"].finding in ("worse", "equal")
 
 
 def test_few_crashes_decide_nothing(tmp_path: Path) -> None:

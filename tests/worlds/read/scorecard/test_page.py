@@ -246,7 +246,7 @@ def test_a_badge_of_several_worlds_is_of_the_worst_and_one_of_several_systems_is
 def test_a_comparison_says_of_each_measure_what_it_is_of(card: Scorecard) -> None:
     comparison = compare_scorecards(card, card, 0.05)
     shown = markdown(compare_table(comparison))
-    assert "killed unacknowledged" in shown and "8 and 8" in shown and "no worse" in shown
+    assert "killed unacknowledged" in shown and "8 and 8" in shown and "equal" in shown
     rows = json.loads(as_json(comparison))["rows"]
-    assert {row["finding"] for row in rows} == {"no worse", "not measured"}
-    assert all(row["pairs"] == 8 for row in rows if row["finding"] == "no worse")
+    assert {row["finding"] for row in rows} == {"equal", "not measured"}
+    assert all(row["pairs"] == 8 for row in rows if row["finding"] == "equal")
