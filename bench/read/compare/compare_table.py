@@ -104,9 +104,9 @@ def compare_table(comparison: Comparison) -> Table:
     spreads = [by.difference for _, by in rows if isinstance(by.difference, Mean) and by.reason != EQUAL]
     margin = f"{100 * comparison.margin:g}"
     notes = (
-        f"better, worse: B differs by more than the margin, which is {margin}% of the smaller mean ({margin} points of a rate), "
-        "and the whole 95% interval lies beyond it (of a rate, beyond 0); no worse, no better: one end of the interval is within "
-        "the margin; equal: both are, or both runs are equal in every pair",
+        f"better, worse: B differs by more than the margin, {margin}% of the smaller mean ({margin} points of a rate), and the "
+        "whole 95% interval lies beyond it (of a rate, beyond 0); no worse, no better: one end of the interval is within the "
+        "margin; equal: both are, or both runs are equal in every pair",
         "of several arms, one by itself is better or worse only if an exact test says so too, after Holm's correction over all",
         *([COUNTED] if any(row.by.criterion == "damage" for row in rows) else []),
         "price of a failure, first round: in tokens, over the pairs in which both trials have a value",

@@ -229,7 +229,7 @@ def test_an_arm_that_solves_more_and_another_that_solves_fewer_are_a_trade_off(t
 
 
 def test_of_many_arms_one_that_differs_by_chance_is_not_worse(tmp_path: Path) -> None:
-    """In five pairs the signs of all differences are alike in one of sixteen cases; of two arms and measures that is no proof."""
+    """In five pairs the signs of all differences are alike in one of sixteen cases, which is no proof of two arms."""
     dearer = [*runs(BEFORE[:5]), *of_monolithic(runs([tokens + n for n, tokens in enumerate(DEARER[:5])]))]
     result = compared(tmp_path, [*runs(BEFORE[:5]), *of_monolithic(runs(BEFORE[:5]))], dearer, "tokens")
     [first, second] = [arm.rows[0] for arm in result.arms]
