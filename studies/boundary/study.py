@@ -1,14 +1,17 @@
 """The boundary ablated: what does each part of the contract between proposer, verifier, commit and reject signal contribute?
 
-A cell is a strength, a commit, a signal and the proposer's error rate, on the same instances under the same faults. The effect
-of a part is how much a trial's damage rises from its strongest level to a weaker one, as a mean over all cells of the other
-parts. An interaction is how much more it rises if another part is at its weakest.
+A cell is a strength, whether people are asked for approval, a commit, a signal and the proposer's error rate, on the same
+instances under the same faults. The effect of a part is how much a trial's damage rises from its strongest level to a weaker
+one, as a mean over all cells of the other parts, and over the pairs in which the part had an occasion to act. An interaction is
+how much more it rises if another part is at its weakest.
+
+A proposer that errs gives up earlier, so that fewer of its calls are struck: damage is told for each delivered fault as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, get_args
 
@@ -17,26 +20,36 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.factors import ArmName, Evidence, factors_between, refusal, resolved
 from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import Ratio, holm, ratio_of_sums
+from bench.read.render.cells import AdjustedP, BoundedNumber, Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import slug
 from bench.read.render.table import Table, TableColumn, table_of
-from bench.read.tables.contrasts import MeanContrast, interaction, main_effect
-from bench.record.architecture_entry import ArchitectureEntry
+from bench.read.tables.contrasts import MeanContrast, Rises, contrast_of, interaction, main_effect, rises
 from bench.record.form import STRENGTHS, Commit, Signal
 from bench.record.worlds.damage import DAMAGES
 
 ERRORS = "error rate"
 LEVELS: Mapping[str, tuple[object, ...]] = {
     "strength": STRENGTHS,
+    "approval": ("never", "risky"),
     "commit": get_args(Commit),
     "signal": tuple(reversed(get_args(Signal))),
 }
 """Each part's levels, the weakest first."""
+OCCASIONS: Mapping[str, str] = {
+    "strength": "objections",
+    "approval": "waiting_for_people_minutes",
+    "commit": "faults_delivered",
+    "signal": "rejections",
+}
+"""Part -> the column that is above 0 in a trial in which it had an occasion to act."""
 COSTS = {"tokens": 0, "calls": 2, "milliseconds": 0}
 """The costs of a part in a trial, with the digits that a table shows."""
 SHOWN_INTERACTIONS = 3
-WHOLE = "all three"
+WHOLE = "all"
 """The part of a gap between two boundaries that differ in every part."""
 
 
@@ -48,7 +61,7 @@ class PartEffect:
     part: str
     level: str
     reference: str
-    damage: MeanContrast
+    damage: Rises
     costs: Mapping[str, MeanContrast]
 
 
@@ -80,7 +93,9 @@ def ablations(run: Run) -> list[Ablation]:
     levels = {part: tuple(level for level in every if (trials[part] == level).any()) for part, every in LEVELS.items()}
     levels[ERRORS] = tuple(sorted(trials[ERRORS].unique(), reverse=True))
     if any(len(levels[part]) < 2 for part in LEVELS):
-        raise ResultsError("needs variants that cross at least two levels each of `strength`, `commit` and `signal`")
+        raise ResultsError(
+            "needs variants that cross at least two levels each of `strength`, `approval`, `commit` and `signal`"
+        )
     crossed = {part: level_names for part, level_names in levels.items() if len(level_names) > 1}
     return [
         _ablation(str(scenario), group, crossed) for scenario, group in trials.groupby("scenario", sort=False, observed=True)
@@ -88,22 +103,20 @@ def ablations(run: Run) -> list[Ablation]:
 
 
 def _trials(run: Run) -> pd.DataFrame:
-    """Return the trials whose variants set all three parts, with a column for each."""
-    forms = {name: entry for name, entry in run.config.architecture.items() if _is_cell(entry)}
-    told = run.trials[run.trials["architecture"].isin(forms) & ~run.trials["outcome"].isin(UNUSABLE)]
-    names = told["architecture"].astype(str)
-    damage = told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1)
-    rates = {model: float(run.parameters_of(model).shown.get("error_rate", 0.0)) for model in run.names("model")}
+    """Return the trials whose variants set the boundary's parts, with a column for each part as it was run."""
+    entries = run.config.architecture
+    cells = {name for name, entry in entries.items() if None not in (entry.strength, entry.commit, entry.signal)}
+    told = run.trials[run.trials["architecture"].isin(cells) & ~run.trials["outcome"].isin(UNUSABLE)]
+    arms = [ArmName(*names) for names in told[list(ArmName._fields)].astype(str).itertuples(index=False, name=None)]
+    values = {arm: resolved(run, arm).values for arm in dict.fromkeys(arms)}
+    parts = pd.DataFrame({name: [values[arm][name] for arm in arms] for name in (*LEVELS, "error_rate")}, index=told.index)
     return told.assign(
-        **{part: names.map(lambda name, part=part: getattr(forms[name], part)) for part in LEVELS},
-        **{ERRORS: told["model"].astype(str).map(rates)},
-        damage=damage.astype(float),
+        **{str(part): parts[part] for part in LEVELS},
+        **{ERRORS: parts["error_rate"].astype(float)},
+        damage=told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
         milliseconds=told["latency_seconds"] * 1000,
+        objections=told["rejections"] + told["calls_forbidden"] + told["steps_failed"],
     )
-
-
-def _is_cell(entry: ArchitectureEntry) -> bool:
-    return None not in (entry.strength, entry.commit, entry.signal)
 
 
 def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence[Any]]) -> Ablation:
@@ -111,8 +124,8 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
 
     def effect(part: str, level: object) -> PartEffect:
         strongest = levels[part][-1]
-        rises = {name: main_effect(trials, name, part, level, strongest, pairs) for name in ("damage", *COSTS)}
-        return PartEffect(scenario, part, str(level), str(strongest), rises.pop("damage"), rises)
+        costs = {name: main_effect(trials, name, part, level, strongest, pairs) for name in COSTS}
+        return PartEffect(scenario, part, str(level), str(strongest), _damage(trials, part, level, strongest, pairs), costs)
 
     weakest, strongest = ({part: level_names[end] for part, level_names in levels.items()} for end in (0, -1))
     pairs_of_parts = [
@@ -131,6 +144,10 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
         tuple(effect(part, level) for part, level_names in levels.items() for level in level_names[:-1]),
         tuple(sorted(pairs_of_parts, key=lambda two: -abs(two.damage.value or 0.0))),
     )
+
+
+def _damage(trials: pd.DataFrame, part: str, level: object, reference: object, pairs: list[str]) -> Rises:
+    return rises(trials, "damage", part, level, reference, pairs, OCCASIONS.get(part))
 
 
 @dataclass(frozen=True)
@@ -181,11 +198,142 @@ def _gap(scenario: str, part: str, trials: pd.DataFrame, rates: Sequence[float])
     return Gap(scenario, part, by_rate, interaction(trials, "is_damaged", (factor, ERRORS), least, greatest, pairs))
 
 
+@dataclass(frozen=True)
+class Exposure:
+    """Trials with one commit at one error rate, each beside the same trial with the strongest commit.
+
+    struck     faults delivered in a trial
+    more       damage of a trial beyond its twin's
+    for_each   that for each fault that was delivered
+    """
+
+    scenario: str
+    commit: str
+    error_rate: float
+    trials: int
+    struck: float
+    more: MeanContrast
+    for_each: Ratio
+
+
+def exposures(run: Run) -> list[Exposure]:
+    trials = _trials(run)
+    return [
+        Exposure(
+            str(scenario),
+            commit,
+            float(str(rate)),
+            len(group[group["commit"] == commit]),
+            float(group.loc[group["commit"] == commit, "faults_delivered"].mean()),
+            contrast_of(more),
+            ratio_of_sums([more[name] for name in more if struck[name]], [struck[name] for name in more if struck[name]]),
+        )
+        for (scenario, rate), group in trials.groupby(["scenario", ERRORS], sort=False, observed=True)
+        for commit in map(str, LEVELS["commit"][:-1])
+        for more, struck in [_by_fault(group, commit)]
+    ]
+
+
+def _by_fault(trials: pd.DataFrame, commit: str) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return each instance's damage beyond the strongest commit, and its delivered faults, as means of its trials."""
+    pairs = ["instance", "repetition", "plan", ERRORS, *LEVELS]
+    more = rises(trials, "damage", "commit", commit, LEVELS["commit"][-1], pairs).by_instance
+    means = trials[trials["commit"] == commit].groupby("instance", observed=True)["faults_delivered"].mean()
+    return more, {str(instance): float(value) for instance, value in means.items()}
+
+
+# Verdicts
+
+NAMED = (
+    ("Its checks matter", "strength", "none", "business_rule"),
+    ("Asking a person matters", "approval", "never", "risky"),
+    ("The commit matters", "commit", "plain", "compare_and_swap"),
+    ("A rejection that is reported as success does harm", "signal", "as_success", "typed"),
+    ("A typed reason does less harm than an untyped rejection", "signal", "untyped", "typed"),
+)
+"""Sentence, the part that it names, and the levels that it compares: more damage at the first than at the second."""
+GROWS = "A plain commit does more damage where the proposer errs less, in a trial"
+GROWS_BY_FAULT = "A plain commit does more damage where the proposer errs less, for each fault"
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class BoundaryVerdict:
+    """What a run says of a sentence. `rises`: damaged effects more. `p`: Holm's, over all sentences and worlds."""
+
+    scenario: str
+    sentence: str
+    rises: Rises
+    refused: str
+    p: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.refused:
+            return "not comparable"
+        contrast = self.rises.contrast
+        if self.p is None or self.p >= LEVEL or contrast.low is None or contrast.high is None:
+            return "inconclusive"
+        return "holds" if contrast.low > 0 else "contradicted" if contrast.high < 0 else "inconclusive"
+
+
+def verdicts(run: Run) -> list[BoundaryVerdict]:
+    """Return the verdicts on all sentences by world. What a sentence rests on is checked by `refusal`: its arms differ in the
+    part that it names alone, its pairs could differ, and its N is of instances."""
+    trials = _trials(run)
+    told: list[BoundaryVerdict] = []
+    for scenario, group in trials.groupby("scenario", sort=False, observed=True):
+        pairs = ["instance", "repetition", "plan", ERRORS, *LEVELS]
+        for sentence, part, level, reference in NAMED:
+            risen = _damage(group, part, level, reference, pairs)
+            evidence = Evidence(
+                _factors(run, group, part, level, reference), risen.pairs, risen.could_differ, len(risen.by_instance)
+            )
+            told.append(BoundaryVerdict(str(scenario), sentence, risen, refusal(evidence, part)))
+        told += _grows(str(scenario), group)
+    adjusted = holm({place: each.rises.p for place, each in enumerate(told) if not each.refused})
+    return [replace(each, p=adjusted.get(place)) for place, each in enumerate(told)]
+
+
+def _factors(run: Run, trials: pd.DataFrame, part: str, level: object, reference: object) -> tuple[str, ...]:
+    """Return in what the arms of any pair that is compared differ."""
+    shared = [ERRORS, *(name for name in LEVELS if name != part)]
+    arms = trials.drop_duplicates([*shared, part]).set_index([*shared, part])[list(ArmName._fields)].astype(str)
+    factors: set[str] = set()
+    for place in arms.index:
+        other = (*place[:-1], reference)
+        if place[-1] == level and other in arms.index:
+            factors |= set(factors_between(run, *(ArmName(*arms.loc[at]) for at in (place, other))))
+    return tuple(sorted(factors))
+
+
+def _grows(scenario: str, trials: pd.DataFrame) -> Iterator[BoundaryVerdict]:
+    """Yield the verdicts on the sentences that a plain commit does more damage, beyond the strongest, at the least error rate
+    than at the greatest: in a trial, for which the trials must be struck alike at both, and for each fault."""
+    rates = sorted(trials[ERRORS].unique())
+    if len(rates) < 2:
+        return
+    at_ends = [trials[trials[ERRORS] == rate] for rate in (rates[0], rates[-1])]
+    least, greatest = (_by_fault(each, "plain") for each in at_ends)
+    plain = [each[each["commit"] == "plain"] for each in at_ends]
+    struck = (float(plain[0]["faults_delivered"].mean()), float(plain[1]["faults_delivered"].mean()))
+    pairs = min(map(len, plain))
+    in_all = {name: least[0][name] - greatest[0][name] for name in least[0].keys() & greatest[0].keys()}
+    were_struck = [name for name in in_all if least[1][name] and greatest[1][name]]
+    for_each = {name: least[0][name] / least[1][name] - greatest[0][name] / greatest[1][name] for name in were_struck}
+    for sentence, grown, of_arms in ((GROWS, in_all, struck), (GROWS_BY_FAULT, for_each, None)):
+        evidence = Evidence(("error_rate",), pairs, pairs, len(grown), of_arms)
+        yield BoundaryVerdict(scenario, sentence, Rises(grown, pairs, pairs), refusal(evidence, "error_rate"))
+
+
 # Tables and figures
 
 NOTES = (
     "damage: effects of a trial that were lost, doubled, orphaned, unauthorised, uncompensated, stale or late; the rise of its "
     "mean from the strongest level of this part to this one, all else being equal, the mean over all cells of the other parts",
+    "pairs that could differ: for a check those in which something was rejected or denied, for approval those in which a "
+    "person was waited for, for the commit those in which a fault was delivered, for the signal those in which something was "
+    "rejected, and all that did differ; the rise of damage is over these, the rises of costs are over all pairs",
     "95% intervals are of resampled instances (expanded percentiles, 2,000 resamples); each holds for itself",
     "seconds of a simulated model are declared and not measured",
     "SIMULATED: the proposer's errors are declared in the config",
@@ -196,9 +344,18 @@ TOGETHER = (
 )
 
 
+EXPOSURE = (
+    "faults in a trial: delivered; a proposer that errs gives up earlier, so that fewer of its calls are struck",
+    "more damage: than in the same trial with compare-and-swap; for each fault: by the faults that were delivered, in the "
+    "instances that were struck; 95% intervals by instance",
+)
+VERDICTS = (
+    "holds, contradicted: the interval lies on one side of 0 and p < 0.05 by the sign-flip test over instances, after Holm's "
+    "correction over all sentences and worlds; not comparable: no verdict may rest on these arms; inconclusive: any other case",
+)
 GAPS = (
     "gap: the share of damaged trials with this part at its weakest, less the share at its strongest, the mean over all "
-    "cells of the others; of all three, the weakest boundary against the strongest",
+    "cells of the others; of all parts, the weakest boundary against the strongest",
     "grows by: the gap at the least error rate, less that at the greatest; below zero it shrinks as errors become rare",
     "95% intervals are of resampled instances",
 )
@@ -215,9 +372,11 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[PartEffect]("Part", lambda effect: effect.part),
         TableColumn[PartEffect]("At", lambda effect: effect.level),
         TableColumn[PartEffect]("In the place of", lambda effect: effect.reference),
-        TableColumn[PartEffect]("More damage", lambda effect: effect.damage.cell()),
+        TableColumn[PartEffect]("More damage", lambda effect: effect.damage.contrast.cell()),
+        TableColumn[PartEffect]("Pairs that could differ", lambda effect: effect.damage.could_differ),
+        TableColumn[PartEffect]("Pairs", lambda effect: effect.damage.pairs),
         *map(cost, COSTS),
-        TableColumn[PartEffect]("Instances", lambda effect: effect.damage.instances),
+        TableColumn[PartEffect]("Instances", lambda effect: len(effect.damage.by_instance)),
     )
     sizes = [f"{each.scenario}: {each.trials} trials in {each.cells} cells" for each in all_ablations]
     title = "The boundary, taken apart: what each part carries, and what it costs (SIMULATED)"
@@ -235,6 +394,33 @@ def tables(run: Run) -> Iterator[Table]:
     yield table_of("study-boundary-interactions", title, of_two, together, TOGETHER)
     if table := _gaps(run):
         yield table
+    struck = (
+        TableColumn[Exposure]("Scenario", lambda row: row.scenario),
+        TableColumn[Exposure]("Commit", lambda row: row.commit),
+        TableColumn[Exposure]("Error rate", lambda row: Number(row.error_rate, 1)),
+        TableColumn[Exposure]("Trials", lambda row: row.trials),
+        TableColumn[Exposure]("Faults in a trial", lambda row: Number(row.struck, 2)),
+        TableColumn[Exposure]("More damage in a trial", lambda row: row.more.cell()),
+        TableColumn[Exposure]("More for each fault", lambda row: _of_ratio(row.for_each)),
+    )
+    title = "What a delivered fault damages, by commit (SIMULATED)"
+    yield table_of("study-boundary-exposure", title, struck, exposures(run), EXPOSURE)
+    of_sentence = (
+        TableColumn[BoundaryVerdict]("What is said", lambda row: row.sentence),
+        TableColumn[BoundaryVerdict]("Scenario", lambda row: row.scenario),
+        TableColumn[BoundaryVerdict]("Verdict", lambda row: row.verdict),
+        TableColumn[BoundaryVerdict]("More damage", lambda row: row.rises.contrast.cell()),
+        TableColumn[BoundaryVerdict]("p (Holm)", lambda row: AdjustedP(row.p)),
+        TableColumn[BoundaryVerdict]("Pairs that could differ", lambda row: row.rises.could_differ),
+        TableColumn[BoundaryVerdict]("Pairs", lambda row: row.rises.pairs),
+        TableColumn[BoundaryVerdict]("Refused, because", lambda row: row.refused or "–"),
+    )
+    title = "What becomes of the sentences on the boundary's parts (SIMULATED)"
+    yield table_of("study-boundary-verdicts", title, of_sentence, verdicts(run), VERDICTS)
+
+
+def _of_ratio(ratio: Ratio) -> BoundedNumber:
+    return BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2)
 
 
 def _learned(run: Run) -> list[str]:
@@ -276,7 +462,7 @@ def pictures(run: Run) -> Iterator[Picture]:
 
 def _panel(ax: Axes, ablation: Ablation) -> None:
     for place, effect in enumerate(ablation.effects):
-        value, low, high = effect.damage.value, effect.damage.low, effect.damage.high
+        value, low, high = effect.damage.contrast.value, effect.damage.contrast.low, effect.damage.contrast.high
         if value is not None:
             errors = None if low is None or high is None else [[value - low], [high - value]]
             ax.errorbar([value], [place], xerr=errors, fmt="o", ms=4, color=BLUE, capsize=2, lw=1)
@@ -285,6 +471,6 @@ def _panel(ax: Axes, ablation: Ablation) -> None:
         range(len(ablation.effects)), [f"{effect.part}: {effect.level}".replace("_", " ") for effect in ablation.effects]
     )
     ax.invert_yaxis()
-    ax.set_title(f"{ablation.scenario}: {ablation.trials} trials, {ablation.effects[0].damage.instances} instances")
+    ax.set_title(f"{ablation.scenario}: {ablation.trials} trials, {len(ablation.effects[0].damage.by_instance)} instances")
     ax.set_xlabel("more damaged effects a trial")
     ax.grid(axis="x", color=PALE, lw=0.6)

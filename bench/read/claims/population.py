@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_by_scenario
+from bench.read.analysis.factors import ARCHITECTURE, ArmName, confounded, factors_between
 from bench.read.analysis.frames import Run
 from bench.read.claims.claim import (
     ANYWHERE,
@@ -21,6 +22,7 @@ from bench.read.claims.claim import (
     RateClaim,
     RatioClaim,
 )
+from bench.record.config import FAULT_FREE
 from bench.record.described import UNTOLD, Structure
 
 ASKED = "how the task is asked"
@@ -118,6 +120,27 @@ def _compared(claim: Claim) -> tuple[str, str]:
         case DegradationClaim():
             return claim.sides[0].architecture, claim.sides[-1].architecture
     return claim.architecture, claim.architecture
+
+
+def confounded_by(run: Run, model: str, claim: Claim) -> str:
+    """Return in what the arms of a claim differ beside the thing that it names, or "".
+
+    A claim names two architectures as they are published, and so all in which their code differs (`population_of` says what
+    that is). Beside that, or if they are variants of one architecture, they differ in one thing alone. Each side of a loss is
+    taken from its own control, so that sides under the same plans are compared by these.
+    """
+    match claim:
+        case DirectionClaim():
+            sides = [ArmName(name, model, claim.plan) for name in (claim.higher, claim.lower)]
+        case RatioClaim():
+            sides = [ArmName(name, model, claim.plan) for name in (claim.of, claim.to)]
+        case DegradationClaim() if claim.lower:
+            is_same = claim.higher.plans == claim.lower.plans
+            sides = [ArmName(side.architecture, model, FAULT_FREE if is_same else side.plans[0]) for side in claim.sides]
+        case _:
+            return ""
+    factors = factors_between(run, *sides)
+    return confounded(factors, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
 
 
 def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:

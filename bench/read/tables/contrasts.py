@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bench.read.analysis.statistics import percentiles, resampled
+from bench.read.analysis.statistics import paired_test, percentiles, resampled
 from bench.read.render.cells import BoundedNumber
 
 Levels = Mapping[str, object]
@@ -40,6 +40,29 @@ def contrast_of(values: Mapping[str, float]) -> MeanContrast:
     return MeanContrast(float(numbers.mean()), *percentiles(again, units), units)
 
 
+@dataclass(frozen=True)
+class Rises:
+    """How much an outcome rises in each instance, as the mean over the pairs that could differ.
+
+    pairs          all pairs of trials
+    could_differ   of these, the pairs in which the part had an occasion to act
+    """
+
+    by_instance: Mapping[str, float]
+    pairs: int
+    could_differ: int
+
+    @property
+    def contrast(self) -> MeanContrast:
+        return contrast_of(self.by_instance)
+
+    @property
+    def p(self) -> float | None:
+        """Of the sign-flip test over the instances that no instance rises; None without a pair."""
+        values = {(instance, 1): value for instance, value in self.by_instance.items()}
+        return paired_test(values, dict.fromkeys(values, 0.0)).p
+
+
 def main_effect(
     trials: pd.DataFrame, outcome: str, part: str, level: object, reference: object, pairs: list[str]
 ) -> MeanContrast:
@@ -50,7 +73,31 @@ def main_effect(
         outcome: The column that rises.
         pairs: The columns that two trials must share to be compared, `instance` among them.
     """
-    return contrast_of(_by_instance(_risen(trials, outcome, part, (level, reference), pairs)))
+    return rises(trials, outcome, part, level, reference, pairs).contrast
+
+
+def rises(
+    trials: pd.DataFrame,
+    outcome: str,
+    part: str,
+    level: object,
+    reference: object,
+    pairs: list[str],
+    occasion: str | None = None,
+) -> Rises:
+    """Return the rises of an outcome as `main_effect` does, over the pairs that could differ.
+
+    Args:
+        occasion: A column that is above 0 in a trial in which the part had an occasion to act. A pair could differ if this
+            holds of either of its trials, or if it did differ. None: each pair could.
+    """
+    risen = _risen(trials, outcome, part, (level, reference), pairs)
+    if occasion is None:
+        return Rises(_by_instance(risen), len(risen), len(risen))
+    shared = [name for name in pairs if name != part]
+    there, here = (trials[trials[part] == name].set_index(shared)[occasion].astype(float) for name in (level, reference))
+    could_differ = risen[((there > 0) | (here > 0)).reindex(risen.index) | (risen != 0)]
+    return Rises(_by_instance(could_differ), len(risen), len(could_differ))
 
 
 def interaction(

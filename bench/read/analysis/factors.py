@@ -1,0 +1,139 @@
+"""In what two arms differ, computed from what each was run with; and whether a verdict may rest on their pairs.
+
+Every setting of an arm is a factor: its architecture, each key of its variant with the default that it takes, its model, its
+fault plan. A key is no factor of its own only where it follows from another that differs as well (`FOLLOWS` says why).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bench.read.analysis.frames import Run
+from bench.record.architecture_entry import ArchitectureEntry
+from bench.record.form import BARE, STRENGTHS
+from bench.record.plan_entries import PlanEntry
+
+ARCHITECTURE = "architecture"
+BOUNDARY = ("strength", "commit", "signal", "approval")
+FOLLOWS: Mapping[tuple[str, str], str] = {
+    ("code", ARCHITECTURE): "an architecture is its code",
+    **{(part, "remedies"): "the author's remedies set it where the config does not" for part in BOUNDARY},
+    ("learns", "error_rate"): "a proposer that never errs is never asked again",
+}
+"""(key, the key that it follows from) -> why it is no factor beside that."""
+
+
+class ArmName(NamedTuple):
+    architecture: str
+    model: str
+    plan: str
+
+
+@dataclass(frozen=True)
+class ResolvedArm:
+    """`values`: setting -> its value, defaults filled in. `follows`: the pairs of `FOLLOWS` that hold for this arm."""
+
+    values: Mapping[str, object]
+    follows: frozenset[tuple[str, str]]
+
+
+def resolved(run: Run, arm: ArmName) -> ResolvedArm:
+    """Return what an arm was run with.
+
+    A boundary that checks the policy asks people as well, unless the variant says whom it asks. That is a setting of its own,
+    and follows from no other.
+    """
+    entry = run.config.architecture.get(arm.architecture) or ArchitectureEntry(base=arm.architecture)
+    form = entry.form or BARE
+    values: dict[str, object] = {name: getattr(entry, name) for name in ArchitectureEntry.model_fields if name != "base"}
+    values |= {
+        ARCHITECTURE: entry.base or entry.command,
+        "code": run.manifest.architectures.get(arm.architecture),
+        "max_attempts": entry.max_attempts or run.config.max_attempts,
+        "repair": entry.repair or run.config.repair,
+        "strength": next((name for name in reversed(STRENGTHS) if form.holds(name)), "none"),
+        "commit": form.commit or ("compare_and_swap" if form.remedies else "plain"),
+        "signal": form.tells,
+        "approval": form.approval or ("risky" if form.remedies or form.holds("policy") else "never"),
+        "plan": run.config.plan.get(arm.plan, PlanEntry()).model_dump(mode="json"),
+        **_of_model(run, arm.model),
+    }
+    follows = {("code", ARCHITECTURE)}
+    follows |= {(part, "remedies") for part in BOUNDARY if form.remedies and getattr(form, part) is None}
+    if not values.get("error_rate"):
+        follows.add(("learns", "error_rate"))
+    return ResolvedArm(values, frozenset(follows))
+
+
+def _of_model(run: Run, model: str) -> dict[str, object]:
+    """Return the settings of a simulated proposer, which are declared; any other model is one thing, whatever is in it."""
+    parameters = run.parameters_of(model)
+    if not parameters.is_simulated:
+        return {"model": model}
+    return {"error_rate": 0.0, "learns": None, **parameters.shown}
+
+
+def factors_between(run: Run, first: ArmName, second: ArmName) -> tuple[str, ...]:
+    """Return the settings in which two arms of a run differ, by name."""
+    arms = (resolved(run, first), resolved(run, second))
+    keys = sorted({*arms[0].values, *arms[1].values})
+    differ = [key for key in keys if arms[0].values.get(key) != arms[1].values.get(key)]
+    follows = {pair for arm in arms for pair in arm.follows}
+    return tuple(key for key in differ if not any((key, other) in follows for other in differ))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a verdict on two arms rests on.
+
+    factors       in what the arms differ (`factors_between`)
+    pairs         pairs of trials
+    could_differ  of these, the pairs in which the factor had an occasion to act
+    units         what was drawn independently: instances, edits, deaths; a unit's trials are alike
+    struck        faults delivered in a trial of each arm, if the verdict is on harm in all and not for each fault
+    without_idle  whether the finding stands without the pairs in which neither side did anything; None if none is idle
+    """
+
+    factors: tuple[str, ...]
+    pairs: int
+    could_differ: int
+    units: int
+    struck: tuple[float, float] | None = None
+    without_idle: bool | None = None
+
+
+LEAST_UNITS = 2
+STRUCK_ALIKE = 0.05
+"""Arms whose faults for each trial differ by less than this share were struck alike."""
+
+
+def confounded(factors: Collection[str], named: str) -> str:
+    """Return in what else two arms differ than in the factor that a sentence names, or ""."""
+    if set(factors) == {named}:
+        return ""
+    if not set(factors) - {named}:
+        return f"the arms do not differ in {named}"
+    return f"the arms differ in {' and '.join(factors)}, and the sentence names {named} alone"
+
+
+def refusal(evidence: Evidence, named: str) -> str:
+    """Return why no verdict on the factor that a sentence names may rest on this, or ""."""
+    return next(_reasons(evidence, named), "")
+
+
+def _reasons(evidence: Evidence, named: str) -> Iterator[str]:
+    if reason := confounded(evidence.factors, named):
+        yield reason
+    if not evidence.could_differ:
+        yield f"none of {evidence.pairs} pairs could have differed"
+    elif evidence.units < LEAST_UNITS:
+        yield f"the {evidence.could_differ} pairs that could differ are copies of {evidence.units}"
+    if evidence.struck is not None:
+        first, second = evidence.struck
+        if abs(first - second) > STRUCK_ALIKE * max(first, second):
+            rates = f"{first:.2f} and {second:.2f} faults a trial"
+            yield f"the arms were not struck alike, with {rates}, so harm is told for each fault"
+    if evidence.without_idle is False:
+        yield "it does not stand without the pairs in which neither side did anything"
