@@ -230,6 +230,7 @@ def exposures(run: Run) -> list[Exposure]:
         )
         for (scenario, rate), group in trials.groupby(["scenario", ERRORS], sort=False, observed=True)
         for commit in map(str, LEVELS["commit"][:-1])
+        if (group["commit"] == commit).any()
         for more, struck in [_by_fault(group, commit)]
     ]
 

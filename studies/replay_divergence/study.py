@@ -7,24 +7,31 @@ end. Both are taken beyond the models' own spread: D(A, B) − ½ (D(A, A′) + 
 below zero are kept. Intervals cluster by instance. Two prompts are a scenario and its equivalent, asked of one model; their
 states are paired by order, because their texts differ.
 
-A boundary without checks commits what it is given. With the pack's business rules a rejected reply commits nothing.
+A boundary without checks commits what it is given. With the pack's business rules a rejected reply commits nothing, so that two
+sides that both commit nothing agree in doing nothing. A verdict on the boundary must stand without such pairs as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from pathlib import Path
+from statistics import fmean
+from typing import Literal
 
 import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
+from bench.read.analysis.factors import Evidence, refusal
 from bench.read.analysis.frames import Run
-from bench.read.render.cells import Number
+from bench.read.analysis.statistics import holm
+from bench.read.render.cells import AdjustedP, Number
 from bench.read.render.drawing import BLUE, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table, TableColumn, table_of
+from bench.read.tables.contrasts import Rises
 from bench.record.equivalents import task_of
 from bench.rerun.divergence import (
     ComparedEvent,
@@ -79,11 +86,7 @@ def divergences(run: Run) -> list[Divergence]:
 
 
 def _local(sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]) -> list[Divergence]:
-    events: dict[tuple[str, str, str], dict[str, list[BankedReply]]] = {}
-    for model, reply, state in with_state(replies, of_prompts=sides.column == "scenario"):
-        event = events.setdefault((reply.instance, reply.judgment, state), {})
-        event.setdefault(sides.of(model, reply), []).append(reply)
-    whole = {place: event for place, event in events.items() if all(len(event.get(side, [])) > 1 for side in sides.names)}
+    whole = _events_by_state(sides, replies)
     judgments = ["", *dict.fromkeys(judgment for _, judgment, _ in whole)]
     rows: list[Divergence] = []
     for judgment in judgments:
@@ -100,6 +103,17 @@ def _local(sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]) -> 
         instances = [event.instance for event in events_of]
         rows.append(Divergence("local", LESS, judgment, None, None, mean_by_instance(instances, gap), len(gap)))
     return rows
+
+
+def _events_by_state(
+    sides: ComparedSides, replies: Sequence[tuple[str, BankedReply]]
+) -> dict[tuple[str, str, str], dict[str, list[BankedReply]]]:
+    """Return (instance, judgment, state) -> side -> its replies, where both sides have two or more."""
+    events: dict[tuple[str, str, str], dict[str, list[BankedReply]]] = {}
+    for model, reply, state in with_state(replies, of_prompts=sides.column == "scenario"):
+        event = events.setdefault((reply.instance, reply.judgment, state), {})
+        event.setdefault(sides.of(model, reply), []).append(reply)
+    return {place: event for place, event in events.items() if all(len(event.get(side, [])) > 1 for side in sides.names)}
 
 
 def _running(run: Run, folder: Path, sides: ComparedSides) -> list[Divergence]:
@@ -121,7 +135,109 @@ def _events(trials: pd.DataFrame, by_trial: Mapping[str, tuple[str, ...]], sides
     return events
 
 
+# What the boundary does to the divergence of two sides
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Look:
+    """How much smaller divergence beyond the spread is with all rules than without any, in one judgment or all ("").
+
+    gaps      by instance, over all pairs of replies, and over those in which a side commits something
+    idle      share of pairs of the two sides in which both commit nothing under the rules
+    adjusted  p of the sign-flip test of each, by Holm over all looks
+    """
+
+    judgment: str
+    events: int
+    gaps: tuple[Rises, Rises]
+    idle: float
+    adjusted: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def verdict(self) -> str:
+        sides = [self._side(each) for each in (0, 1)]
+        evidence = Evidence(
+            factors=("strength",),
+            pairs=self.events,
+            could_differ=self.gaps[0].could_differ,
+            units=len(self.gaps[0].by_instance),
+            without_idle=sides[0] == sides[1] if sides[0] and self.idle else None,
+        )
+        if reason := refusal(evidence, "strength"):
+            return f"not comparable: {reason}"
+        return {1: "smaller", -1: "larger", 0: "inconclusive"}[sides[0]]
+
+    def _side(self, which: Literal[0, 1]) -> int:
+        """Return 1 if divergence is smaller with the rules, -1 if it is larger, 0 if neither can be told."""
+        gap, p = self.gaps[which].contrast, self.adjusted[which]
+        if p is None or p >= LEVEL or gap.low is None or gap.high is None:
+            return 0
+        return (gap.low > 0) - (gap.high < 0)
+
+
+def looks(run: Run) -> list[Look]:
+    """Return the looks at what the boundary does to local divergence; [] for the running form."""
+    sides = sides_of(run)
+    assert run.folder is not None  # sides_of has checked it
+    whole = _events_by_state(sides, list(banked(run.folder)))
+    measured = [
+        _look(judgment, [_compared_events(place, event, sides) for place, event in whole.items() if judgment in ("", place[1])])
+        for judgment in (["", *dict.fromkeys(judgment for _, judgment, _ in whole)] if whole else [])
+    ]
+    adjusted = holm({(place, which): look.gaps[which].p for place, look in enumerate(measured) for which in (0, 1)})
+    return [replace(look, adjusted=(adjusted[place, 0], adjusted[place, 1])) for place, look in enumerate(measured)]
+
+
+def _compared_events(
+    place: tuple[str, str, str], event: Mapping[str, list[BankedReply]], sides: ComparedSides
+) -> list[ComparedEvent]:
+    """Return the event without any check, and with all rules."""
+    return [
+        ComparedEvent(place[0], *([committed(reply, strength) for reply in event[side]] for side in sides.names))
+        for strength in STRENGTHS
+    ]
+
+
+def _look(judgment: str, events: Sequence[Sequence[ComparedEvent]]) -> Look:
+    gaps = []
+    for beyond in (_beyond_of_all, _beyond_of_acting):
+        by_instance: dict[str, list[float]] = {}
+        for none, rules in events:
+            values = (beyond(none), beyond(rules))
+            if values[0] is not None and values[1] is not None:
+                by_instance.setdefault(none.instance, []).append(values[0] - values[1])
+        known = sum(map(len, by_instance.values()))
+        gaps.append(Rises({name: fmean(each) for name, each in by_instance.items()}, len(events), known))
+    pairs = [pair == (None, None) for both in events for pair in product(both[1].these, both[1].those)]
+    return Look(judgment, len(events), (gaps[0], gaps[1]), fmean(pairs) if pairs else 0.0)
+
+
+def _beyond_of_all(event: ComparedEvent) -> float | None:
+    return beyond_spread([event])[0]
+
+
+def _beyond_of_acting(event: ComparedEvent) -> float | None:
+    """Return the divergence beyond the spread over the pairs in which something is committed; None if there are none."""
+
+    def share(pairs: Iterable[tuple[object, object]]) -> float | None:
+        acting = [this != that for this, that in pairs if (this, that) != (None, None)]
+        return fmean(acting) if acting else None
+
+    between = share(product(event.these, event.those))
+    within = [each for seeds in (event.these, event.those) if (each := share(combinations(seeds, 2))) is not None]
+    return between - fmean(within) if between is not None and within else None
+
+
 # Tables and figures
+
+LOOKS = (
+    "smaller by: divergence beyond the spread without any check, less that with all rules; acting: over the pairs of replies "
+    "in which at least one side commits something",
+    "p: of the sign-flip test over instances, by Holm over all looks of this table",
+    "verdict: on all pairs; not comparable if it does not stand without the pairs in which neither side does anything",
+)
 
 
 def _notes(noun: str) -> tuple[str, ...]:
@@ -162,6 +278,20 @@ def tables(run: Run) -> Iterator[Table]:
     name = "-".join(_name(measured[0].form if measured else "none", sides))
     title = f"Replay divergence of {_compared(run, sides)}"
     yield table_of(name, title, columns, measured, _notes(sides.noun))
+    if every := looks(run):
+        of_look = (
+            TableColumn[Look]("Judgment", lambda row: row.judgment or "all"),
+            TableColumn[Look]("Neither commits", lambda row: Number(row.idle, 1, percent=True)),
+            TableColumn[Look]("Smaller by", lambda row: row.gaps[0].contrast.cell(3)),
+            TableColumn[Look]("p (Holm)", lambda row: AdjustedP(row.adjusted[0])),
+            TableColumn[Look]("Acting, smaller by", lambda row: row.gaps[1].contrast.cell(3)),
+            TableColumn[Look]("p (Holm), acting", lambda row: AdjustedP(row.adjusted[1])),
+            TableColumn[Look]("States", lambda row: row.events),
+            TableColumn[Look]("States, acting", lambda row: row.gaps[1].could_differ),
+            TableColumn[Look]("Verdict", lambda row: row.verdict),
+        )
+        title = f"Does the boundary make divergence smaller? {_compared(run, sides)}"
+        yield table_of("-".join(_name("looks", sides)), title, of_look, every, LOOKS)
 
 
 def pictures(run: Run) -> Iterator[Picture]:

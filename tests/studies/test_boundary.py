@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from records import config_in, edit_manifest, trial, write_run
+from scorecards import lived
 
 import bench
 from bench.common.errors import ResultsError
-from bench.read.tables.contrasts import contrast_of, interaction, main_effect
-from studies.boundary.study import ablations
+from bench.read.tables.contrasts import contrast_of, interaction, main_effect, rises
+from studies.boundary.study import GROWS, GROWS_BY_FAULT, LEVELS, BoundaryVerdict, ablations, exposures, verdicts
 
 DAMAGE = {("weak", "off"): 5.0, ("weak", "on"): 2.0, ("strong", "off"): 1.0, ("strong", "on"): 0.0}
 """(verifier, key) -> damage of an instance; of a second instance one more wherever the verifier is weak."""
@@ -63,3 +65,71 @@ def test_a_run_whose_variants_cross_nothing_is_refused(tmp_path: Path) -> None:
     edit_manifest(tmp_path / "run", config={**config_in(tmp_path / "run"), "architecture": {"mine": entry}})
     with pytest.raises(ResultsError, match="needs variants that cross at least two levels"):
         ablations(bench.load_run(tmp_path / "run"))
+
+
+def test_an_effect_is_over_the_pairs_that_could_differ_and_says_how_many(trials: pd.DataFrame) -> None:
+    """Of each instance's two pairs only that without a key was rejected; the other differs all the same in instance b."""
+    told = trials.assign(rejected=(trials["key"] == "off").astype(int))
+    told.loc[told["key"] == "on", "damage"] = [0.0, 0.0, 1.0, 0.0]
+    whole, over = (rises(told, "damage", "verifier", "weak", "strong", PAIRS, occasion) for occasion in (None, "rejected"))
+    assert (whole.pairs, whole.could_differ, over.pairs, over.could_differ) == (4, 4, 4, 3)
+    assert whole.by_instance == {"a": 2.0, "b": 3.0} and over.by_instance == {"a": 4.0, "b": 3.0}
+    never = rises(told.assign(rejected=0, damage=0.0), "damage", "verifier", "weak", "strong", PAIRS, "rejected")
+    assert (never.could_differ, never.contrast.value, never.p) == (0, None, None)
+
+
+CELLS = {
+    "weak": {"strength": "none", "commit": "plain", "signal": "typed"},
+    "unasked": {"strength": "business_rule", "approval": "never", "commit": "plain", "signal": "typed"},
+    "asked": {"strength": "business_rule", "commit": "plain", "signal": "typed"},
+    "keyed": {"strength": "none", "commit": "compare_and_swap", "signal": "typed"},
+    "untold": {"strength": "none", "commit": "plain", "signal": "as_success"},
+}
+
+
+def planted(folder: Path, damage: dict[str, int], struck: tuple[int, int] = (2, 2), rejected: int = 0) -> list[BoundaryVerdict]:
+    """The verdicts on a run of eight instances, whose trials have so much damage by cell and so many faults by error rate."""
+    names = [f"case_{n}" for n in range(8)]
+    records = [
+        lived("crash", name, system=cell, model=model) for cell in CELLS for model in ("right", "errs") for name in names
+    ]
+    write_run(folder, records)
+    models = {"right": {"kind": "simulated"}, "errs": {"kind": "simulated", "error_rate": 0.3}}
+    entries = {name: {"base": "state_machine", **form} for name, form in CELLS.items()}
+    edit_manifest(folder, models=models, config={**config_in(folder), "architecture": entries})
+    run = bench.load_run(folder)
+    trials = run.trials.assign(
+        damage_doubled=[damage.get(name, 0) + n % 2 for n, name in enumerate(run.trials["architecture"])],
+        faults_delivered=[struck[model == "errs"] for model in run.trials["model"]],
+        rejections=rejected,
+        waiting_for_people_minutes=[60 * (name == "asked") for name in run.trials["architecture"]],
+    )
+    told = replace(run, trials=trials)
+    assert all(row.struck == struck[row.error_rate > 0] for row in exposures(told))
+    return verdicts(told)
+
+
+def test_approval_is_a_part_of_its_own_and_each_sentence_names_one_part(tmp_path: Path) -> None:
+    by_sentence = {
+        each.sentence: each for each in planted(tmp_path / "run", {"weak": 3, "unasked": 3, "untold": 3}, rejected=1)
+    }
+    checks, asking, commit, signal = list(by_sentence.values())[:4]
+    assert list(LEVELS) == ["strength", "approval", "commit", "signal"]
+    assert (checks.verdict, asking.verdict, commit.verdict, signal.verdict) == (
+        "inconclusive",
+        "holds",
+        "holds",
+        "inconclusive",
+    )
+    assert checks.rises.contrast.value == pytest.approx(0.0, abs=1) and asking.rises.contrast.value == pytest.approx(3, abs=1)
+
+
+def test_where_nothing_was_rejected_no_verdict_on_the_signal_is_given(tmp_path: Path) -> None:
+    [signal] = [each for each in planted(tmp_path / "run", {}) if "reported as success" in each.sentence]
+    assert signal.verdict == "not comparable" and signal.refused == "none of 16 pairs could have differed"
+
+
+def test_trials_that_are_struck_less_bear_no_verdict_on_harm_in_all(tmp_path: Path) -> None:
+    by_sentence = {each.sentence: each for each in planted(tmp_path / "run", {"weak": 2}, struck=(3, 1))}
+    assert by_sentence[GROWS].verdict == "not comparable" and "3.00 and 1.00 faults a trial" in by_sentence[GROWS].refused
+    assert not by_sentence[GROWS_BY_FAULT].refused

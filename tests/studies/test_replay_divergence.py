@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from bench.rerun.divergence import ComparedEvent, divergence, with_state
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
 from bench.run.models.bank import BankedReply
-from studies.replay_divergence.study import LESS, ComparedSides, _local, tables
+from studies.replay_divergence.study import LESS, ComparedSides, _local, _look, tables
 
 
 def reply(value: int, rejected: str = "", note: str = "", instance: str = "a") -> BankedReply:
@@ -69,8 +70,35 @@ def test_two_prompts_of_one_model_are_compared_in_every_named_state(
 ) -> None:
     config = load_config(ROOTS[0].parent / "studies" / "replay_divergence" / "paraphrase.toml", {"instances": 1})
     run = run_of_matrix(tmp_path, build_matrix(config, ROOTS[:1], "code"))
-    [table] = tables(run)
+    [table, _] = tables(run)
     assert table.name == "study-replay-divergence-local-prompts"
     assert "contract_renewal and contract_renewal:epsilon_2" in table.title and "SIMULATED" in table.title
     asked = run.calls[(run.calls["scenario"] == "contract_renewal") & (run.calls["repetition"] == 1)]
     assert table.texts()[0][6] == str(len(asked))
+
+
+def events(none: list[object], rules: list[object], instances: int = 8) -> list[list[ComparedEvent]]:
+    """In each instance both sides give these two replies each: first one side's, then the other's."""
+    return [[ComparedEvent(str(n), each[:2], each[2:]) for each in (none, rules)] for n in range(instances)]
+
+
+def test_that_two_sides_agree_in_doing_nothing_is_no_smaller_divergence() -> None:
+    """Without a check each reply differs from the other side's; under the rules nothing is committed by either."""
+    look = replace(_look("offer", events([1, 1, 2, 2], [None] * 4)), adjusted=(0.001, 0.001))
+    assert (look.idle, look.gaps[0].contrast.value, look.gaps[1].could_differ) == (1.0, 1.0, 0)
+    half = events([1, 1, 2, 2], [None] * 4, 4) + events([1, 1, 1, 1], [1, 1, 2, 2], 4)
+    mixed = [[replace(event, instance=f"{n}") for event in both] for n, both in enumerate([*half, *half[:4]])]
+    look = replace(_look("offer", mixed), adjusted=(0.001, 0.001))
+    assert look.gaps[0].contrast.value == pytest.approx((8 - 4) / 12) and look.gaps[1].contrast.value == -1.0
+    assert (look.idle, look.gaps[1].could_differ) == (pytest.approx(8 / 12), 4)
+
+
+def test_a_verdict_that_does_not_stand_without_idle_pairs_is_refused() -> None:
+    varied = [
+        [ComparedEvent(str(n), [1, 1], [2, 2]), ComparedEvent(str(n), [None, None], [None, None] if n % 4 else [2, 2])]
+        for n in range(12)
+    ]
+    look = replace(_look("offer", varied), adjusted=(0.001, 0.001))
+    assert look.gaps[0].contrast.low is not None and look.gaps[0].contrast.low > 0
+    assert look.verdict == "not comparable: it does not stand without the pairs in which neither side did anything"
+    assert replace(look, adjusted=(0.2, 0.2)).verdict == "inconclusive", "of many looks one may find it by chance"

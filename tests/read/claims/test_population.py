@@ -8,7 +8,7 @@ from records import config_in, edit_manifest, experiment, run_of, trial, write_r
 
 import bench
 from bench.read.analysis.frames import Run
-from bench.read.claims.population import population_of
+from bench.read.claims.population import confounded_by, population_of
 from bench.read.claims.published import load_others, load_published
 from bench.read.claims.table import claims_tables
 from bench.read.claims.trace import claim_named
@@ -80,3 +80,19 @@ def test_each_architecture_on_the_workbenchs_line_says_in_its_entry_what_sets_it
 
 def test_an_architecture_whose_entry_does_not_say_it_is_compared_in_no_aspect(tmp_path: Path) -> None:
     assert population_of(run_with(tmp_path / "run", "reflexion", "static"), BELOW).between == ()
+
+
+def test_arms_that_differ_beside_what_the_claim_names_are_not_comparable(tmp_path: Path) -> None:
+    """A variant that takes the name of the paper's arm and has more attempts is two things."""
+    names = ("monolithic", "static", "runtime_structured")
+    records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in names for n in range(1, 9)]
+    write_run(tmp_path / "run", records)
+    plain = bench.load_run(tmp_path / "run")
+    assert confounded_by(plain, "m", BELOW) == ""
+    variant = {"static": {"base": "static", "max_attempts": 9}}
+    edit_manifest(
+        tmp_path / "run", config={**config_in(tmp_path / "run"), "architecture": variant}, models={"m": {"kind": "openai"}}
+    )
+    [judgement] = [each for each in judge_all(bench.load_run(tmp_path / "run"), PUBLISHED) if each.claim.id == BELOW.id]
+    assert judgement.verdict == "not comparable"
+    assert judgement.reason == "the arms differ in architecture and max_attempts, and the sentence names architecture alone"
