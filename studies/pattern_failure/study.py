@@ -2,12 +2,13 @@
 
 The unit is a pair: a trial under one failure, and the same trial without it. A weakness is *shown bare* if the failure damages
 a bare trial more than its control, and *mended by its remedy* if it does so in no trial with remedies. Two patterns with the
-same damage in every pair are *not told apart* by any failure here.
+same damage in every pair are *not told apart* by any failure here. With remedies these are the same parts at work: their trials
+are copies of one another, and stand in one column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +20,6 @@ from bench.read.analysis.by_model import by_model
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, exact_share_by_instance
 from bench.read.analysis.variants import with_remedies
-from bench.read.render.cells import Cell
 from bench.read.render.drawing import BLACK, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.table import Table
@@ -79,17 +79,20 @@ def weaknesses(run: Run) -> list[Weakness]:
 
 
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
-    """Return form (`bare`, `with remedies`) -> groups of patterns with the same damage in every pair of the run."""
-    forms, pairs = with_remedies(run), _pairs(run)
+    """Return form (`bare`, `with remedies`) -> groups of two patterns or more with the same damage in every pair of the run."""
+    forms = with_remedies(run)
+    alike = {"bare": _alike(run, forms), "with remedies": _alike(run, dict.fromkeys(forms.values()))}
+    return {form: [group for group in groups if len(group) > 1] for form, groups in alike.items()}
+
+
+def _alike(run: Run, names: Iterable[str]) -> list[list[str]]:
+    """Return the patterns in groups with the same damage in every pair of the run."""
     places = ["scenario", "model", "plan", "instance", "repetition"]
-    groups: dict[str, list[list[str]]] = {}
-    for form, names in (("bare", list(forms)), ("with remedies", list(dict.fromkeys(forms.values())))):
-        alike: dict[str, list[str]] = {}
-        for name in names:
-            of_pattern = pairs[pairs["architecture"] == name].sort_values(places)
-            alike.setdefault(of_pattern[[*places, *BEYOND]].to_csv(index=False), []).append(name)
-        groups[form] = [group for group in alike.values() if len(group) > 1]
-    return groups
+    pairs, alike = _pairs(run), dict[str, list[str]]()
+    for name in names:
+        of_pattern = pairs[pairs["architecture"] == name].sort_values(places)
+        alike.setdefault(of_pattern[[*places, *BEYOND]].to_csv(index=False), []).append(name)
+    return list(alike.values())
 
 
 def _pairs(run: Run) -> pd.DataFrame:
@@ -105,35 +108,46 @@ def _share(pairs: pd.DataFrame, failure: str, architecture: str) -> Share:
 # Tables and figures
 
 NOTES = (
-    "k/N of the pairs in which the failure was delivered have more damage than the same trial without it: bare, then with the "
-    "author's remedies",
-    "mended: some bare and none with remedies; shown: some in both; withstood: none bare; not provoked: the failure was "
-    "delivered in no trial",
+    "k/N of the pairs in which the failure was delivered have more damage than the same trial without it: under each pattern's "
+    "name bare, and in the last columns with the author's remedies",
+    "with remedies: patterns with the same damage in every pair of the run are one column, since their trials are copies",
+    "mended: some bare and none with remedies; shown: some in both; withstood: none bare; remedies alone: none bare and some "
+    "with remedies; not provoked: the failure was delivered in no trial",
     "of none of 10 instances the exact 95% interval ends at 31%, of none of 8 at 37%, of none of 4 at 60%",
 )
 
 
 def tables(run: Run) -> Iterator[Table]:
-    every = weaknesses(run)
-    patterns = list(dict.fromkeys(weakness.pattern for weakness in every))
-    rows: dict[tuple[str, ...], list[Cell]] = {}
+    every, forms = weaknesses(run), with_remedies(run)
+    patterns, groups = list(forms), _alike(run, dict.fromkeys(forms.values()))
+    rows: dict[tuple[str, ...], list[Weakness]] = {}
     for weakness in every:
         place = (weakness.scenario, model_label(run, weakness.model), weakness.failure.replace("_", " "))
-        rows.setdefault(place, []).append(_cell(weakness))
+        rows.setdefault(place, []).append(weakness)
     yield Table(
         name=_file_name(run),
         title="Pattern × failure",
-        columns=("Scenario", "Model", "Failure", *(pattern.replace("_", " ") for pattern in patterns)),
-        rows=tuple((*place, *cells) for place, cells in rows.items()),
+        columns=(
+            *("Scenario", "Model", "Failure", *(pattern.replace("_", " ") for pattern in patterns)),
+            *(_of_group([name for name in patterns if forms[name] in group], patterns) for group in groups),
+        ),
+        rows=tuple(
+            (
+                *place,
+                *map(_cell, cells),
+                *(_with_remedies([each for each in cells if forms[each.pattern] in group]) for group in groups),
+            )
+            for place, cells in rows.items()
+        ),
         notes=NOTES,
     )
     simulated = " (SIMULATED)" if all(run.is_simulated(model) for model in run.names("model")) else ""
-    groups = [(form, ", ".join(group)) for form, alike in not_told_apart(run).items() for group in alike]
+    apart = [(form, ", ".join(group)) for form, alike in not_told_apart(run).items() for group in alike]
     yield Table(
         name=_file_name(run, "alike"),
         title=f"Patterns that no failure here tells apart{simulated}",
         columns=("Form", "Patterns"),
-        rows=tuple(groups) or (("any", "none"),),
+        rows=tuple(apart) or (("any", "none"),),
         notes=("their damage beyond the control is the same, kind by kind, in every pair of the run",),
     )
     yield from tables_of_behaviour(run, partial(_file_name, run))
@@ -148,7 +162,19 @@ def _cell(weakness: Weakness) -> str:
     if weakness.verdict == NOT_PROVOKED:
         return NOT_PROVOKED
     word = {MENDED: "mended", SHOWN: "shown", ONLY_REMEDIED: "remedies alone", WITHSTOOD: "withstood"}[weakness.verdict]
-    return f"{word}, {weakness.bare.k}/{weakness.bare.n} and {weakness.remedied.k}/{weakness.remedied.n}"
+    return f"{word}, {weakness.bare.k}/{weakness.bare.n}"
+
+
+def _with_remedies(of_group: Sequence[Weakness]) -> str:
+    """Return the share with remedies of patterns that are not told apart; several if the failure struck them unlike."""
+    struck = dict.fromkeys(f"{each.remedied.k}/{each.remedied.n}" for each in of_group if each.remedied.n)
+    return " or ".join(struck) or NOT_PROVOKED
+
+
+def _of_group(group: Sequence[str], patterns: Sequence[str]) -> str:
+    if len(group) == len(patterns) > 1:
+        return f"all {len(group)} with remedies"
+    return f"{', '.join(name.replace('_', ' ') for name in group)} with remedies"
 
 
 def pictures(run: Run) -> Iterator[Picture]:
