@@ -21,7 +21,6 @@ from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.rerun.failure import TrialFailure
 from bench.rerun.mends import (
-    NO_PATTERN,
     NO_WORLD,
     OUTSIDE,
     PARTS,
@@ -73,14 +72,14 @@ class Rerun:
     entries        its failures
     sources        where its replies came from
     first_wrong    where its first wrong proposal was asked for; None if there is none
-    works_through  whether its agent works through a boundary
+    not_mended     part of its agent's boundary -> why it cannot be exchanged
     """
 
     result: TrialResult
     entries: EntryCounts
     sources: Counter[ReplySource]
     first_wrong: Start | None
-    works_through: bool
+    not_mended: Mapping[MendedPart, str]
 
     @property
     def outcome(self) -> str:
@@ -92,6 +91,7 @@ class EntryDiagnosis:
     """The diagnosis of one entry.
 
     start    where mending starts
+    asked    the parts that could be mended for it
     minimal  the minimal sufficient sets; empty if no set suffices
     in_control   whether the trial has the entry without any fault too
     later    whether, with some minimal set mended, the trial goes on to a fault that it had not met, and is harmed by it
@@ -99,6 +99,7 @@ class EntryDiagnosis:
 
     entry: FailedEntry
     start: Start
+    asked: tuple[MendedPart, ...]
     minimal: tuple[MendedSet, ...]
     in_control: bool
     later: bool = False
@@ -190,9 +191,11 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
     for entry, times in whole.entries.items():
         in_control = control.entries.get(entry, 0) >= times
         start = whole.first_wrong or Start() if in_control else _parting(whole.result.record, control.result.record)
-        minimal = await _minimal(reruns, entry, whole, start, asked, met)
+        has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == OUTSIDE
+        parts = tuple(part for part in asked if not (part == "commit" and has_keys_alone))
+        minimal = await _minimal(reruns, entry, whole, start, parts, met)
         later = [not _suffices(entry, whole, await reruns.of(mended, start, original.plan)) for mended in minimal]
-        entries.append(EntryDiagnosis(entry, start, minimal, in_control, any(later)))
+        entries.append(EntryDiagnosis(entry, start, parts, minimal, in_control, any(later)))
     return Diagnosis(original.record, "", tuple(entries), asked, not_asked, reruns.sources, len(reruns.known), reruns.unjudged)
 
 
@@ -247,7 +250,7 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     exchanged = replace(matrix.worked_by(working.work), models={**matrix.models, spec.model: model})
     result = await RerunArm(spec, exchanged).run(plan)
     first_wrong = None if model.first_wrong is None else _at_request(result.record, model.first_wrong)
-    return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.works_through)
+    return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.not_mended)
 
 
 def _entries(result: TrialResult, environment: Any) -> EntryCounts:
@@ -267,8 +270,7 @@ def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[Mend
     """Return part -> why it cannot be mended."""
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
         return dict.fromkeys(PARTS[1:], NO_WORLD)
-    not_asked: dict[MendedPart, str] = {} if whole.works_through else dict.fromkeys(("verifier", "signal"), OUTSIDE)
-    return not_asked if agent.remedied else {**not_asked, "pattern": NO_PATTERN}
+    return {**whole.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
 
 
 def _parting(record: TrialRecord, control: TrialRecord) -> Start:
@@ -287,10 +289,10 @@ def _at_request(record: TrialRecord, number: int) -> Start:
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
     """Return part -> number of entries for which it is necessary, only contributing, cleared, or could not be mended."""
-    entries = [(diagnosis, entry) for diagnosis in diagnoses for entry in diagnosis.entries]
+    entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
 
-    def verdict(part: MendedPart, diagnosis: Diagnosis, entry: EntryDiagnosis) -> str:
-        if part not in diagnosis.asked:
+    def verdict(part: MendedPart, entry: EntryDiagnosis) -> str:
+        if part not in entry.asked:
             return "not asked"
         if not entry.minimal:
             return "not explained"
@@ -298,4 +300,4 @@ def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]
             return "necessary"
         return "contributing" if part in entry.contributing else "cleared"
 
-    return {part: dict(Counter(verdict(part, *each) for each in entries)) for part in PARTS}
+    return {part: dict(Counter(verdict(part, entry) for entry in entries)) for part in PARTS}

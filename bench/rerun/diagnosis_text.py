@@ -27,6 +27,7 @@ ADVICE: Mapping[MendedPart, str] = {
 
 WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
 """What to do about the commit of an agent that is a command."""
+KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to the versions that it was decided on"
 
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
@@ -55,7 +56,11 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
             f"and is one of several ways for {verdict.get('contributing', 0)}"
         )
     explained = sum(bool(entry.minimal) for entry in entries)
-    if cleared := [part for part, verdict in counts(diagnoses).items() if part not in verdicts and "cleared" in verdict]:
+    if cleared := [
+        f"{part} (where it was asked)" if "not asked" in verdict else part
+        for part, verdict in counts(diagnoses).items()
+        if part not in verdicts and "cleared" in verdict
+    ]:
         where = "" if explained == len(entries) else f" for the {explained} entries that are explained"
         lines.append(f"  not to blame{where}: {', '.join(cleared)}")
     lines += not_asked_lines(diagnoses)
@@ -136,7 +141,8 @@ def _why(entry: EntryDiagnosis) -> str:
 def verdict_of(entry: EntryDiagnosis) -> str:
     """Return in words which sets of parts explain an entry."""
     later = "; mended, the trial goes on to a fault that it had not met, and is harmed by it" if entry.later else ""
-    return f"{_verdict_of(entry)}{later}"
+    keys = f"; {KEYS_ALONE}" if entry.entry.kind == "stale" and "commit" not in entry.asked else ""
+    return f"{_verdict_of(entry)}{later}{keys}"
 
 
 def _verdict_of(entry: EntryDiagnosis) -> str:
@@ -175,6 +181,7 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
                 "from_event": entry.start.events,
                 "in_control": entry.in_control,
                 "minimal": [_sorted(mended) for mended in entry.minimal],
+                "asked": list(entry.asked),
                 "necessary": _sorted(entry.necessary),
                 "contributing": _sorted(entry.contributing),
                 "later_harm": entry.later,

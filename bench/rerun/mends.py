@@ -8,19 +8,22 @@ pattern    has its author's remedies
 
 A mended part replaces the agent's own part from an event of the trial on. So a weakness in its code is mended as well as a
 config setting. The pattern is mended from the beginning, because its stored state cannot be exchanged later.
+
+A mended part is always code of this suite. An architecture of another package is never loaded again as its own mend: its
+pattern cannot be mended, and its boundary stays the one that it made.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from bench.record.form import BARE, Form
 from bench.record.messages import Timing
 from bench.record.worlds.events import AGENT
-from bench.run.architectures.part import Architecture
+from bench.run.architectures.part import Architecture, ArchitecturePart
 from bench.run.architectures.registry import load_architecture
 from bench.run.experiment.arm import ResolvedArm
 from bench.run.models.base import Model, Reply, Request, Sleep
@@ -36,12 +39,16 @@ from bench.worlds.run.runtime.actions import WorldActions
 
 MendedPart = Literal["proposer", "verifier", "commit", "signal", "pattern"]
 PARTS: tuple[MendedPart, ...] = get_args(MendedPart)
+BOUNDARY: tuple[MendedPart, ...] = ("verifier", "signal", "commit")
+"""The parts that a boundary has."""
 ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
 """The source of a reply: recorded for this state of the world, recorded for another state, made by a simulated model, or made
 by the mended proposer."""
 WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
 OUTSIDE = "the agent has it in code that is not worked through here"
+OTHER = "the agent's has methods that ours lacks"
 NO_PATTERN = "the architecture has no form with remedies"
+ELSEWHERE = "its code is in a package of your own, and we have no other code for it"
 NO_WORLD = "the task has no world in which it could be exchanged"
 
 
@@ -57,21 +64,34 @@ class Start:
 class RerunAgent:
     """What is run again.
 
-    work       the architecture
-    boundary   makes its boundary, which the remedied pattern uses too
-    remedied   its pattern with remedies and the same boundary settings; None if it has none
+    work          the architecture
+    boundary      makes its boundary, which the remedied pattern uses too
+    remedied      its pattern with remedies and the same boundary settings; None if it has none
+    no_remedied   why it has none
     """
 
     work: Architecture
     boundary: Callable[[Workbench], Boundary]
     remedied: Architecture | None = None
+    no_remedied: str = NO_PATTERN
 
     @staticmethod
     def of(arm: ResolvedArm) -> RerunAgent:
         entry = arm.architecture
         form = entry.form or BARE
+
+        def boundary(workbench: Workbench) -> Boundary:
+            return Boundary.of(workbench, form)
+
+        if not is_ours(entry.part):
+            return RerunAgent(entry.work, boundary, no_remedied=ELSEWHERE)
         remedied = load_architecture(entry.part, entry.parallel, with_remedies(form)) if entry.part.forms else None
-        return RerunAgent(entry.work, lambda workbench: Boundary.of(workbench, form), remedied)
+        return RerunAgent(entry.work, boundary, remedied)
+
+
+def is_ours(part: ArchitecturePart) -> bool:
+    """Return whether the function of an architecture stands in this suite."""
+    return part.path.partition(".")[0] == "bench"
 
 
 def with_remedies(form: Form) -> Form:
@@ -85,15 +105,16 @@ def with_remedies(form: Form) -> Form:
 class MendedAgent:
     """An agent in one trial, with some parts mended from a start on.
 
-    in_world        whether its task has a world
-    works_through   whether it works through a boundary, whose parts can be exchanged
+    in_world     whether its task has a world
+    not_mended   part of its boundary -> why it cannot be exchanged
     """
 
     agent: RerunAgent
     parts: frozenset[MendedPart]
     start: Start
     in_world: bool
-    works_through: bool = False
+    not_mended: dict[MendedPart, str] = field(default_factory=lambda: dict.fromkeys(("verifier", "signal"), OUTSIDE))
+    _works_through: bool = False
     _undone: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     async def work(self, task: Task, workbench: Workbench) -> None:
@@ -107,15 +128,17 @@ class MendedAgent:
         await (remedied or self.agent.work)(task, workbench)
 
     def _exchanged(self, boundary: Boundary, workbench: Workbench) -> Boundary:
-        self.works_through = True
-        its_own = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
+        kept = self.agent.boundary(workbench) if "pattern" in self.parts else boundary
         whole, world = Boundary.of(workbench, WHOLE), workbench.world
-
-        def part(name: MendedPart) -> Any:
-            kept = getattr(its_own, name)
-            return _SwitchedPart(kept, getattr(whole, name), lambda: self._has_begun(world)) if name in self.parts else kept
-
-        return Boundary(part("verifier"), part("signal"), part("commit"))
+        if not self._works_through:
+            self._works_through, self.not_mended = True, {}
+        self.not_mended |= {part: OTHER for part in BOUNDARY if not _fits(kept, part, getattr(whole, part))}
+        mended = {
+            part: _SwitchedPart(getattr(kept, part), getattr(whole, part), lambda: self._has_begun(world))
+            for part in BOUNDARY
+            if part in self.parts and part not in self.not_mended
+        }
+        return replace(kept, **mended) if mended else kept
 
     def _has_begun(self, world: WorldActions) -> bool:
         return len(world.acting.log.events) >= self.start.events
@@ -135,7 +158,7 @@ class MendedAgent:
         ) -> Acted:
             effect = world.effect_of(tool, arguments)
             known = world.tools.get(tool)
-            if key is None and effect and known and known.writes and not self.works_through and self._has_begun(world):
+            if key is None and effect and known and known.writes and not self._works_through and self._has_begun(world):
                 key = f"{tool}: {effect} {self._undone[tool, effect]}"
             acted = await act(tool, arguments, key, expect=expect, role=role, deadline=deadline)
             if acted.outcome == "done" and tool in world.undoes:
@@ -143,6 +166,13 @@ class MendedAgent:
             return acted
 
         world.act = keyed  # type: ignore[method-assign]  # only this trial's; an outside agent calls tools through it
+
+
+def _fits(boundary: Any, part: MendedPart, mended: object) -> bool:
+    """Return whether a mended part can replace this part of a boundary: it has all methods of the part that is there."""
+    kept = getattr(boundary, part, None)
+    public = {name for name in dir(kept) if not name.startswith("_")}
+    return is_dataclass(boundary) and kept is not None and public <= set(dir(mended))
 
 
 class _SwitchedPart:
