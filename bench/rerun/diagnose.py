@@ -20,19 +20,11 @@ from bench.common.errors import ConfigError
 from bench.record.events import Called, of_kind
 from bench.record.record import TrialRecord
 from bench.rerun.failure import TrialFailure
-from bench.rerun.mends import (
-    NO_WORLD,
-    OUTSIDE,
-    PARTS,
-    MendedAgent,
-    MendedPart,
-    ReplySource,
-    RerunAgent,
-    Start,
-    WatchedModel,
-)
+from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
+from bench.rerun.mends import MendedAgent, ReplySource, RerunAgent, Start, WatchedModel
 from bench.rerun.rerun import Original, RerunArm, differs, timeless
 from bench.rerun.shrink import restricted
+from bench.run.experiment.matrix import Matrix
 from bench.run.experiment.trial import TrialResult
 from bench.run.trial.faults import FaultPlan
 from bench.worlds.run.environment import World
@@ -93,6 +85,7 @@ class EntryDiagnosis:
     start    where mending starts
     asked    the parts that could be mended for it
     minimal  the minimal sufficient sets; empty if no set suffices
+    unjudged     the parts of sets whose rerun could not be judged
     in_control   whether the trial has the entry without any fault too
     later    whether, with some minimal set mended, the trial goes on to a fault that it had not met, and is harmed by it
     """
@@ -101,6 +94,7 @@ class EntryDiagnosis:
     start: Start
     asked: tuple[MendedPart, ...]
     minimal: tuple[MendedSet, ...]
+    unjudged: MendedSet
     in_control: bool
     later: bool = False
 
@@ -147,12 +141,17 @@ class Diagnosis:
     @property
     def is_proved(self) -> bool:
         """Whether all replies were recorded for the state in which they were asked for, except the mended proposer's. Outside
-        of a world nothing is proved, since a right proposer always solves the task and no other part is asked."""
+        of a world nothing is proved, since a right proposer always solves the task and two parts are never asked."""
         return self.in_world and self.is_explained and not self.sources["transplanted"] and not self.sources["simulated"]
 
     @property
     def in_world(self) -> bool:
         return NO_WORLD not in self.not_asked.values()
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether its agent works through no boundary of ours, as a command does."""
+        return self.not_asked.get("verifier") == OUTSIDE
 
 
 def is_failed(record: TrialRecord) -> bool:
@@ -193,24 +192,29 @@ async def diagnose(original: Original, agent: RerunAgent | None = None) -> Diagn
         start = whole.first_wrong or Start() if in_control else _parting(whole.result.record, control.result.record)
         has_keys_alone = entry.kind == "stale" and not_asked.get("verifier") == OUTSIDE
         parts = tuple(part for part in asked if not (part == "commit" and has_keys_alone))
-        minimal = await _minimal(reruns, entry, whole, start, parts, met)
+        minimal, unjudged = await _minimal(reruns, entry, whole, start, parts, met)
         later = [not _suffices(entry, whole, await reruns.of(mended, start, original.plan)) for mended in minimal]
-        entries.append(EntryDiagnosis(entry, start, parts, minimal, in_control, any(later)))
+        entries.append(EntryDiagnosis(entry, start, parts, minimal, unjudged, in_control, any(later)))
     return Diagnosis(original.record, "", tuple(entries), asked, not_asked, reruns.sources, len(reruns.known), reruns.unjudged)
 
 
 async def _minimal(
     reruns: Reruns, entry: FailedEntry, whole: Rerun, start: Start, parts: Sequence[MendedPart], met: FaultPlan
-) -> tuple[MendedSet, ...]:
-    """Return all minimal sets of these parts that suffice under the faults that the trial met, the smallest first."""
+) -> tuple[tuple[MendedSet, ...], MendedSet]:
+    """Return all minimal sets of these parts that suffice under the faults that the trial met, the smallest first. Return also
+    the parts of the sets that could not be judged."""
     minimal: list[MendedSet] = []
+    unjudged: MendedSet = frozenset()
     for size in range(1, len(parts) + 1):
         for mended in map(frozenset, combinations(parts, size)):
             if any(smaller <= mended for smaller in minimal):
                 continue
-            if _suffices(entry, whole, await reruns.of(mended, start, met)):
+            again = await reruns.of(mended, start, met)
+            if _suffices(entry, whole, again):
                 minimal.append(mended)
-    return tuple(minimal)
+            elif again.outcome in UNJUDGED:
+                unjudged |= mended
+    return tuple(minimal), unjudged
 
 
 def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:
@@ -246,11 +250,21 @@ async def rerun(arm: RerunArm, agent: RerunAgent, parts: MendedSet, start: Start
     resolved = matrix.arm(spec)
     environment = resolved.scenario.environment
     model = WatchedModel(resolved.model, resolved.scenario, start.requests if "proposer" in parts else None)
-    working = MendedAgent(agent, parts, start, environment is not None)
+    working = MendedAgent(agent, parts, start, model, environment is not None)
     exchanged = replace(matrix.worked_by(working.work), models={**matrix.models, spec.model: model})
+    if environment is None and "signal" in parts:
+        exchanged = _with_reasons(exchanged)
     result = await RerunArm(spec, exchanged).run(plan)
     first_wrong = None if model.first_wrong is None else _at_request(result.record, model.first_wrong)
     return Rerun(result, _entries(result, environment), model.sources, first_wrong, working.not_mended)
+
+
+def _with_reasons(matrix: Matrix) -> Matrix:
+    """Return the same trials, in which a repair that is told of its rejection is told the reason."""
+    settings = {name: entry.settings for name, entry in matrix.architectures.items()}
+    told = {name: replace(each, repair="reason") for name, each in settings.items() if each.repair == "none"}
+    entries = {name: replace(matrix.architectures[name], settings=each) for name, each in told.items()}
+    return replace(matrix, architectures={**matrix.architectures, **entries})
 
 
 def _entries(result: TrialResult, environment: Any) -> EntryCounts:
@@ -268,9 +282,12 @@ def _entries(result: TrialResult, environment: Any) -> EntryCounts:
 
 def _not_asked(original: Original, agent: RerunAgent, whole: Rerun) -> dict[MendedPart, str]:
     """Return part -> why it cannot be mended."""
+    not_asked: dict[MendedPart, str]
     if original.arm.matrix.arm(original.arm.spec).scenario.environment is None:
-        return dict.fromkeys(PARTS[1:], NO_WORLD)
-    return {**whole.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
+        not_asked = {**whole.not_mended, "commit": NO_WORLD, "pattern": NO_WORLD}
+    else:
+        not_asked = {**whole.not_mended, **({} if agent.remedied else {"pattern": agent.no_remedied})}
+    return {part: not_asked[part] for part in PARTS if part in not_asked}
 
 
 def _parting(record: TrialRecord, control: TrialRecord) -> Start:
@@ -288,7 +305,8 @@ def _at_request(record: TrialRecord, number: int) -> Start:
 
 
 def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]:
-    """Return part -> number of entries for which it is necessary, only contributing, cleared, or could not be mended."""
+    """Return part -> number of entries for which it is necessary, only contributing, cleared, not judged, or could not be
+    mended."""
     entries = [entry for diagnosis in diagnoses for entry in diagnosis.entries]
 
     def verdict(part: MendedPart, entry: EntryDiagnosis) -> str:
@@ -298,6 +316,8 @@ def counts(diagnoses: Collection[Diagnosis]) -> dict[MendedPart, dict[str, int]]
             return "not explained"
         if part in entry.necessary:
             return "necessary"
-        return "contributing" if part in entry.contributing else "cleared"
+        if part in entry.contributing:
+            return "contributing"
+        return "not judged" if part in entry.unjudged else "cleared"
 
     return {part: dict(Counter(verdict(part, entry) for entry in entries)) for part in PARTS}

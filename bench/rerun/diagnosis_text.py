@@ -10,9 +10,11 @@ from itertools import chain
 from bench.record.events import Called, Event, Faulted
 from bench.record.record import TrialRecord
 from bench.record.worlds.events import ToolCalled
+from bench.rerun.began_anew import began_anew_lines
 from bench.rerun.diagnose import Diagnosis, EntryDiagnosis, MendedSet, counts
 from bench.rerun.failure import TrialFailure
-from bench.rerun.mends import OUTSIDE, PARTS, MendedPart, ReplySource
+from bench.rerun.mended_parts import PARTS, MendedPart
+from bench.rerun.mends import ReplySource
 
 SHOWN = 3
 """Trials that a first screen shows."""
@@ -23,8 +25,12 @@ ADVICE: Mapping[MendedPart, str] = {
     "signal": 'call a rejection a rejection, and give its reason (signal = "typed")',
     "pattern": "give the pattern its remedies (remedies = true); docs/patterns.md says what they are",
 }
-
-
+ADVICE_OUTSIDE: Mapping[MendedPart, str] = {
+    "verifier": "hold its outputs against more than their form, by a check of the pack or a second reply; the mended verifier "
+    "knew which outputs a fault had struck",
+    "signal": 'tell the model why its answer was rejected (repair = "reason")',
+}
+"""What to do outside of a world."""
 WITH_KEYS = "send an Idempotency-Key with each call of a tool that writes, and the same key when it is repeated after a crash"
 """What to do about the commit of an agent that is a command."""
 KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to the versions that it was decided on"
@@ -32,8 +38,15 @@ KEYS_ALONE = "the commit was not asked, since a key does not hold an effect to t
 
 def advice_line(part: MendedPart, diagnoses: Sequence[Diagnosis]) -> str:
     """Return what to do about a part that some of the diagnoses blame."""
-    is_command = all(each.not_asked.get("verifier") == OUTSIDE for each in diagnoses if part in each.blamed)
-    return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else ADVICE[part]}."
+    blaming = [each for each in diagnoses if part in each.blamed]
+    advice = ADVICE[part] if any(each.in_world for each in blaming) else ADVICE_OUTSIDE.get(part, ADVICE[part])
+    is_command = all(each.is_outside for each in blaming)
+    return f"What to do about the {part}: {WITH_KEYS if part == 'commit' and is_command else advice}."
+
+
+def anew_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    """Return how often agents that are commands began anew, and what to change; nothing if none did."""
+    return began_anew_lines([each.record for each in diagnoses if each.in_world and each.is_outside])
 
 
 def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -57,7 +70,7 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
         )
     explained = sum(bool(entry.minimal) for entry in entries)
     if cleared := [
-        f"{part} (where it was asked)" if "not asked" in verdict else part
+        f"{part} (where it was asked)" if {"not asked", "not judged"} & {*verdict} else part
         for part, verdict in counts(diagnoses).items()
         if part not in verdicts and "cleared" in verdict
     ]:
@@ -65,9 +78,10 @@ def lines_of(run: str, failed: int, diagnoses: Sequence[Diagnosis]) -> list[str]
         lines.append(f"  not to blame{where}: {', '.join(cleared)}")
     lines += not_asked_lines(diagnoses)
     lines += [f"  {_trial_line(each)}" for each in _shown(diagnoses)]
-    if verdicts:
-        most = max(verdicts, key=lambda part: _share(verdicts[part]))
-        lines.append(advice_line(most, diagnoses))
+    if anew := anew_lines(diagnoses):
+        lines += anew
+    elif worst := most_blamed(diagnoses):
+        lines.append(advice_line(worst, diagnoses))
     lines.append(replies_line(diagnoses))
     if left := [each for each in diagnoses if each.undiagnosable]:
         lines.append(f"{len(left)} cannot be diagnosed, such as {left[0].record.id}: {left[0].undiagnosable}.")
@@ -79,14 +93,20 @@ def finding(which: str, run: str, diagnoses: Sequence[Diagnosis]) -> str:
     looked_into = [each for each in diagnoses if not each.undiagnosable]
     if not looked_into:
         return f"None of {which} of {run} can be diagnosed."
-    blamed = Counter(chain.from_iterable(each.blamed for each in looked_into))
-    if not blamed:
+    part = most_blamed(looked_into)
+    if part is None:
         return f"{which} of {run}: no set of parts explains any of them, so no part is cleared."
-    part, times = blamed.most_common(1)[0]
+    times = sum(part in each.blamed for each in looked_into)
     alone = sum(each.blamed == {part} and not each.not_asked for each in looked_into)
     and_alone = f", and alone in {alone} of them" if any(not each.not_asked for each in looked_into) else ""
     explained = sum(each.is_explained for each in looked_into)
     return f"{which} of {run}: the {part} is to blame in {times}{and_alone}; {explained} of {len(diagnoses)} are explained."
+
+
+def most_blamed(diagnoses: Sequence[Diagnosis]) -> MendedPart | None:
+    """Return the part that most of the trials blame; None if none is blamed."""
+    blamed = Counter(chain.from_iterable(_sorted(each.blamed) for each in diagnoses))
+    return max(blamed, key=lambda part: (blamed[part], -PARTS.index(part)), default=None)
 
 
 def not_asked_lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
@@ -104,7 +124,9 @@ def replies_line(diagnoses: Sequence[Diagnosis]) -> str:
     whose = ", ".join(f"{sources[source]} {source}" for source in ("recorded", "transplanted", "simulated") if sources[source])
     mark = " (SIMULATED)" if sources["simulated"] else ""
     unjudged = sum(each.unjudged for each in diagnoses)
-    missing = f"; {unjudged} reruns needed a reply that the run lacks" if unjudged else ""
+    uncleared = " and ".join(part for part, verdict in counts(diagnoses).items() if "not judged" in verdict)
+    missing = f"; {unjudged} reruns could not be judged, for want of a recorded reply" if unjudged else ""
+    missing += f", so that {uncleared} may be to blame as well" if uncleared else ""
     reruns = sum(each.reruns for each in diagnoses)
     return f"{proofs}{reruns} reruns used {whose or 'no'} replies{mark}{missing}."
 
@@ -122,7 +144,7 @@ def trial_lines(diagnosis: Diagnosis) -> list[str]:
         lines += [*(each.entry.words for each in alike), f"  {verdict_of(entry)} from {since}"]
     lines += [f"The {part} could not be mended: {why}." for part, why in diagnosis.not_asked.items()]
     lines += [advice_line(part, [diagnosis]) for part in PARTS if part in diagnosis.blamed]
-    return [*lines, replies_line([diagnosis])]
+    return [*lines, *anew_lines([diagnosis]), replies_line([diagnosis])]
 
 
 def _alike(entries: Sequence[EntryDiagnosis]) -> list[list[EntryDiagnosis]]:
@@ -184,6 +206,7 @@ def _as_json(diagnosis: Diagnosis) -> dict[str, object]:
                 "asked": list(entry.asked),
                 "necessary": _sorted(entry.necessary),
                 "contributing": _sorted(entry.contributing),
+                "unjudged": _sorted(entry.unjudged),
                 "later_harm": entry.later,
             }
             for entry in diagnosis.entries

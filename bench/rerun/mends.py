@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from bench.record.form import BARE, Form
 from bench.record.messages import Timing
 from bench.record.worlds.events import AGENT
+from bench.rerun.mended_parts import BOUNDARY, ELSEWHERE, NO_PATTERN, OTHER, OUTSIDE, MendedPart
+from bench.rerun.task_mends import MendedTask
 from bench.run.architectures.part import Architecture, ArchitecturePart
 from bench.run.architectures.registry import load_architecture
 from bench.run.experiment.arm import ResolvedArm
@@ -37,19 +39,10 @@ from bench.worlds.run.environment.scene import ToolArguments
 from bench.worlds.run.patterns.parts.boundary import Boundary
 from bench.worlds.run.runtime.actions import WorldActions
 
-MendedPart = Literal["proposer", "verifier", "commit", "signal", "pattern"]
-PARTS: tuple[MendedPart, ...] = get_args(MendedPart)
-BOUNDARY: tuple[MendedPart, ...] = ("verifier", "signal", "commit")
-"""The parts that a boundary has."""
 ReplySource = Literal["recorded", "transplanted", "simulated", "right"]
 """The source of a reply: recorded for this state of the world, recorded for another state, made by a simulated model, or made
 by the mended proposer."""
 WHOLE = Form(strength="business_rule", commit="compare_and_swap", signal="typed")
-OUTSIDE = "the agent has it in code that is not worked through here"
-OTHER = "the agent's has methods that ours lacks"
-NO_PATTERN = "the architecture has no form with remedies"
-ELSEWHERE = "its code is in a package of your own, and we have no other code for it"
-NO_WORLD = "the task has no world in which it could be exchanged"
 
 
 @dataclass(frozen=True)
@@ -105,6 +98,7 @@ def with_remedies(form: Form) -> Form:
 class MendedAgent:
     """An agent in one trial, with some parts mended from a start on.
 
+    model        the model that it asks
     in_world     whether its task has a world
     not_mended   part of its boundary -> why it cannot be exchanged
     """
@@ -112,6 +106,7 @@ class MendedAgent:
     agent: RerunAgent
     parts: frozenset[MendedPart]
     start: Start
+    model: WatchedModel
     in_world: bool
     not_mended: dict[MendedPart, str] = field(default_factory=lambda: dict.fromkeys(("verifier", "signal"), OUTSIDE))
     _works_through: bool = False
@@ -124,6 +119,10 @@ class MendedAgent:
                 world.exchanged = lambda boundary: self._exchanged(boundary, workbench)
                 if "commit" in self.parts:
                     self._make_under_keys(world)
+        else:
+            begins = self.start.requests
+            mended = MendedTask(workbench, self.parts, lambda: self.model.asked >= begins, self.model.timing != "simulated")
+            self.not_mended = mended.not_mended
         remedied = self.agent.remedied if "pattern" in self.parts else None
         await (remedied or self.agent.work)(task, workbench)
 
@@ -133,7 +132,7 @@ class MendedAgent:
         if not self._works_through:
             self._works_through, self.not_mended = True, {}
         self.not_mended |= {part: OTHER for part in BOUNDARY if not _fits(kept, part, getattr(whole, part))}
-        mended = {
+        mended: dict[str, Any] = {
             part: _SwitchedPart(getattr(kept, part), getattr(whole, part), lambda: self._has_begun(world))
             for part in BOUNDARY
             if part in self.parts and part not in self.not_mended
@@ -189,6 +188,7 @@ class WatchedModel:
     """A model that counts its replies by source. From a request on, a right proposer answers instead.
 
     mended_from   number of requests that the model answers first; None: all
+    asked         number of requests so far
     first_wrong   number of requests before the first reply that differs from the declared right one; None if none differs
     """
 
@@ -198,7 +198,7 @@ class WatchedModel:
         self.name, self.timing, self.endpoint, self.concurrency = model.name, model.timing, model.endpoint, model.concurrency
         self._model, self._scenario, self._mended_from = model, scenario, mended_from
         self._right = SimulatedModel(model.name, SimulatedSettings(wrapping=False), {scenario.key: scenario})
-        self._asked = 0
+        self.asked = 0
         self.sources: Counter[ReplySource] = Counter()
         self.first_wrong: int | None = None
 
@@ -207,7 +207,7 @@ class WatchedModel:
         return self._model.parameters
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        number, self._asked = self._asked, self._asked + 1
+        number, self.asked = self.asked, self.asked + 1
         if self._mended_from is not None and number >= self._mended_from:
             self.sources["right"] += 1
             return await self._right.reply(request, sleep)

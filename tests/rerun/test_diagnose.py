@@ -21,7 +21,8 @@ from bench.common.paths import PACKS
 from bench.record.form import Form
 from bench.rerun.diagnose import Diagnosis, FailedEntry, counts, diagnose, is_failed
 from bench.rerun.diagnosis_text import as_json, lines_of, trial_lines
-from bench.rerun.mends import PARTS, with_remedies
+from bench.rerun.mended_parts import PARTS
+from bench.rerun.mends import with_remedies
 from bench.rerun.rerun import originals_of
 from bench.run.experiment.config import Config
 from bench.run.trial import loop

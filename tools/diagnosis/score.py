@@ -18,7 +18,8 @@ from bench.record.events import Judged
 from bench.record.record import TrialRecord
 from bench.record.worlds.events import Stepped, ToolCalled
 from bench.rerun.diagnose import Rerun, diagnose, is_failed, rerun
-from bench.rerun.mends import MendedPart, Start
+from bench.rerun.mended_parts import MendedPart
+from bench.rerun.mends import Start
 from bench.rerun.rerun import Original, RerunArm
 from bench.run.experiment.config import Config
 from bench.run.experiment.matrix import Matrix, build_matrix

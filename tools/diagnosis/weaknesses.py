@@ -18,7 +18,8 @@ from typing import Any
 
 import bench.worlds.run.patterns
 from bench.record.form import Form
-from bench.rerun.mends import MendedPart, RerunAgent, with_remedies
+from bench.rerun.mended_parts import MendedPart
+from bench.rerun.mends import RerunAgent, with_remedies
 from bench.run.answers.exchanged import exchanged
 from bench.run.models.base import Request
 from bench.run.models.simulated import SimulatedModel

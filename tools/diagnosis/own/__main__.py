@@ -1,4 +1,4 @@
-"""Score the command on packages of a user's own: `PYTHONPATH=tools python -m diagnosis.own [TRIALS [INSTANCES [REPETITIONS]]]`."""
+"""Score the command: `PYTHONPATH=tools python -m diagnosis.own [TRIALS [INSTANCES [REPETITIONS]]]`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ class Verifier:
         self._workbench = workbench
 
     def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
-        if rejected := self._workbench.verify(proposal):
+        rejected = self._workbench.verify(proposal)
+        if rejected or value is None:
             return rejected
         for call in effects():
             if why := self._denial(call):

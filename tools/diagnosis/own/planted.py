@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import bench.worlds.run.patterns
-from bench.rerun.mends import MendedPart
+from bench.rerun.mended_parts import MendedPart
 
 PACKAGE = "bench.worlds.run.patterns"
 PATTERNS = Path(bench.worlds.run.patterns.__path__[0])
@@ -56,8 +56,18 @@ HELD = 'self._form.holds("business_rule" if rejected.reason in CONTENT else "sch
 HEARD = '        if self._tells == "as_success":\n            return None\n'
 TOLD = 'return "" if self._tells == "as_success" else why'
 CLERK_KEY = 'return f"clerk {effect.key}"'
-CLERK_VERIFIES = "if rejected := self._workbench.verify(proposal):\n            return rejected\n"
-PASSES = "if rejected := self._workbench.verify(proposal):\n            if value is not None and {when}:\n                self._workbench.commit_unverified(proposal)\n                return None\n            return rejected\n"
+CLERK_VERIFIES = "        if rejected or value is None:\n"
+PASSES = """        if rejected and value is not None and {when}:
+            self._workbench.commit_unverified(proposal)
+            return None
+"""
+
+
+def letting_pass(when: str) -> Edit:
+    """Return the edit by which the clerk lets a rejected proposal pass."""
+    return clerk("verifier", CLERK_VERIFIES, PASSES.format(when=when) + CLERK_VERIFIES)
+
+
 WEAKNESSES: Mapping[str, Edit] = {
     # Commit.
     "the key of an effect is dropped": copied("commit", BOUNDARY, KEY, "return None"),
@@ -78,9 +88,9 @@ WEAKNESSES: Mapping[str, Edit] = {
     "the pack's rules are not held against a proposal": copied("verifier", BOUNDARY, HELD, "rejected.reason not in CONTENT"),
     "the rules of offers are not held": copied("verifier", BOUNDARY, HELD, 'name != "offer"'),
     "a second proposal is not held against the rules": copied("verifier", BOUNDARY, HELD, "proposal.attempt == 1"),
-    "nothing is held against a proposal": clerk("verifier", CLERK_VERIFIES, PASSES.format(when="True")),
-    "a last attempt is let pass": clerk("verifier", CLERK_VERIFIES, PASSES.format(when="proposal.attempt > 2")),
-    "the rules of risks are not held": clerk("verifier", CLERK_VERIFIES, PASSES.format(when='rejected.subtask == "risk"')),
+    "nothing is held against a proposal": letting_pass("True"),
+    "a last attempt is let pass": letting_pass("proposal.attempt > 2"),
+    "the rules of risks are not held": letting_pass('rejected.subtask == "risk"'),
     # Signal.
     "a rejection is swallowed": copied("signal", BOUNDARY, HEARD, "        return None\n"),
     "that a step came to nothing is swallowed": copied("signal", BOUNDARY, TOLD, 'return ""'),
