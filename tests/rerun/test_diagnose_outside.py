@@ -10,7 +10,7 @@ from commands import bench, free_port, start, workplace
 from driven import matrix_of
 from outside_system import OutsideSystem
 
-from bench.rerun.diagnose import Diagnosis, diagnose
+from bench.rerun.diagnose import Diagnosis, counts, diagnose
 from bench.rerun.diagnosis_text import trial_lines
 from bench.rerun.rerun import Original, RerunArm
 from bench.run.trial.loop import run
@@ -80,6 +80,17 @@ def test_of_a_command_three_parts_cannot_be_mended_and_the_answer_says_which(com
         sum(line.startswith(("The verifier could not", "The signal could not", "The pattern could not")) for line in lines) == 3
     )
     assert any(line.startswith("What to do about the commit: send an Idempotency-Key") for line in lines)
+
+
+def test_keys_hold_no_effect_to_its_versions_so_that_a_stale_effect_clears_no_commit() -> None:
+    matrix = matrix_of(
+        ["python", "clerk.py"], [{"point": "tool", "effect": "second_writer", "tool": "refund", "attempts": [1]}]
+    )
+    arm = RerunArm(matrix.specs[0], matrix)
+    diagnosis = run(diagnose(Original(Path("commands"), run(arm.run(arm.spec.plan)).record, arm)))
+    assert {entry.entry.kind for entry in diagnosis.entries} == {"stale"}
+    assert counts([diagnosis])["commit"] == {"not asked": len(diagnosis.entries)}
+    assert any("the commit was not asked, since a key does not hold" in line for line in trial_lines(diagnosis))
 
 
 @pytest.mark.parametrize("words", [("diagnose", "nowhere"), ("diverge", "nowhere"), ("shrink", "nowhere", "--trial", "worst")])
