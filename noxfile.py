@@ -124,6 +124,13 @@ def scale(session: nox.Session) -> None:
 
 
 @nox.session
+def diagnosis(session: nox.Session) -> None:
+    """How surely `bench diagnose` names what was planted in a user's own packages: a quarter of an hour."""
+    install(session)
+    session.run("python", "-m", "diagnosis.own", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The report's page, and what a page can do to `bench serve`, in a headless Chromium (Debian: chromium): minutes."""
     install(session, "tests", "browser")
