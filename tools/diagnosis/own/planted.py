@@ -55,6 +55,7 @@ EXPECTED = "return effect.versions if self._form.compares else None"
 HELD = 'self._form.holds("business_rule" if rejected.reason in CONTENT else "schema")'
 HEARD = '        if self._tells == "as_success":\n            return None\n'
 TOLD = 'return "" if self._tells == "as_success" else why'
+DENIED = '    if decision.answer == "denied":\n        return "denied"\n'
 CLERK_KEY = 'return f"clerk {effect.key}"'
 CLERK_VERIFIES = "        if rejected or value is None:\n"
 PASSES = """        if rejected and value is not None and {when}:
@@ -89,8 +90,8 @@ WEAKNESSES: Mapping[str, Edit] = {
     "the rules of offers are not held": copied("verifier", BOUNDARY, HELD, 'name != "offer"'),
     "a second proposal is not held against the rules": copied("verifier", BOUNDARY, HELD, "proposal.attempt == 1"),
     "nothing is held against a proposal": letting_pass("True"),
-    "a last attempt is let pass": letting_pass("proposal.attempt > 2"),
-    "the rules of risks are not held": letting_pass('rejected.subtask == "risk"'),
+    "the rules of closings are not held": letting_pass('rejected.subtask == "close"'),
+    "the rules of changes are not held": letting_pass('rejected.subtask == "after_change"'),
     # Signal.
     "a rejection is swallowed": copied("signal", BOUNDARY, HEARD, "        return None\n"),
     "that a step came to nothing is swallowed": copied("signal", BOUNDARY, TOLD, 'return ""'),
@@ -103,13 +104,17 @@ WEAKNESSES: Mapping[str, Edit] = {
     "a rejection of an offer is swallowed": clerk(
         "signal", "return rejected\n\n    def told", 'return rejected if rejected.subtask != "offer" else None\n\n    def told'
     ),
-    "a failed step is told as done": clerk("signal", "return why", 'return "" if why == "failed" else why'),
-    "a rejected step is told as done": clerk("signal", "return why", 'return "" if why == "rejected" else why'),
+    "a rejection of a change is swallowed": clerk(
+        "signal",
+        "return rejected\n\n    def told",
+        'return rejected if rejected.subtask != "after_change" else None\n\n    def told',
+    ),
+    "a denied step is told as done": clerk("signal", "return why", 'return "" if why == "denied" else why'),
     # Pattern.
     "no person is asked where the policy wants one": copied(
         "pattern", GATE, 'if gate == "stamps" or (verdict.allows and gate != "asks_of_all"):', "if True:"
     ),
-    "silence is consent": copied("pattern", GATE, 'return "late" if keeps else ""', 'return ""'),
+    "a person's denial is overruled": copied("pattern", GATE, DENIED, DENIED.replace('return "denied"', 'return ""')),
     "a call that fails is not tried again": copied("pattern", CALLING, "LASTING_TRIES = 8", "LASTING_TRIES = 1"),
     "a step is not read again where the world has moved": copied("pattern", RUNNER, "MOST_READS = 5", "MOST_READS = 1"),
     "what a failed step did is not taken back": clerk("pattern", "await self.settle(step, why)", 'await self.settle(step, "")'),

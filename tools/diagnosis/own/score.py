@@ -9,7 +9,8 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,17 +21,20 @@ import tomli_w
 from bench.record.reading import read_trials
 from bench.record.record import TrialRecord, latest
 from bench.rerun.diagnose import is_failed
-from diagnosis.own.planted import HARMLESS, WEAKNESSES, Base, edits_of, write_package
+from diagnosis.own.planted import HARMLESS, WEAKNESSES, Base, Edit, edits_of, write_package
 from diagnosis.score import PROVOKED, share_of
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "reports" / "diagnosis" / "own_packages.csv"
 """Each trial that was diagnosed for docs/diagnosing.md."""
-TRIALS = 4
-"""The most trials of an edit, of different customers where there are."""
+Draws = tuple[str, int]
+"""(instance, repetition): what is drawn in a trial."""
+TRIALS = 3
+"""The most trials of an edit."""
+AT_ONCE = 2
+"""Packages that are run at the same time."""
 BASES: tuple[Base, ...] = ("copy", "clerk")
 CRASH = {"point": "process", "effect": "unacknowledged", "probability": 0.05}
-RUN = "own"
 
 
 @dataclass(frozen=True)
@@ -69,69 +73,79 @@ class CommandTrial:
 
 
 def score(most: int = TRIALS, instances: int = 40, repetitions: int = 2) -> Iterator[CommandTrial]:
-    """Run all packages, and yield the trials that the command diagnosed."""
-    with TemporaryDirectory() as folder:
-        yield from _scored(Path(folder), most, instances, repetitions)
+    """Run all packages, and yield the trials that the command diagnosed: of each edit so many at most."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        bench_runs = BenchRuns(Path(folder), instances, repetitions)
+        unharmed = dict(zip(BASES, pool.map(bench_runs.unharmed, BASES), strict=True))
+        edits = (*WEAKNESSES, *HARMLESS)
+        for trials in pool.map(lambda name: bench_runs.diagnosed(name, unharmed[edits_of(name)[0].base], most), edits):
+            yield from trials
 
 
-def _scored(folder: Path, most: int, instances: int, repetitions: int) -> Iterator[CommandTrial]:
-    packages: dict[str, tuple[str, Base]] = {f"careful_{base}": ("", base) for base in BASES}
-    packages |= {f"own_{number}": (name, edits_of(name)[0].base) for number, name in enumerate((*WEAKNESSES, *HARMLESS))}
-    for package, (name, base) in packages.items():
-        write_package(folder, package, base, edits_of(name) if name else ())
-    config = _config(packages, instances, repetitions)
-    (folder / f"{RUN}.toml").write_text(tomli_w.dumps(config), encoding="utf-8")
-    bench(folder, "run", f"{RUN}.toml", "--name", RUN, "--scenarios", str(ROOT / "scenarios"), exits=(0, 1))
-    records = latest(read_trials(folder / "results" / RUN))
-    unharmed = {(record.architecture, *_draws(record)) for record in records if not is_failed(record)}
-    for package, (name, base) in packages.items():
-        broken = [
-            record
-            for record in records
-            if record.architecture == package and is_failed(record) and (f"careful_{base}", *_draws(record)) in unharmed
-        ]
-        for record in _of_different_instances(broken)[: most if name else 0]:
-            yield _diagnosed(folder, record, name, base)
+@dataclass(frozen=True)
+class BenchRuns:
+    """Runs of packages in a folder, as a user would run them: so many instances, one repetition after another."""
+
+    folder: Path
+    instances: int
+    repetitions: int
+
+    def unharmed(self, base: Base) -> frozenset[Draws]:
+        """Return the draws on which a package without an edit comes to no harm."""
+        records = self._records(f"careful_{base}", base, ())
+        return frozenset(_draws(record) for each in records for record in each if not is_failed(record))
+
+    def diagnosed(self, name: str, unharmed: Collection[Draws], most: int) -> list[CommandTrial]:
+        """Return the trials that an edit breaks, as the command diagnoses them."""
+        edits = edits_of(name)
+        package = f"own_{[*WEAKNESSES, *HARMLESS].index(name)}"
+        broken: list[TrialRecord] = []
+        for records in self._records(package, edits[0].base, edits):
+            broken += [record for record in records if is_failed(record) and _draws(record) in unharmed]
+            if len(broken) >= most:
+                break
+        return [self._diagnosed(f"{package}_{record.repetition}", record, name) for record in broken[:most]]
+
+    def _records(self, package: str, base: Base, edits: Sequence[Edit]) -> Iterator[list[TrialRecord]]:
+        """Yield the trials of a package, repetition by repetition. A trial in which the edited code raises does not count."""
+        write_package(self.folder, package, base, edits)
+        config = self.folder / f"{package}.toml"
+        config.write_text(tomli_w.dumps(_config(package, self.instances)), encoding="utf-8")
+        for number in range(1, self.repetitions + 1):
+            name = f"{package}_{number}"
+            part = ("--name", name, "--repetitions", f"{number}-{number}", "--scenarios", str(ROOT / "scenarios"))
+            bench(self.folder, "run", config.name, *part, exits=(0, 1))
+            yield latest(read_trials(self.folder / "results" / name))
+
+    def _diagnosed(self, run: str, record: TrialRecord, name: str) -> CommandTrial:
+        printed = bench(self.folder, "diagnose", run, "--trial", record.id, "--json", exits=(0, 3))
+        [trial] = json.loads(printed)["trials"]
+        if trial["undiagnosable"]:
+            raise ValueError(f"{name}: trial {record.id}: {trial['undiagnosable']}")
+        edit, *beside = edits_of(name)
+        blamed, not_asked = (" and ".join(sorted(trial[key])) for key in ("blamed", "not_asked"))
+        part = beside[0].part if beside else ""
+        return CommandTrial(name, edit.base, edit.part, part, str(record.instance), record.repetition, blamed, not_asked)
 
 
-def _config(packages: Mapping[str, tuple[str, Base]], instances: int, repetitions: int) -> dict[str, Any]:
-    architectures = {
-        package: {"base": f"{package}.agent:careful", **({"remedies": True} if base == "copy" else {})}
-        for package, (_, base) in packages.items()
-    }
+def _config(package: str, instances: int) -> dict[str, Any]:
     return {
-        "name": RUN,
+        "name": package,
         "scenarios": ["contract_renewal"],
-        "architectures": list(packages),
+        "architectures": ["mine"],
         "models": ["m"],
         "plans": ["provoked"],
         "instances": instances,
-        "repetitions": repetitions,
+        "repetitions": 1,
         "seed": 20261128,
-        "architecture": architectures,
+        "architecture": {"mine": {"base": f"{package}.agent:careful"}},
         "model": {"m": {"kind": "simulated"}},
         "plan": {"provoked": {"faults": [*PROVOKED, CRASH]}},
     }
 
 
-def _draws(record: TrialRecord) -> tuple[object, ...]:
-    return record.instance, record.plan, record.repetition
-
-
-def _of_different_instances(records: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Return the records, the first of each instance before any second."""
-    return sorted(records, key=lambda record: (record.repetition, str(record.instance)))
-
-
-def _diagnosed(folder: Path, record: TrialRecord, name: str, base: Base) -> CommandTrial:
-    printed = bench(folder, "diagnose", RUN, "--trial", record.id, "--json", exits=(0, 3))
-    [trial] = json.loads(printed)["trials"]
-    if trial["undiagnosable"]:
-        raise ValueError(f"{name}: trial {record.id}: {trial['undiagnosable']}")
-    edit, *beside = edits_of(name)
-    blamed, not_asked = (" and ".join(sorted(trial[key])) for key in ("blamed", "not_asked"))
-    part = beside[0].part if beside else ""
-    return CommandTrial(name, base, edit.part, part, str(record.instance), record.repetition, blamed, not_asked)
+def _draws(record: TrialRecord) -> Draws:
+    return str(record.instance), record.repetition
 
 
 def bench(folder: Path, *words: str, exits: tuple[int, ...] = (0,)) -> str:
