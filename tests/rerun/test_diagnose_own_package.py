@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from diagnosis.own.planted import HARMLESS, WEAKNESSES, Edit, clerk, edits_of, write_package
-from diagnosis.own.score import CRASH
+from diagnosis.own.score import CRASH, read_scored, rows, score, summary
 from diagnosis.score import PROVOKED
 from experiment_runs import run
 
@@ -97,3 +97,24 @@ def test_six_weaknesses_of_each_part_are_planted_beside_eight_harmless_edits() -
     assert {part: parts.count(part) for part in parts} == dict.fromkeys(("commit", "verifier", "signal", "pattern"), 6)
     assert len(HARMLESS) == 8
     assert all(edit.part != WEAKNESSES[beside].part for edit, beside in HARMLESS.values())
+
+
+def test_the_committed_trials_are_of_every_edit() -> None:
+    assert {trial.edit for trial in read_scored()} == {*WEAKNESSES, *HARMLESS}
+
+
+@pytest.mark.endurance
+def test_the_command_diagnoses_the_committed_trials_so_again() -> None:
+    assert list(score()) == read_scored()
+
+
+def test_the_page_has_the_table_of_the_committed_trials() -> None:
+    assert [row for row in rows(read_scored()) if row not in PAGE] == []
+
+
+def test_the_page_adds_up_the_committed_trials() -> None:
+    asked, not_asked, harmless = summary(read_scored())
+    words = " ".join(PAGE.split())
+    assert f"a weakness that can be mended is named, it and nothing else, in {asked} trials." in words
+    assert f"Of the patterns' {not_asked} are right: the pattern is not asked, and nothing is blamed." in words
+    assert f"A harmless edit is blamed in {harmless} trials." in words
