@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import ArmName, Evidence, factors_between, refusal, resolved
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal, resolved
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Ratio, holm, ratio_of_sums
 from bench.read.render.cells import AdjustedP, BoundedNumber, Number
@@ -287,7 +287,7 @@ def verdicts(run: Run) -> list[BoundaryVerdict]:
         pairs = ["instance", "repetition", "plan", ERRORS, *LEVELS]
         for sentence, part, level, reference in NAMED:
             risen = _damage(group, part, level, reference, pairs)
-            evidence = Evidence(
+            evidence = VerdictEvidence(
                 _factors(run, group, part, level, reference), risen.pairs, risen.could_differ, len(risen.by_instance)
             )
             told.append(BoundaryVerdict(str(scenario), sentence, risen, refusal(evidence, part)))
@@ -323,7 +323,7 @@ def _grows(scenario: str, trials: pd.DataFrame) -> Iterator[BoundaryVerdict]:
     were_struck = [name for name in in_all if least[1][name] and greatest[1][name]]
     for_each = {name: least[0][name] / least[1][name] - greatest[0][name] / greatest[1][name] for name in were_struck}
     for sentence, grown, of_arms in ((GROWS, in_all, struck), (GROWS_BY_FAULT, for_each, None)):
-        evidence = Evidence(("error_rate",), pairs, pairs, len(grown), of_arms)
+        evidence = VerdictEvidence(("error_rate",), pairs, pairs, len(grown), of_arms)
         yield BoundaryVerdict(scenario, sentence, Rises(grown, pairs, pairs), refusal(evidence, "error_rate"))
 
 

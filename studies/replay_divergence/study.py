@@ -24,7 +24,7 @@ import pandas as pd
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import Evidence, refusal
+from bench.read.analysis.factors import VerdictEvidence, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import holm
 from bench.read.render.cells import AdjustedP, Number
@@ -141,7 +141,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Look:
+class BoundaryLook:
     """How much smaller divergence beyond the spread is with all rules than without any, in one judgment or all ("").
 
     gaps      by instance, over all pairs of replies, and over those in which a side commits something
@@ -158,7 +158,7 @@ class Look:
     @property
     def verdict(self) -> str:
         sides = [self._side(each) for each in (0, 1)]
-        evidence = Evidence(
+        evidence = VerdictEvidence(
             factors=("strength",),
             pairs=self.events,
             could_differ=self.gaps[0].could_differ,
@@ -177,7 +177,7 @@ class Look:
         return (gap.low > 0) - (gap.high < 0)
 
 
-def looks(run: Run) -> list[Look]:
+def looks(run: Run) -> list[BoundaryLook]:
     """Return the looks at what the boundary does to local divergence; [] for the running form."""
     sides = sides_of(run)
     assert run.folder is not None  # sides_of has checked it
@@ -200,7 +200,7 @@ def _compared_events(
     ]
 
 
-def _look(judgment: str, events: Sequence[Sequence[ComparedEvent]]) -> Look:
+def _look(judgment: str, events: Sequence[Sequence[ComparedEvent]]) -> BoundaryLook:
     gaps = []
     for beyond in (_beyond_of_all, _beyond_of_acting):
         by_instance: dict[str, list[float]] = {}
@@ -211,7 +211,7 @@ def _look(judgment: str, events: Sequence[Sequence[ComparedEvent]]) -> Look:
         known = sum(map(len, by_instance.values()))
         gaps.append(Rises({name: fmean(each) for name, each in by_instance.items()}, len(events), known))
     pairs = [pair == (None, None) for both in events for pair in product(both[1].these, both[1].those)]
-    return Look(judgment, len(events), (gaps[0], gaps[1]), fmean(pairs) if pairs else 0.0)
+    return BoundaryLook(judgment, len(events), (gaps[0], gaps[1]), fmean(pairs) if pairs else 0.0)
 
 
 def _beyond_of_all(event: ComparedEvent) -> float | None:
@@ -280,15 +280,15 @@ def tables(run: Run) -> Iterator[Table]:
     yield table_of(name, title, columns, measured, _notes(sides.noun))
     if every := looks(run):
         of_look = (
-            TableColumn[Look]("Judgment", lambda row: row.judgment or "all"),
-            TableColumn[Look]("Neither commits", lambda row: Number(row.idle, 1, percent=True)),
-            TableColumn[Look]("Smaller by", lambda row: row.gaps[0].contrast.cell(3)),
-            TableColumn[Look]("p (Holm)", lambda row: AdjustedP(row.adjusted[0])),
-            TableColumn[Look]("Acting, smaller by", lambda row: row.gaps[1].contrast.cell(3)),
-            TableColumn[Look]("p (Holm), acting", lambda row: AdjustedP(row.adjusted[1])),
-            TableColumn[Look]("States", lambda row: row.events),
-            TableColumn[Look]("States, acting", lambda row: row.gaps[1].could_differ),
-            TableColumn[Look]("Verdict", lambda row: row.verdict),
+            TableColumn[BoundaryLook]("Judgment", lambda row: row.judgment or "all"),
+            TableColumn[BoundaryLook]("Neither commits", lambda row: Number(row.idle, 1, percent=True)),
+            TableColumn[BoundaryLook]("Smaller by", lambda row: row.gaps[0].contrast.cell(3)),
+            TableColumn[BoundaryLook]("p (Holm)", lambda row: AdjustedP(row.adjusted[0])),
+            TableColumn[BoundaryLook]("Acting, smaller by", lambda row: row.gaps[1].contrast.cell(3)),
+            TableColumn[BoundaryLook]("p (Holm), acting", lambda row: AdjustedP(row.adjusted[1])),
+            TableColumn[BoundaryLook]("States", lambda row: row.events),
+            TableColumn[BoundaryLook]("States, acting", lambda row: row.gaps[1].could_differ),
+            TableColumn[BoundaryLook]("Verdict", lambda row: row.verdict),
         )
         title = f"Does the boundary make divergence smaller? {_compared(run, sides)}"
         yield table_of("-".join(_name("looks", sides)), title, of_look, every, LOOKS)

@@ -33,6 +33,29 @@ def test_each_number_with_an_interval_stands_in_a_table_of_the_page() -> None:
     assert not [numbers for numbers in intervals if numbers not in known]
 
 
+def test_the_pairs_and_faults_that_the_page_counts_are_those_of_the_tables() -> None:
+    tables = ROOT / "reports" / "boundary_studies" / "tables"
+    effects, struck, verdicts, looks = (
+        list(csv.DictReader((tables / f"study-{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("boundary", "boundary-exposure", "boundary-verdicts", "replay-divergence-looks")
+    )
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for part, level in (("commit", "plain"), ("strength", "none"), ("approval", "never"), ("signal", "as_success")):
+        rows = [row for row in effects if (row["Part"], row["At"]) == (part, level)]
+        counts = [f"{row['Pairs that could differ']} of {row['Pairs']}" for row in rows]
+        assert f"{counts[0]} and {counts[1]} pairs" in page, part
+    for row in struck:
+        if row["Commit"] == "plain" and float(row["Error rate"]) in (0.0, 0.3):
+            assert f"{float(row['Faults in a trial']):.2f}" in page, row
+    by_name = {(row["What is said"], row["Scenario"]): row["Verdict"] for row in verdicts}
+    assert "| The commit matters | holds in `contract_renewal`, inconclusive in `incident_response` |" in page
+    assert by_name["The commit matters", "contract_renewal"] == "holds"
+    assert by_name["The commit matters", "incident_response"] == "inconclusive"
+    refused = {name for (name, _), verdict in by_name.items() if verdict == "not comparable"}
+    assert refused == {"A plain commit does more damage where the proposer errs less, in a trial"}
+    assert {row["Verdict"] for row in looks} == {"inconclusive"} and f"p = {float(looks[0]['p (Holm)']):.3f}" in page
+
+
 def test_every_figure_of_the_page_is_there() -> None:
     for figure in re.findall(r"\]\((\S+\.png)\)", PAGE.read_text(encoding="utf-8")):
         assert (PAGE.parent / figure).is_file()

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from bench.read.analysis.frames import Run
 from bench.record.architecture_entry import ArchitectureEntry
 from bench.record.form import BARE, STRENGTHS
-from bench.record.plan_entries import PlanEntry
 
 ARCHITECTURE = "architecture"
 BOUNDARY = ("strength", "commit", "signal", "approval")
@@ -32,14 +31,14 @@ class ArmName(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ResolvedArm:
+class ArmSettings:
     """`values`: setting -> its value, defaults filled in. `follows`: the pairs of `FOLLOWS` that hold for this arm."""
 
     values: Mapping[str, object]
     follows: frozenset[tuple[str, str]]
 
 
-def resolved(run: Run, arm: ArmName) -> ResolvedArm:
+def resolved(run: Run, arm: ArmName) -> ArmSettings:
     """Return what an arm was run with.
 
     A boundary that checks the policy asks people as well, unless the variant says whom it asks. That is a setting of its own,
@@ -57,14 +56,14 @@ def resolved(run: Run, arm: ArmName) -> ResolvedArm:
         "commit": form.commit or ("compare_and_swap" if form.remedies else "plain"),
         "signal": form.tells,
         "approval": form.approval or ("risky" if form.remedies or form.holds("policy") else "never"),
-        "plan": run.config.plan.get(arm.plan, PlanEntry()).model_dump(mode="json"),
+        "plan": arm.plan,
         **_of_model(run, arm.model),
     }
     follows = {("code", ARCHITECTURE)}
     follows |= {(part, "remedies") for part in BOUNDARY if form.remedies and getattr(form, part) is None}
     if not values.get("error_rate"):
         follows.add(("learns", "error_rate"))
-    return ResolvedArm(values, frozenset(follows))
+    return ArmSettings(values, frozenset(follows))
 
 
 def _of_model(run: Run, model: str) -> dict[str, object]:
@@ -85,7 +84,7 @@ def factors_between(run: Run, first: ArmName, second: ArmName) -> tuple[str, ...
 
 
 @dataclass(frozen=True)
-class Evidence:
+class VerdictEvidence:
     """What a verdict on two arms rests on.
 
     factors       in what the arms differ (`factors_between`)
@@ -118,12 +117,12 @@ def confounded(factors: Collection[str], named: str) -> str:
     return f"the arms differ in {' and '.join(factors)}, and the sentence names {named} alone"
 
 
-def refusal(evidence: Evidence, named: str) -> str:
+def refusal(evidence: VerdictEvidence, named: str) -> str:
     """Return why no verdict on the factor that a sentence names may rest on this, or ""."""
     return next(_reasons(evidence, named), "")
 
 
-def _reasons(evidence: Evidence, named: str) -> Iterator[str]:
+def _reasons(evidence: VerdictEvidence, named: str) -> Iterator[str]:
     if reason := confounded(evidence.factors, named):
         yield reason
     if not evidence.could_differ:

@@ -37,11 +37,11 @@ from bench.read.compare.verdict import (
     BY_CHANCE,
     EQUAL,
     REASONS,
+    ComparisonFinding,
+    ComparisonVerdict,
     Contrast,
-    Finding,
-    Judged,
+    JudgedMeasure,
     Level,
-    Verdict,
     contrast_of_amounts,
     contrast_of_rates,
     counterexamples,
@@ -83,13 +83,13 @@ class ArmDifference:
     contrast: Contrast
     difference: Mean | RateDifference
     unpaired: int
-    finding: Finding
+    finding: ComparisonFinding
     reason: str
     needed: int | None = None
 
     @property
-    def judged(self) -> Judged:
-        return Judged(self.finding, self.contrast.alike)
+    def judged(self) -> JudgedMeasure:
+        return JudgedMeasure(self.finding, self.contrast.alike)
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class ArmComparison:
     dollars: tuple[PerSolved, PerSolved]
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         return verdict_of(Level([row.judged for row in rows], ()) for rows in by_levels(self.rows))
 
-    def criteria(self, finding: Finding) -> list[Criterion]:
+    def criteria(self, finding: ComparisonFinding) -> list[Criterion]:
         return [row.criterion for row in self.rows if row.finding == finding]
 
 
@@ -124,7 +124,7 @@ class Comparison:
     arms: tuple[ArmComparison, ...]
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         of_arms = [by_levels(arm.rows) for arm in self.arms] if len(self.arms) > 1 else []
         return verdict_of(
             Level([row.judged for row in rows], [row.finding for arm in of_arms for row in arm[place]])
@@ -279,7 +279,7 @@ def _values(arm: Arm, criterion: Criterion) -> Iterator[tuple[Pair, Any]]:
     elif criterion == "damage":
         counts = arm.usable[list(_damages(arm))].to_dict("records")
         for pair, of_trial in zip(pairs_of(arm.usable), counts, strict=True):
-            yield pair, {str(kind).removeprefix(PREFIX): int(n) for kind, n in of_trial.items() if n is not pd.NA}
+            yield pair, {str(kind).removeprefix(PREFIX): n for kind, n in of_trial.items() if n is not pd.NA}
     else:
         yield from arm.by_pair(COLUMNS[criterion]).items()
 
@@ -326,7 +326,7 @@ class _Judge:
         contrast, difference = self._contrast(criterion, before, after)
         if contrast.pairs and len({unit for unit, _ in before}) == 1 < len(before):
             contrast = replace(contrast, low=None, high=None, p=None, why="all trials met the same draws, as one pair does")
-        finding: Finding = finding_of(contrast)
+        finding: ComparisonFinding = finding_of(contrast)
         reason = contrast.why or REASONS[finding]
         if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
             finding, reason = "not measured", _lacking(criterion, contrast.pairs or 0)

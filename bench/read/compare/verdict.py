@@ -42,16 +42,16 @@ from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics import Mean, Pair, RateDifference
 from bench.record.worlds.damage import DAMAGES
 
-Finding = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"]
-Verdict = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+ComparisonFinding = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"]
+ComparisonVerdict = Literal["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive"]
+VERDICTS: tuple[ComparisonVerdict, ...] = get_args(ComparisonVerdict)
 EXCHANGED: Mapping[str, str] = {"worse": "better", "better": "worse", "no worse": "no better", "no better": "no worse"}
 """The word for A beside B, if it is another than for B beside A."""
 LEVEL = 0.05
 ALIKE = 6
 """From this many pairs on, a difference that is the same in each is no chance: the signs alone have p = 2 / 2^6 = 0.03."""
 MOST_ALLOWED = 10**6
-REASONS: Mapping[Finding, str] = {
+REASONS: Mapping[ComparisonFinding, str] = {
     "better": "it is better by more than the margin, and not by chance",
     "worse": "it is worse by more than the margin, and not by chance",
     "equal": "the interval is within the margin",
@@ -92,18 +92,18 @@ class Contrast:
     why: str = ""
 
 
-class Judged(NamedTuple):
+class JudgedMeasure(NamedTuple):
     """A measure's finding. `alike`: it is the same in every pair, even if these are too few to tell."""
 
-    finding: Finding
+    finding: ComparisonFinding
     alike: bool = False
 
 
 class Level(NamedTuple):
     """What is decided together: measures over all arms, and the findings on arms by themselves."""
 
-    overall: Sequence[Judged]
-    arms: Sequence[Finding]
+    overall: Sequence[JudgedMeasure]
+    arms: Sequence[ComparisonFinding]
 
 
 def contrast_of_rates(
@@ -170,7 +170,7 @@ def contrast_of_amounts(
     return contrast, difference
 
 
-def finding_of(contrast: Contrast, is_proven: bool = True) -> Finding:
+def finding_of(contrast: Contrast, is_proven: bool = True) -> ComparisonFinding:
     """Return what the interval says. `is_proven`: whether it may be better or worse, if it lies far enough from 0."""
     if None in (contrast.low, contrast.high, contrast.before, contrast.after):
         return "inconclusive"
@@ -193,10 +193,10 @@ def proven(contrasts: Sequence[Contrast]) -> list[bool]:
     return [(adjusted.get(place) or 0.0) < LEVEL if place in adjusted else False for place in range(len(contrasts))]
 
 
-def verdict_of(levels: Iterable[Level]) -> Verdict:
+def verdict_of(levels: Iterable[Level]) -> ComparisonVerdict:
     """Return what the levels come to together."""
     may_be_better = may_be_worse = False
-    judged: set[Finding] = set()
+    judged: set[ComparisonFinding] = set()
     for level in levels:
         measured = [each for each in level.overall if each.finding != "not measured"]
         findings = {*(each.finding for each in measured), *level.arms}
@@ -218,7 +218,7 @@ def verdict_of(levels: Iterable[Level]) -> Verdict:
 
 def counterexamples(
     before: Mapping[Pair, Harms], after: Mapping[Pair, Harms], allowed: Mapping[str, int]
-) -> tuple[Finding, str]:
+) -> tuple[ComparisonFinding, str]:
     """Return what the pairs show, and in words how many effects more and fewer B damages than A, by kind.
 
     Args:
@@ -236,7 +236,9 @@ def counterexamples(
     changes = [
         f"{count[kind]} {kind} {word}" for kind in kinds for count, word in ((more, "more"), (fewer, "fewer")) if count[kind]
     ]
-    finding: Finding = "trade-off" if is_worse and is_better else "worse" if is_worse else "better" if is_better else "equal"
+    finding: ComparisonFinding = (
+        "trade-off" if is_worse and is_better else "worse" if is_worse else "better" if is_better else "equal"
+    )
     return ("not measured", "no pair") if not pairs else (finding, ", ".join(changes) or EQUAL)
 
 

@@ -58,7 +58,7 @@ class Rises:
 
     @property
     def p(self) -> float | None:
-        """Of the sign-flip test over the instances that no instance rises; None without a pair."""
+        """The p of the sign-flip test over instances; None without a pair."""
         values = {(instance, 1): value for instance, value in self.by_instance.items()}
         return paired_test(values, dict.fromkeys(values, 0.0)).p
 

@@ -19,7 +19,7 @@ from bench.read.compare.compare import Comparison, compare
 from bench.read.compare.verdict import (
     EXCHANGED,
     Contrast,
-    Judged,
+    JudgedMeasure,
     Level,
     allowed_damage,
     counterexamples,
@@ -32,7 +32,7 @@ from bench.worlds.read.scorecard.card import ScoredTrial
 ERRING = {"m": {"kind": "simulated", "failure_rate": 0.1, "price_in": 1.0, "price_out": 1.0}}
 FINDINGS = st.sampled_from(["worse", "better", "trade-off", "equal", "no worse", "no better", "inconclusive", "not measured"])
 LEVELS = st.lists(
-    st.builds(Level, st.lists(st.builds(Judged, FINDINGS, st.booleans()), max_size=3), st.lists(FINDINGS, max_size=3)),
+    st.builds(Level, st.lists(st.builds(JudgedMeasure, FINDINGS, st.booleans()), max_size=3), st.lists(FINDINGS, max_size=3)),
     max_size=3,
 )
 
@@ -51,8 +51,8 @@ def test_exchanged_findings_come_to_the_exchanged_verdict(levels: list[Level]) -
     assert verdict_of(others) == exchanged(verdict_of(levels))
 
 
-def replaced(each: Judged) -> Judged:
-    return Judged(exchanged(each.finding), each.alike)  # type: ignore[arg-type]
+def replaced(each: JudgedMeasure) -> JudgedMeasure:
+    return JudgedMeasure(exchanged(each.finding), each.alike)  # type: ignore[arg-type]
 
 
 NUMBERS = st.floats(-1, 1)

@@ -30,12 +30,12 @@ from bench.read.analysis.statistics import (
 )
 from bench.read.compare.verdict import (
     LEVEL,
+    ComparisonFinding,
+    ComparisonVerdict,
     Contrast,
-    Finding,
     Harms,
-    Judged,
+    JudgedMeasure,
     Level,
-    Verdict,
     contrast_of_amounts,
     contrast_of_rates,
     counterexamples,
@@ -67,7 +67,7 @@ class Difference:
     trials: tuple[int, int]
     measurement: Contrast
     adjusted: float | None = None
-    finding: Finding = "not measured"
+    finding: ComparisonFinding = "not measured"
     counted: str = ""
 
 
@@ -81,9 +81,9 @@ class CardComparison:
     left_out: tuple[str, ...]
 
     @property
-    def verdict(self) -> Verdict:
-        one_sided = [Judged("inconclusive") for row in self.differences if any(row.trials) and not all(row.trials)]
-        overall = [Judged(row.finding, row.measurement.alike) for row in self.overall]
+    def verdict(self) -> ComparisonVerdict:
+        one_sided = [JudgedMeasure("inconclusive") for row in self.differences if any(row.trials) and not all(row.trials)]
+        overall = [JudgedMeasure(row.finding, row.measurement.alike) for row in self.overall]
         return verdict_of([Level([*overall, *one_sided], [row.finding for row in self.differences])])
 
 
@@ -156,7 +156,7 @@ def _kinds(row: ScorecardRow) -> list[str]:
 
 # One measure of some rows
 
-Sides = Sequence[tuple[Sequence[ScoredTrial], Sequence[ScoredTrial]]]
+TrialPairs = Sequence[tuple[Sequence[ScoredTrial], Sequence[ScoredTrial]]]
 """The trials of both scorecards, row by row."""
 Value = TypeVar("Value")
 
@@ -187,21 +187,21 @@ def _struck(row: ScorecardRow, by: str) -> list[ScoredTrial]:
     return [trial for trial in row.results if by == ALL or belongs(trial.by, by)]
 
 
-def _by_trial(sides: Sides, which: Literal[0, 1]) -> list[dict[tuple[str, int, str, str], tuple[object, ...]]]:
+def _by_trial(sides: TrialPairs, which: Literal[0, 1]) -> list[dict[tuple[str, int, str, str], tuple[object, ...]]]:
     return [
         {(trial.instance, trial.repetition, trial.plan, trial.by): (trial.right, trial.harm) for trial in row[which]}
         for row in sides
     ]
 
 
-def _paired(sides: Sides, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
+def _paired(sides: TrialPairs, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
     rights, _ = contrast_of_rates(*_in_common(sides, lambda trial: trial.right), margin, more_is_good=True)
     yield "right", rights
     harms, _ = contrast_of_amounts(*_in_common(sides, _for_100), margin)
     yield "harm", replace(harms, margin=100 * margin)
 
 
-def _unpaired(sides: Sides, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
+def _unpaired(sides: TrialPairs, margin: float) -> Iterator[tuple[CardMeasure, Contrast]]:
     measures: tuple[tuple[CardMeasure, Callable[[ScoredTrial], bool | None]], ...] = (
         ("right", lambda trial: trial.right),
         ("harmed", lambda trial: None if trial.harm is None else trial.harm > 0),
@@ -228,7 +228,7 @@ def _harms(trial: ScoredTrial) -> Harms | None:
     return {"damaged": trial.harm} if trial.harms is None else {kind: trial.harms.get(kind, 0) for kind in DAMAGES}
 
 
-def _in_common(sides: Sides, read: Callable[[ScoredTrial], Value | None]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
+def _in_common(sides: TrialPairs, read: Callable[[ScoredTrial], Value | None]) -> tuple[dict[Pair, Value], dict[Pair, Value]]:
     """Return the values of trials that both sides have. Each pair is of the task (or the repetition, if a world has one task)
     and a number."""
     joined: tuple[dict[Pair, Value], dict[Pair, Value]] = ({}, {})
