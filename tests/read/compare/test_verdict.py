@@ -202,7 +202,9 @@ def test_of_random_scorecards_exchanged_each_finding_is_exchanged(
         replace(
             cards,
             rows=(
-                replace(cards.rows[0], results=tuple(scored(n, task[side], task[2 + side]) for n, task in enumerate(tasks))),
+                replace(
+                    cards.rows[0], results=tuple(scored(n, task[side], bool(task[2 + side])) for n, task in enumerate(tasks))
+                ),
             ),
             worlds=(replace(cards.worlds[0], schedule="other" if side and not are_paired else "one"),),
         )
