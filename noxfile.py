@@ -100,6 +100,19 @@ def systems(session: nox.Session) -> None:
 
 
 @nox.session
+def probe(session: nox.Session) -> None:
+    """Four agents with six servers, all of others, probed as a user would: a quarter of an hour. Needs npm, and for one server
+    PostgreSQL (Debian: postgresql).
+
+    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality
+    """
+    install(session, extra="mcp,probe")
+    module = "probe.equality" if "--equality" in session.posargs else "probe"
+    asked = [each for each in session.posargs if each != "--equality"]
+    session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
 def exports(session: nox.Session) -> None:
     """The forms of export, with the packages of all, each read back by the tool that it is for."""
     install(session, "exports", extra="export")

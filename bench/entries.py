@@ -16,7 +16,12 @@ ENTRIES = {
     "effects": ("bench.run.effects.texts:EFFECTS", "bench.run.effects.calls:EFFECTS", "bench.worlds.run.effects:EFFECTS"),
     "engines": ("bench.cli.commands.entries:ENGINES",),
     "environments": ("bench.worlds.run.entries:ENVIRONMENTS",),
-    "events": ("bench.record.events:ENTRIES", "bench.record.worlds.events:EVENTS", "bench.record.worlds.process_events:EVENTS"),
+    "events": (
+        "bench.record.events:ENTRIES",
+        "bench.record.worlds.events:EVENTS",
+        "bench.record.worlds.process_events:EVENTS",
+        "bench.record.probe.events:EVENTS",
+    ),
     "exports": ("bench.read.export.entries:EXPORTS",),
     "figures": (
         "bench.read.tables.arm_figures:PARTS",

@@ -28,7 +28,7 @@ GROUPS = {
         "export",
         "import",
     ),
-    "Your own agent": ("serve", "scorecard"),
+    "Your own agent": ("probe", "serve", "scorecard"),
     "Code that agents change": ("code",),
     "Packs and this machine": ("list", "check", "new", "doctor"),
 }

@@ -16,6 +16,7 @@ from bench.cli.command_part import COMMANDS, CommandPart
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
 from bench.cli.listing import print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
+from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of, remember
 from bench.cli.running import engine_of, run_to_its_end, show_preview, watched
 from bench.cli.setup import PacksOption, UnguardedOption, cache_from, chosen_models, declared, open_run, run_name, whose_replies
@@ -24,7 +25,7 @@ from bench.common.errors import BenchError
 from bench.common.paths import PACKS, REPORTS, RESULTS, folder_of, name_of, named
 from bench.common.registry import Unusable, foreign_code
 from bench.read.report.studies import STUDIES, require_known
-from bench.record.reading import uncollected
+from bench.record.reading import are_probes, uncollected
 from bench.run.architectures.registry import ARCHITECTURES
 from bench.run.experiment.budget import Budget, Spending
 from bench.run.experiment.code import our_codebase
@@ -206,11 +207,15 @@ def report(
 
     A report of several runs shows what they share: the seed, packs that ask the same, and fault plans with the same text. Their
     trials then met the same faults and are paired. What not all runs have is named and left out. An architecture or a model
-    that differs in a later run, or gave other results there, is shown as `NAME (RUN)`.
+    that differs in a later run, or gave other results there, is shown as `NAME (RUN)`. A probe gets its own page.
 
     For example: bench report smoke-simulated
     """
     folders = [folder_of(run) for run in runs]
+    if are_probes(*folders):
+        for folder in folders:
+            show_probe(out, folder, to or named(REPORTS, name_of(folder)))
+        return
     _report(folders, to or named(REPORTS, "+".join(map(name_of, folders))), verbose)
 
 

@@ -12,6 +12,7 @@ from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError, nearest
 from bench.common.paths import PACKS, folder_of
+from bench.record.reading import are_probes
 
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -29,7 +30,8 @@ def trace(
 
     A trial is shown with its calls, the verifier's verdict on each reply and the reason, its faults, and the model's last
     reply. A trial in a world is shown with its tool calls and the rows that each changed, events, approvals, crashes, refusals
-    and replays, and the damage with the journal entries that it was counted from.
+    and replays, and the damage with the journal entries that it was counted from. A cell of a probe is shown with its calls at
+    the gateway, the rows that changed, and what the agent said.
 
     For example: bench trace smoke-simulated --trial k8s_oomkill/static/none/#1
     """
@@ -41,7 +43,13 @@ def trace(
     from bench.read.report.trial_text import text_of_trial  # noqa: PLC0415
     from bench.rerun.world_views import WorldViews  # noqa: PLC0415
 
-    loaded = load_run(folder := folder_of(run))
+    folder = folder_of(run)
+    if trial is not None and are_probes(folder):
+        from bench.read.probe.steps import text_of_cell  # noqa: PLC0415
+
+        out.print(text_of_cell(folder, trial))
+        return
+    loaded = load_run(folder)
     if trial is not None:
         out.print(text_of_trial(loaded, trial, WorldViews(packs_of(scenarios, folder, err))))
         return

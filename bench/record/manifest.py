@@ -19,6 +19,7 @@ from bench.record.history import History
 from bench.record.model_parameters import ModelParameters
 from bench.record.origin import CodeVersion, Machine
 from bench.record.policy import LearnedPolicy
+from bench.record.probe.probed import Probed
 
 
 def _is_empty(value: object) -> bool:
@@ -123,6 +124,8 @@ class Manifest(ManifestPart):
     """Run -> scenario -> digest of the grader that gave the grades shown instead of new ones."""
     prepared: Lookup[str, Any] = Field(default_factory=dict, exclude_if=_is_empty)
     """What the run's study keeps."""
+    probe: Probed | None = Field(None, exclude_if=_is_none)
+    """What was probed; None if this is no probe."""
     portion: str = Field("", exclude_if=_is_empty)
     """Which trials of the experiment were run here, in words (`bench.run.experiment.portion`); "" for all."""
     merged: Many[Merged] = Field((), exclude_if=_is_empty)

@@ -45,6 +45,14 @@ def read_manifest(folder: Path) -> Manifest:
         raise ResultsError(f"{path}: cannot be read: {error}; restore the file from a copy") from error
 
 
+def are_probes(*folders: Path) -> bool:
+    """Return whether the folders hold probes. Raises ResultsError for a folder without a run, and if only some are probes."""
+    probes = [folder for folder in folders if read_manifest(folder).probe]
+    if probes and len(probes) < len(folders):
+        raise ResultsError(f"{probes[0]}: is a probe, and not every run here is; give probes alone")
+    return bool(probes)
+
+
 def _no_run(folder: Path) -> ResultsError:
     return ResultsError(f"{folder}: holds no run (no {MANIFEST}); name a folder that `bench run` wrote")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from reference import command_pages, config_keys, effects, providers, systems, workbench_calls
+from reference import command_pages, config_keys, effects, probe_keys, providers, systems, workbench_calls
 from reference.docstrings import restructured
 from reference.pages import GENERATED, INSTEAD, filled, inside
 from trials import SYSTEMS
@@ -18,7 +18,7 @@ from bench.run.openai.words import PHRASES, ROWS
 from bench.run.trial.effects import EFFECTS
 
 DOCS = Path(__file__).parents[2] / "docs"
-TABLES = config_keys.tables()
+TABLES = [*config_keys.tables(), *probe_keys.tables()]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.heading)
@@ -28,11 +28,22 @@ def test_each_table_of_a_config_and_each_key_in_it_says_what_it_means(table: con
 
 
 def test_each_table_that_a_config_can_hold_has_a_section() -> None:
-    headings = {table.heading for table in TABLES}
+    headings = {table.heading for table in config_keys.tables()}
     assert set(config_keys.tables()[0].schema["$defs"]) and len(headings) == len(Config.model_json_schema()["$defs"]) + 1 + len(
         MODELS.names
     )
     assert {"`[back_off]`", "Each entry of `plan.NAME.faults`"} < headings
+
+
+def test_each_table_of_a_probe_has_a_section() -> None:
+    assert {table.heading for table in probe_keys.tables()} == {
+        "The file itself",
+        "Each entry of `mcp`",
+        "Each entry of `store`",
+        "Each entry of `service`",
+        "`[model]`",
+    }
+    assert "| `limit` | number above 0 | `300.0` |" in probe_keys.page()
 
 
 def test_a_keys_row_says_what_may_be_written_and_what_holds_without_it() -> None:

@@ -56,24 +56,24 @@ def _texts_below(model: type) -> dict[str, str]:
 
 def page() -> str:
     """A section for each table, with a row for each key."""
-    return "\n\n".join(_section(table) for table in tables())
+    return "\n\n".join(map(section, tables()))
 
 
 def tables() -> list[Table]:
     """The config itself and every table in it, each before what stands in it."""
     schema = Config.model_json_schema(schema_generator=Described)
-    return [Table("The config itself", inspect.getdoc(Config) or "", schema), *_below(schema, "", schema["$defs"])]
+    inner = list(tables_below(schema, "", schema["$defs"]))
+    return [Table("The config itself", inspect.getdoc(Config) or "", schema), *_models(), *inner]
 
 
-def _below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
+def tables_below(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> Iterator[Table]:
+    """Every table in a table."""
     for key, value in schema["properties"].items():
-        if (place, key) == ("", "model"):
-            yield from _models()
         for suffix, name in _tables_in(value):
             path = f"{place}{key}{suffix}"
             inner = definitions[name]
             yield Table(_heading(path, inner), inner.get("description", ""), inner)
-            yield from _below(inner, f"{path}.", definitions)
+            yield from tables_below(inner, f"{path}.", definitions)
 
 
 def _models() -> Iterator[Table]:
@@ -104,7 +104,7 @@ def _heading(path: str, schema: Schema) -> str:
     return f'`[{path}]` with `kind = "{kind}"`' if kind else f"`[{path}]`"
 
 
-def _section(table: Table) -> str:
+def section(table: Table) -> str:
     required = table.schema.get("required", ())
     rows = [
         f"| `{key}` | {_kind(value)} | {_default(key, value, required)} | {_flat(value.get('description', ''))} |"

@@ -12,6 +12,7 @@ from bench.cli.command_part import COMPARISONS, Compared
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, nearest
 from bench.common.paths import folder_of
+from bench.record.reading import are_probes
 
 # Modules that read results import pandas and scipy. No other command should wait for that, so functions import them.
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def compare(
     compare RUN --models A B` compares two.
 
     Scorecards are compared by what finishes right and what is damaged, in the control and for each kind of failure.
+    Two probes are compared cell by cell: worse if a cell has damage in B that it lacks in A.
 
     For example: bench compare before after --measure tokens
     """
@@ -105,6 +107,8 @@ def compare(
         if run_b is None:
             raise ConfigError(f"compare {run_a} with what? Give a second {form.name} or run")
         compared = form.compared(run_a, run_b, margin, whole, allowed_damage(allow or ()))
+    elif run_b and are_probes(folder_of(run_a), folder_of(run_b)):
+        compared = _compared_probes(folder_of(run_a), folder_of(run_b))
     else:
         bounds = _Bounds(margin, _measures(measure), whole, allowed_damage(allow or ()))
         compared = _compared_runs(run_a, run_b, models, architectures, bounds)
@@ -113,6 +117,15 @@ def compare(
     else:
         _print(compared, as_markdown)
     raise typer.Exit(EXIT_CODES[compared.verdict])
+
+
+def _compared_probes(a: Path, b: Path) -> Compared:
+    from bench.read.probe.compare import compare_probes  # noqa: PLC0415
+    from bench.read.probe.run import read_probe  # noqa: PLC0415
+
+    compared = compare_probes(read_probe(a), read_probe(b))
+    tables = (compared.table,) if compared.table.rows else ()
+    return Compared(compared.verdict, tables, compared.json, (f"{b.name} against {a.name}: {compared.line}",))
 
 
 def _compared_runs(

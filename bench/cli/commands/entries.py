@@ -19,6 +19,7 @@ COMMANDS = (
     CommandPart("compare", "bench.cli.commands.compare:compare"),
     CommandPart("merge", "bench.cli.commands.merge:merge"),
     CommandPart("serve", "bench.cli.commands.serve:command"),
+    CommandPart("probe", "bench.cli.commands.probe:probe"),
     CommandPart("scorecard", "bench.cli.commands.scorecard:scorecard"),
     CommandPart("shrink", "bench.cli.commands.counterfactual:shrink"),
     CommandPart("search", "bench.cli.commands.counterfactual:search"),

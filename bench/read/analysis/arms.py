@@ -203,7 +203,9 @@ def require_receipts(run: Run) -> None:
 
 def missing_trials(run: Run) -> int:
     """Return how many trials of the config are not recorded yet. If arms have more repetitions than the config says, that
-    number counts. An instance with nothing recorded is not counted."""
+    number counts. An instance with nothing recorded is not counted. A probe runs each of its plans as often as it needs."""
+    if run.manifest.probe:
+        return len(set(run.config.plans) - set(run.trials["plan"]))
     repetitions = max(run.config.repetitions, int(run.trials["repetition"].max()))
     arms = 1
     for column in ("architecture", "model", "plan"):

@@ -8,6 +8,9 @@ from typing import TypeAlias
 from bench.common.bounds import Lookup, Many
 from bench.common.values import dataclass
 
+SEQUENCES = "(sequences)"
+"""The table that holds the counters from which a store makes its keys. They are content, and a reset sets them back. They move
+when a row was made and removed again, which is no damage."""
 Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Cell]
 """Column -> value. A value that JSON lacks is text; a long value is its size and digest; a hidden column is a digest."""
@@ -19,7 +22,7 @@ class RowDifference:
 
     store    the store's name; `table` the table in it, or "" for a folder
     key      what names the row within its table: the values of its primary key as JSON, a file's path, or, in a table without a
-             key, the digest of its content and how many such rows stand before it
+             key, the digest of the difference and how many equal differences come before it
     before, after   the row then and now; None if it was absent
     """
 

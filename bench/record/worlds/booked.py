@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.record.events import Event, of_kind
+from bench.record.probe.events import GatewayCall
 from bench.record.worlds.events import ProcessDied, ToolCalled
 from bench.record.worlds.process_events import ProcessEnded
 
@@ -16,7 +17,7 @@ def unbooked(events: Sequence[Event]) -> str | None:
     a planned kill ended must be a crash in the record, and the reverse.
     """
     ends = of_kind(events, ProcessEnded)
-    if not ends:
+    if not ends or of_kind(events, GatewayCall):  # a probe's gateway books its calls itself
         return None
     deaths = of_kind(events, ProcessDied)
     taken = sum(end.requests for end in ends)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -57,7 +58,7 @@ class AccessGuard:
     async def let_in(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass on a request that may be served (a middleware). Raises TurnedAway for a stranger, or Problem for a malformed
         request."""
-        if problem := self._stranger(request):
+        if problem := stranger(request.headers, self._token):
             self.turned_away += 1
             self.why = f"{problem.status}: {problem.message}"
             raise problem
@@ -84,16 +85,6 @@ class AccessGuard:
             self._silent.remove(protocol)
             protocol.force_close()
 
-    def _stranger(self, request: web.Request) -> TurnedAway | None:
-        if not _is_here(request.headers.get("Host", "")):
-            return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
-        if "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") != "none":
-            return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
-        if self._token and not any(hmac.compare_digest(token, self._token.encode()) for token in _tokens_of(request)):
-            problem = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
-            return TurnedAway(401, problem, code="invalid_api_key")
-        return None
-
     async def _take_body(self, request: web.Request) -> None:
         """Read the body, so that no handler waits for it. It is kept with the request."""
         try:
@@ -114,6 +105,18 @@ class _Closed(asyncio.Protocol):
         transport.close()
 
 
+def stranger(headers: Mapping[str, str], token: str = "") -> TurnedAway | None:
+    """Return why a request with these headers may not ask here; None if it may. The names of `headers` are of any case."""
+    if not _is_here(headers.get("Host", "")):
+        return TurnedAway(403, f"Host: ask at {' or '.join(sorted(HERE - {'::1'}))}; any other name is refused")
+    if "Origin" in headers or headers.get("Sec-Fetch-Site", "none") != "none":
+        return TurnedAway(403, "Origin: a browser's page may not ask here; ask from a program of your own")
+    if token and not any(hmac.compare_digest(each, token.encode()) for each in _tokens_of(headers)):
+        problem = "Incorrect API key provided: send the one that came with this address, as 'Authorization: Bearer KEY'"
+        return TurnedAway(401, problem, code="invalid_api_key")
+    return None
+
+
 def _is_here(host: str) -> bool:
     try:
         return urlsplit(f"//{host}").hostname in HERE
@@ -121,8 +124,8 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _tokens_of(request: web.Request) -> list[bytes]:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    keys = (request.headers.get(name, "") for name in ("api-key", "x-api-key"))
+def _tokens_of(headers: Mapping[str, str]) -> list[bytes]:
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    keys = (headers.get(name, "") for name in ("api-key", "x-api-key"))
     tokens = (token if scheme.lower() == "bearer" else "", *keys)
     return [token.strip().encode(errors="surrogateescape") for token in tokens]

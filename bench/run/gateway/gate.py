@@ -35,6 +35,9 @@ cut_off    a model's reply ends in the middle; `half`: a stream ends after half 
 drop       nothing is given: the agent was killed
 """
 
+Wait = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
+"""How a client's wait for an answer ended, or that it did not end within `patience`."""
+
 
 @dataclass(eq=False)
 class LiveCall:
@@ -46,6 +49,8 @@ class LiveCall:
     arguments  what it was called with, parsed: MCP arguments; query and body of a service; the body of a model's request
     reads      whether the tool claims to read: `readOnlyHint`, GET and HEAD; None if it claims nothing
     life       in which process of the agent, from 1
+    struck     the gate will strike the answer, as it knows once the call has arrived: a stream is then held until it is whole.
+               Otherwise its events pass as they come, and `answered` is awaited before the last of them
     wire       the id that the protocol gives it, as text; "" if it has none
     form       the wire form of the fault that strikes it
     instead    the bytes that `stale` gives
@@ -60,6 +65,7 @@ class LiveCall:
     arguments: JsonValue
     reads: bool | None = None
     life: int = 1
+    struck: bool = False
     wire: str = ""
     form: str = ""
     instead: bytes | None = None
@@ -78,12 +84,17 @@ class Gate(Protocol):
     async def arrived(self, call: LiveCall) -> Before: ...
 
     async def answered(self, call: LiveCall, answer: bytes) -> After:
-        """`call.answer` and `call.failed` are set."""
+        """`call.answer` and `call.failed` are set. `answer` is what `call.instead` can give again: a service's whole answer
+        with its head, an MCP server's message; b"" if it is too long to be kept."""
 
     async def given(self, call: LiveCall) -> None:
         """The last byte of the answer was handed to the agent's connection."""
 
-    def went(self, call: LiveCall, how: Literal["disconnected", "cancelled", "asked_again", "waits_longer"]) -> None:
+    async def ended(self, call: LiveCall) -> None:
+        """The call has ended without an answer: its server broke it off, or the agent left before it came. After this neither
+        `answered` nor `given` is called."""
+
+    def went(self, call: LiveCall, how: Wait) -> None:
         """The client ended its wait for a call under silence, or did not within `patience`."""
 
     def noticed(self, door: str, what: str) -> None:

@@ -41,11 +41,12 @@ def blotted(text: str, key: str) -> str:
 def _may_hold(text: str, key: str) -> bool:
     """Return whether a lower-case text has a form of the key, or a piece of it and a mask; a quick check."""
     shown = key[:SHOWN].lower() in text or key[-SHOWN:].lower() in text
-    return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in _written_small(key))
+    return (shown and any(mask in text for mask in MASKS)) or any(form in text for form in lower_forms(key))
 
 
 @lru_cache(maxsize=16)
-def _written_small(key: str) -> tuple[str, ...]:
+def lower_forms(key: str) -> tuple[str, ...]:
+    """Return the key as the web encodes it, in lower case."""
     return tuple(form.lower() for form in _written(key))
 
 

@@ -41,7 +41,8 @@ class AgentProcess:
     """One process of an agent, started on construction. Raises OSError if it cannot be started in its folder.
 
     Call `kill`, or await `ended`; then await `close`. `patience` is the number of seconds to wait after a kill for the
-    supervisor's report. An agent can stop or replace its supervisor; the report is then given up.
+    supervisor's report. An agent can stop or replace its supervisor; the report is then given up. `streams` are open files for
+    its stdin, stdout and stderr, which stay the caller's. Without them it reads nothing, and its output is kept.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class AgentProcess:
         environment: Mapping[str, str],
         largest: int,
         patience: float = PATIENCE,
+        streams: tuple[int, int, int] | None = None,
     ):
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
@@ -61,12 +63,13 @@ class AgentProcess:
         self._status, status = os.pipe()
         control, self._control = os.pipe()
         self._output, output = os.pipe()
+        stdin, stdout, stderr = streams or (subprocess.DEVNULL, output, output)
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR), str(status), str(control), str(largest), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 cwd=folder,
                 env=dict(environment),
                 pass_fds=(status, control),
@@ -90,6 +93,10 @@ class AgentProcess:
         if not self.ended.done():
             self._process.send_signal(signal.SIGCONT)
             self._no_word = self._no_word or self._loop.call_later(self._patience, self._end_without_word)
+
+    def terminate(self) -> None:
+        """Ask the process and all of its session to end."""
+        self._signal(signal.SIGTERM)
 
     def freeze(self) -> None:
         """Stop the process where it is, and return once all its threads have stopped. Only one thread takes the signal; on a

@@ -36,7 +36,8 @@ def main() -> None:
     child = os.fork()
     if not child:
         _become(sys.argv[4:], largest, failed)
-    os.close(failed)
+    for opened in (0, 1, failed):  # stdin and stdout are the command's alone: their other ends see when it closes them
+        os.close(opened)
     os.write(status, b"started %d\n" % child)
     number = os.read(why, 20)  # nothing if exec worked: nobody reads what the command writes here
     os.close(why)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
-from bench.record.probe.rows import RowDifference
+from bench.record.probe.rows import Reading
 
 
-class Store(Protocol):
+class StoreCopy(Protocol):
     """One worker's copy of a store that the owner named. A copy is made by the probe, has a name that says so, and is removed.
 
     name         the owner's name for it
@@ -25,17 +25,17 @@ class Store(Protocol):
     @property
     def environment(self) -> Mapping[str, str]: ...
 
-    async def make(self) -> None:
+    def make(self) -> None:
         """Make the copy, and the state to which it is reset. Raises ConfigError in one line; leaves nothing behind then."""
 
-    async def reset(self) -> None:
+    def reset(self) -> None:
         """Bring the copy back to its first state. Nothing may have it open."""
 
-    async def digest(self) -> str:
-        """Return the digest of its content. Equal content has one digest, whatever bytes lie on disk."""
+    def read(self, most: int) -> Reading:
+        """Return the digest of its content, and the rows that differ from the first state, at most `most`.
 
-    async def differences(self, most: int) -> tuple[Sequence[RowDifference], int]:
-        """Return the rows that differ from the first state, at most `most`, and how many more there are."""
+        Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
+        """
 
-    async def remove(self) -> None:
-        """Remove the copy. This can be called again."""
+    def remove(self) -> None:
+        """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""

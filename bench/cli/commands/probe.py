@@ -1,0 +1,183 @@
+"""The command `bench probe`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from contextlib import aclosing, suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.cli.probed import ProbeProgress, show_probe
+from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError, ResultsError
+from bench.common.paths import REPORTS, RESULTS, named
+from bench.common.signals import Stop, exit_code
+from bench.record.events import of_kind
+from bench.record.probe.events import CellsPlanned
+
+# What runs a probe is imported when it runs: no other command should wait for it.
+if TYPE_CHECKING:
+    from bench.rerun.probe.probe_file import ProbeSettings
+    from bench.rerun.probe.running import Asked
+    from bench.rerun.probe.secrets import Secrets
+    from bench.rerun.probe.writing import ProbeWriter
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+out, err = Terminal(), Terminal(stderr=True)
+
+
+def probe(
+    file: Annotated[Path, typer.Argument(help="What is probed; `bench probe --init` writes it.")] = Path("probe.toml"),
+    init: Annotated[bool, typer.Option("--init", help="Write the file from what is found here; overwrite nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be copied, started and reset; start nothing.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Run the commands that the file and its MCP config name, unasked.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CELL", help="Run this call, point or cell alone; may be given more than once."),
+    ] = None,
+    all_forms: Annotated[bool, typer.Option("--all-forms", help="Strike with every wire form of each fault.")] = False,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Begin no further cell after this time: 90s, 5m, 1h.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=16, help="How many agents run at a time, each on its own copies.")] = 1,
+    name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
+    aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of an earlier probe, and begin anew.")] = False,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
+    ] = False,
+) -> None:
+    """Find out whether your own agent does damage.
+
+    A gateway stands between the agent and its tools, on copies of its stores. Each call is struck at each point, in a run of
+    its own: its answer is lost, the agent dies, it is delivered twice. What the rows show is the verdict. Ctrl-C loses nothing,
+    and the same command goes on.
+
+    Exits with 0: no damage, as far as the page says; 1: damage; 2: it cannot be probed; 3: undecided.
+
+    For example: bench probe --init, then bench probe
+    """
+    if sys.platform == "win32":
+        raise ConfigError("bench probe needs Linux or macOS; on Windows run it in WSL")
+    if init:
+        _init(file)
+        return
+    from bench.rerun.probe.preview import plan_lines  # noqa: PLC0415
+    from bench.rerun.probe.probe_file import ProbeSettings  # noqa: PLC0415
+    from bench.rerun.probe.running import Asked  # noqa: PLC0415
+    from bench.rerun.probe.secrets import Secrets  # noqa: PLC0415
+
+    settings, limit = ProbeSettings(file), _seconds(budget)
+    secrets = Secrets.of(settings.subject, os.environ, (store.where for store in settings.stores if store.kind == "postgres"))
+    if clean:
+        _clean(settings)
+        return
+    if dry_run:
+        out.print("\n".join(plan_lines(settings, secrets)))
+        out.print("nothing was started")
+        return
+    _agree(settings, secrets, yes)
+    folder = named(RESULTS, name or f"{settings.subject.name}-probe")
+    asked = Asked(workers, all_forms, tuple(only or ()), limit)
+    writer = _opened(settings, secrets, folder, asked, aside)
+    stopped = _run(settings, secrets, writer, asked) if writer else 0
+    code = show_probe(out, folder, named(REPORTS, folder.name))
+    raise typer.Exit(stopped or code)
+
+
+def _init(file: Path) -> None:
+    from bench.rerun.probe.init import write_probe_file  # noqa: PLC0415
+
+    out.print(write_probe_file(file).rstrip())
+    out.print(f"{file} is written; look at it, then: bench probe --dry-run")
+
+
+def _agree(settings: ProbeSettings, secrets: Secrets, yes: bool) -> None:
+    """Show the commands, which come from files that anybody can have written, and ask whether to run them."""
+    from bench.rerun.probe.preview import commands_lines  # noqa: PLC0415
+
+    out.print("these commands are run, again and again:")
+    out.print("\n".join(commands_lines(settings, secrets)))
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("probe: nobody can be asked whether to run these commands; look at them, then give --yes")
+    out.print("run them? y, or anything else for no: ", end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ConfigError("probe: nothing was run")
+
+
+def _clean(settings: ProbeSettings) -> None:
+    from bench.rerun.probe.running import clean_up  # noqa: PLC0415
+
+    for line in (did := list(clean_up(settings))):
+        out.print(line)
+    if not did:
+        out.print("no killed probe left anything here")
+
+
+def _opened(settings: ProbeSettings, secrets: Secrets, folder: Path, asked: Asked, aside: bool) -> ProbeWriter | None:
+    """Begin the run, or go on with it; None if it is complete."""
+    from bench.record.store import set_aside  # noqa: PLC0415
+    from bench.rerun.probe.writing import ProbeWriter, is_of_another  # noqa: PLC0415
+
+    probed = settings.probed(asked.all_forms, asked.only)
+    if folder.exists() and (aside or is_of_another(folder, probed)):
+        out.print(f"{folder} holds an earlier probe; its name is now {set_aside(folder)}")
+    try:
+        writer = ProbeWriter(folder, settings.subject.name, probed, secrets, settings.parameters)
+    except ResultsError as error:
+        raise ResultsError(f"{str(error).split(';', maxsplit=1)[0]}; give --set-aside to begin anew, or --name") from error
+    if not writer.is_complete:
+        return writer
+    writer.close()
+    out.print(f"{folder}: is complete, and nothing was run; with --set-aside it begins anew")
+    return None
+
+
+def _run(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> int:
+    """Run what is missing of a probe, and show each verdict. Return the exit code of the signal that stopped it, or 0."""
+    from bench.run.trial import loop  # noqa: PLC0415
+
+    if stopped := loop.run(_until_stopped(settings, secrets, writer, asked)):
+        err.print(f"stopped; what is recorded is kept in {writer.folder}: the same command goes on from there")
+        return exit_code(stopped)
+    return 0
+
+
+async def _until_stopped(settings: ProbeSettings, secrets: Secrets, writer: ProbeWriter, asked: Asked) -> signal.Signals | None:
+    """Run to the end, or until a signal asks to stop. Return the signal, or None."""
+    from bench.rerun.probe.running import run_probe  # noqa: PLC0415
+
+    async def all_runs() -> None:
+        with ProbeProgress(out, settings.parameters, asked.workers, writer.plans) as progress:
+            for planned in chain.from_iterable(of_kind(record.events, CellsPlanned) for record in writer.recorded):
+                progress.plan(planned)
+            async with aclosing(run_probe(settings, secrets, writer, asked)) as runs:
+                async for run in runs:
+                    progress.saw(run)
+
+    running = asyncio.create_task(all_runs())
+    with Stop(running.cancel) as stop, suppress(asyncio.CancelledError):
+        await running
+    return stop.by
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return a time such as 5m in seconds. Raises ConfigError."""
+    if text is None:
+        return None
+    time = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)\s*([smh])", text.strip())
+    if not time:
+        raise ConfigError(f"--budget {text[:40]}: is no time; give seconds, minutes or hours, such as 90s, 5m, 1h")
+    return float(time[1]) * UNITS[time[2]]

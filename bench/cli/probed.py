@@ -1,0 +1,88 @@
+"""A probe's page, and the lines in which its command ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from bench.cli.terminal import Terminal
+from bench.record.files import write_files
+
+if TYPE_CHECKING:
+    from bench.record.model_parameters import ModelParameters
+    from bench.record.probe.events import CellJudged, CellsPlanned
+    from bench.rerun.probe.writing import CellRun
+
+
+class ProbeProgress:
+    """Shows each verdict as it falls, and how many cells are left. Use it as a context manager."""
+
+    def __init__(self, out: Terminal, model: ModelParameters | None, workers: int, done: Collection[str]):
+        self._out, self._model, self._workers, self._done = out, model, workers, done
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=out, disable=not out.is_terminal)
+        self._task = self._bar.add_task("cells", total=None)
+        self._ended, self._total = 0, 0
+
+    def __enter__(self) -> ProbeProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def saw(self, run: CellRun) -> None:
+        """Show a run of the agent."""
+        from bench.record.events import of_kind  # noqa: PLC0415
+        from bench.record.probe.events import CLEAN, CONTROL, CellsPlanned  # noqa: PLC0415
+        from bench.rerun.probe.preview import estimate  # noqa: PLC0415
+
+        for planned in of_kind(run.events, CellsPlanned):
+            self.plan(planned)
+            self._out.print(estimate(run, planned, self._model, self._workers))
+        if run.problem:
+            self._out.print(f"{run.plan}: could not be run: {run.problem}")
+        elif judged := run.judged:
+            self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition
+            self._out.print(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s")
+        self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
+
+    def plan(self, planned: CellsPlanned) -> None:
+        """Take over how many cells there are, and how many of them have run."""
+        self._total = len(planned.cells)
+        self._ended = sum(plan in self._done for plan in planned.cells)
+        self._bar.update(self._task, total=self._total)
+
+    def _place(self, run: CellRun) -> str:
+        from bench.record.probe.events import CLEAN, CONTROL  # noqa: PLC0415
+
+        if run.plan in (CLEAN, CONTROL):
+            return ""
+        return f"{self._ended} of {self._total} " if self._total and not run.repetition else "again "
+
+
+def _verdict(judged: CellJudged) -> str:
+    """Return a verdict in a few words."""
+    from bench.read.probe.sentences import SIGNS, what  # noqa: PLC0415
+
+    sign, word = SIGNS[judged.verdict]
+    more = what(judged) if judged.findings or judged.why else ""
+    return f"{sign} {word}{f': {more}' if more else ''}"
+
+
+def show_probe(out: Terminal, folder: Path, target: Path) -> int:
+    """Write a probe's page into a folder, print the lines on it, and return the exit code that its conclusion has."""
+    # Here, because it compiles the page's template, and no other command should wait for that.
+    from bench.read.probe.page import page_of  # noqa: PLC0415
+    from bench.read.probe.run import EXIT_CODES, read_probe  # noqa: PLC0415
+    from bench.read.probe.sentences import lines  # noqa: PLC0415
+
+    probe = read_probe(folder)
+    [page] = write_files(target, {"probe.html": page_of(probe).encode()})
+    for line in lines(probe, str(page)):
+        out.print(line)
+    return EXIT_CODES[probe.conclusion]

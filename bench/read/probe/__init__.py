@@ -1,0 +1,1 @@
+"""What a probe showed: from its records alone, as a page and as ten lines."""

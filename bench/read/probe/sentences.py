@@ -1,0 +1,242 @@
+"""What a probe showed, in sentences: the first says what came out, the last what it does not show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from bench.common.errors import one_line
+from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead
+from bench.record.events import of_kind
+from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
+from bench.record.probe.points import Point
+from bench.record.probe.rows import Cell, RowDifference
+
+WHEN: Mapping[Point, str] = {
+    "lost": "the answer of {} is lost",
+    "unacknowledged": "the agent dies after {} is done and before it gets the answer",
+    "acknowledged": "the agent dies right after it gets the answer of {}",
+    "acknowledged_next": "the agent dies at its next request after {}",
+    "late": "the answer of {} comes late",
+    "twice": "{} is delivered twice",
+    "killed_before": "the agent dies before {} is done",
+    "error": "{} fails",
+    "stale": "{} answers with what was true before the last effect",
+    "empty": "{} answers with nothing",
+    "garbled": "{} answers with garbled content",
+    "too_large": "{} answers with more than can be read",
+    "model_lost": "the reply of {} is lost",
+    "model_error": "{} fails",
+    "rate_limit": "{} refuses a request for its rate",
+    "cut_off": "the reply of {} is cut off",
+    "malformed": "the reply of {} is malformed",
+    "stream_before": "the stream of {} breaks before its first event",
+    "stream_half": "the stream of {} breaks after half of it",
+}
+SIGNS: Mapping[CellVerdict, tuple[str, str]] = {
+    "doubled": ("✕", "doubled"),
+    "extra": ("✕", "extra"),
+    "changed": ("✕", "changed"),
+    "lost": ("✕", "lost"),
+    "did_not_end": ("∞", "did not end"),
+    "gave_up": ("○", "gave up clean"),
+    "absorbed": ("≈", "absorbed"),
+    "same": ("✓", "same"),
+    "not_applicable": ("–", "not applicable"),
+    "no_verdict": ("?", "no verdict"),
+}
+"""Of each verdict: its sign, and its word."""
+CAUSES: Mapping[RepeatCause, str] = {
+    "": "",
+    "client": "the client made the call again: no reply of the model came in between",
+    "model": "the model asked for the call again",
+    "restart": "the agent made the call again after its restart",
+}
+LONGEST, LONGEST_VALUE = 300, 60
+
+
+def sentence(probe: ProbeRead) -> str:
+    """Return what came out, in one sentence."""
+    return f"{_outcome(probe)}{_unseen(probe)}."
+
+
+def lines(probe: ProbeRead, page: str) -> list[str]:
+    """Return the ten lines in which a terminal ends.
+
+    Args:
+        probe: The probe.
+        page: The file to open.
+    """
+    about = list(_worst(probe))
+    limits = " ".join(not_shown(probe)[:2])
+    made = [sentence(probe), ran(probe), *about, counts(probe), share_gave_up(probe), *claims(probe)[:1], limits]
+    made.append(
+        f"Exit code {EXIT_CODES[probe.conclusion]}. Open {page}; one cell: bench trace {probe.folder.name} --trial CALL.POINT"
+    )
+    return [one_line(line, 4 * LONGEST) for line in made if line]
+
+
+def ran(probe: ProbeRead) -> str:
+    """Return what was run, and what it took."""
+    runs, minutes = len(probe.records), probe.seconds / 60
+    parts = [f"{_many(runs, 'run')} of the agent in {minutes:.1f} minutes", f"{len(probe.clean)} of them clean"]
+    parts += [f"{_many(len(probe.controls), 'control')}", f"{_many(len(probe.cells), 'cell')}"]
+    cost = f", ${probe.dollars:.4f}" if probe.dollars is not None else ""
+    tokens = f"; {probe.tokens:,} tokens{cost}" if probe.tokens else ""
+    more = f"; {_many(len(probe.missing), 'planned cell')} not run" if probe.missing else ""
+    return f"{', '.join(parts)}{tokens}{more}."
+
+
+def counts(probe: ProbeRead) -> str:
+    """Return how many cells have each verdict."""
+    verdicts = Counter(cell.verdict for cell in probe.cells.values())
+    counted = [f"{word} {verdicts[verdict]}" for verdict, (_, word) in SIGNS.items() if verdicts[verdict]]
+    return f"Cells: {', '.join(counted)}." if counted else ""
+
+
+def share_gave_up(probe: ProbeRead) -> str:
+    """Return how the agent's word compares with what was done."""
+    judged = [cell.judged for cell in probe.with_verdict if cell.judged]
+    false_word = sum(each.said_done and each.is_damage for each in judged)
+    gave_up = sum(each.verdict == "gave_up" for each in judged)
+    of = _many(len(judged), "cell")
+    return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up clean."
+
+
+def claims(probe: ProbeRead) -> list[str]:
+    """Return where a tool's claim and what was seen contradict each other."""
+    planned = probe.planned.calls if probe.planned else ()
+    return [f"{call.name} claims to read, and changed {_many(call.rows, 'row')}." for call in planned if call.contradicts]
+
+
+def not_shown(probe: ProbeRead) -> list[str]:
+    """Return what the probe does not show."""
+    longer = f"what takes longer than {probe.probed.patience:g} s"
+    further = f", {probe.planned.left_out:,} further cells" if probe.planned and probe.planned.left_out else ""
+    each = [f"Not shown: other tasks, two faults at once{further}, {longer}."]
+    if probe.conclusion == "undecided":
+        each.append(f"None is a bound only if {_lacking(probe)}.")
+    if waits := sum(cell.verdict == "not_applicable" for cell in probe.cells.values()):
+        each.append(f"In {_many(waits, 'cell')} the fault was not delivered: that is no pass.")
+    if probe.planned and not probe.planned.one_by_one:
+        each.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
+    if probe.probed.only:
+        each.append(f"Only {', '.join(probe.probed.only)} was struck.")
+    if not probe.probed.resumes:
+        each.append("The agent has no command that resumes it: after a death it was started anew.")
+    return each
+
+
+def when(judged: CellJudged) -> str:
+    """Return what was done to the struck call, as a clause."""
+    return WHEN[judged.point].format(judged.call) if judged.point else "nothing is struck"
+
+
+def what(judged: CellJudged) -> str:
+    """Return what came of it, as a clause."""
+    if not judged.findings:
+        return judged.why or SIGNS[judged.verdict][1]
+    finding = _gravest(judged)
+    of = "its effect" if finding.effect == judged.call else f"the effect of {finding.effect}" if finding.effect else "a row"
+    whose = "; the tool did it" if finding.culprit == "tool" else ""
+    match finding.kind:
+        case "doubled":
+            return f"{of} stands {_times(finding.times)}{whose}"
+        case "lost":
+            return f"{of} does not stand{', and the agent says that it is done' if judged.said_done else ''}{whose}"
+        case "extra":
+            return f"{_many(len(finding.rows), 'row')} differ that no clean run changes{whose}"
+        case "changed":
+            return f"{of} has another value than in clean runs{whose}"
+
+
+def row_line(row: RowDifference) -> str:
+    """Return a row before and after, in one line."""
+    place = f"{row.store}.{row.table}" if row.table else row.store
+    if row.before and row.after:
+        changed = [name for name in row.after if row.after[name] != row.before.get(name)]
+        values = ", ".join(f"{name} {value_text(row.before.get(name))} → {value_text(row.after[name])}" for name in changed)
+        return f"{place} {row.key}: {values}"
+    values = ", ".join(f"{name} {value_text(value)}" for name, value in (row.after or row.before or {}).items())
+    return f"{place} {row.key}: {'new' if row.after else 'gone'}: {values}"
+
+
+def _lacking(probe: ProbeRead) -> str:
+    """Return what a bound lacks."""
+    if probe.probed.only:
+        return "all cells are asked for"
+    if probe.missing:
+        return f"all cells are run: {len(probe.missing)} are not"
+    if without := sum(cell.verdict == "no_verdict" for cell in probe.cells.values()):
+        return f"all cells have a verdict: {without} have none"
+    if probe.clean_alike < CLEAN_RUNS:
+        return f"{CLEAN_RUNS} clean runs are equal: there are {probe.clean_alike}"
+    again = min(CELLS_AGAIN, len(probe.cells))
+    return f"{again} cells are equal in a second run: there are {len(probe.run_again)}"
+
+
+def _outcome(probe: ProbeRead) -> str:
+    cells, name = len(probe.with_verdict), probe.name
+    if probe.conclusion == "cannot":
+        why = probe.problems[-1] if probe.problems else "the clean runs have not ended"
+        return f"{name} could not be probed: {one_line(why, LONGEST).rstrip('.')}"
+    if probe.damaged:
+        worst = probe.damaged[0]
+        judged = worst.judged
+        assert judged is not None
+        again = f" in {worst.damaged} of {_many(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
+        return (
+            f"{name} does damage in {len(probe.damaged)} of {_many(cells, 'cell')}: when {when(judged)}, {what(judged)},{again}"
+        )
+    if probe.conclusion == "none":
+        return f"{name} did no damage in any of {_many(cells, 'cell')}, which holds for this task and single faults"
+    left = len(probe.missing) + sum(cell.verdict == "no_verdict" for cell in probe.cells.values())
+    without = f", and {left} more have no verdict" if left else ""
+    return f"It is undecided whether {name} does damage: none in {_many(cells, 'cell')} with a verdict{without}"
+
+
+def _interval(cell: CellRead) -> str:
+    from bench.read.analysis.statistics.rates import share_of  # noqa: PLC0415  it imports scipy
+
+    if len(cell.runs) < 2:
+        return ""
+    share = share_of(cell.damaged, len(cell.runs))
+    return f" ({share.low:.0%} to {share.high:.0%})" if share.low is not None and share.high is not None else ""
+
+
+def _unseen(probe: ProbeRead) -> str:
+    unseen = [call.name for call in (probe.planned.calls if probe.planned else ()) if call.call_class == "unseen"]
+    named = f"{', '.join(unseen[:3])}{' and others' if len(unseen) > 3 else ''}"
+    return f"; no witness saw what {named} did, which the journal alone judges" if unseen else ""
+
+
+def _worst(probe: ProbeRead) -> Iterator[str]:
+    """Yield the worst counterexample: the cell, who made the call again, its rows, and what the agent said."""
+    for cell in probe.damaged[:1]:
+        judged = cell.judged
+        assert judged is not None
+        repeats = [call for call in of_kind(cell.worst.events, GatewayCall) if call.repeats]
+        causes = dict.fromkeys(CAUSES[call.cause] for call in repeats if call.cause)
+        yield f"Worst: {cell.plan}: {SIGNS[cell.verdict][1]}{'; ' if causes else ''}{'; '.join(causes)}."
+        rows = _gravest(judged).rows if judged.findings else ()
+        more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
+        if rows:
+            yield f"Rows: {'; '.join(map(row_line, rows[:2]))}{more}."
+        yield f"The agent said that it was {'done' if judged.said_done else 'not done'}."
+
+
+def _gravest(judged: CellJudged) -> CellFinding:
+    order = ("doubled", "extra", "changed", "lost")
+    return min(judged.findings, key=lambda finding: (finding.kind != judged.verdict, order.index(finding.kind)))
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _times(times: int) -> str:
+    return {2: "twice"}.get(times, f"{times} times")
+
+
+def value_text(value: Cell) -> str:
+    return one_line("null" if value is None else str(value), LONGEST_VALUE)

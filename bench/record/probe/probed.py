@@ -1,0 +1,38 @@
+"""What a probe's manifest says of what was probed. It has no command, no path, no address and no value of a variable."""
+
+from __future__ import annotations
+
+from bench.common.bounds import Lookup, Many
+from bench.common.numbers import Seconds
+from bench.record.entry import ManifestPart
+
+AGENT, WITHOUT_MODEL = "agent", "none"
+"""The architecture of every cell, and the model of a probe that stands before no model."""
+
+
+class ProbedStore(ManifestPart):
+    """A store: its kind, and whether it was used in place. Else the probe worked on a copy."""
+
+    kind: str
+    in_place: bool = False
+
+
+class Probed(ManifestPart):
+    """A subject, in the words of its owner's `probe.toml`.
+
+    subject   digest of all that determines what its cells do
+    doors     servers and services by name, each with its kind
+    patience  seconds of silence after which a client counts as one that waits longer; `limit`: of all lives of the agent
+    hide      columns and arguments whose values are in no output
+    """
+
+    subject: str
+    doors: Lookup[str, str]
+    stores: Lookup[str, ProbedStore]
+    settle: Seconds
+    patience: Seconds
+    limit: Seconds
+    resumes: bool
+    all_forms: bool = False
+    only: Many[str] = ()
+    hide: Many[str] = ()

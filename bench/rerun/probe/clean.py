@@ -1,0 +1,176 @@
+"""What the clean runs show: the calls and their classes, the effects as their calls made them, and what varies."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile
+
+from pydantic import JsonValue
+
+from bench.common.errors import ConfigError
+from bench.record.probe.events import GatewayCall, PlannedCall
+from bench.record.probe.rows import SEQUENCES, RowDifference
+from bench.rerun.probe.causes import CleanCalls, class_of, name_calls, name_of
+from bench.rerun.probe.course import AgentCourse
+from bench.rerun.probe.volatile import ChangedRows, Masks, StoreColumn, masks_of, volatile_columns
+
+FEWEST = 3
+"""Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class CleanEffect:
+    """What a call changed in the clean run, as it made it. `name` is the call's; of a group in flight, its calls' names."""
+
+    name: str
+    identities: frozenset[str]
+    rows: tuple[RowDifference, ...]
+
+
+@dataclass(frozen=True)
+class Clean:
+    """The clean state, and how it came.
+
+    masks, columns  what varies
+    calls           the calls of the reference run, by which call each is and how often it was made so far
+    effects         in their order
+    rows            the rows that differ from the state at the reset, at the end; `digest` of all content
+    one_by_one      whether effects are those of single calls
+    reference       the run that all this is of
+    """
+
+    masks: Masks
+    columns: frozenset[StoreColumn]
+    calls: CleanCalls
+    effects: tuple[CleanEffect, ...]
+    rows: ChangedRows
+    digest: str
+    more: int
+    one_by_one: bool
+    reference: AgentCourse
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(identity for identity, _ in self.calls)
+
+    @property
+    def varying(self) -> list[str]:
+        """What varies, as a person reads it."""
+        columns = (".".join(part for part in column if part) for column in self.columns)
+        return [*sorted(columns), *self.masks.names]
+
+
+def clean_of(courses: Sequence[AgentCourse], checked: bool) -> Clean:
+    """Return what the clean runs show.
+
+    Args:
+        courses: Two runs, and a third that let calls through one by one.
+        checked: Whether the owner has a check for what is done. If not, a run without an effect does not count.
+
+    Raises:
+        ConfigError: A run does not count, or the runs differ.
+    """
+    for number, course in enumerate(courses, 1):
+        _check(course, number, checked)
+    masks = masks_of([_arguments(course) for course in courses])
+    first, second, third = (identified(course, masks) for course in courses[:FEWEST])
+    columns, lonely = volatile_columns(first.rows, second.rows)
+    if lonely:
+        raise ConfigError(
+            f"two clean runs differ in {len(lonely)} rows, such as {_place(lonely[0])}; the probe needs a task that ends the "
+            f"same way each time: fix the model's temperature, seed or replies"
+        )
+    more, alone = volatile_columns(first.rows, third.rows)
+    one_by_one = not alone and more <= columns
+    reference = third if one_by_one else second
+    calls = planned_calls(reference)
+    named = name_calls(reference, calls)
+    return Clean(
+        masks,
+        columns,
+        calls,
+        tuple(_effects(named)),
+        reference.rows,
+        reference.readings[-1].digest,
+        max(reading.more for reading in reference.readings),
+        one_by_one,
+        named,
+    )
+
+
+def identified(course: AgentCourse, masks: Masks) -> AgentCourse:
+    """Return the course with its calls told apart by these masks."""
+    return replace(course, identities=tuple(masks.identity(call.door, call.tool, value) for call, value in _arguments(course)))
+
+
+def _check(course: AgentCourse, number: int, checked: bool) -> None:
+    run = f"clean run {number}"
+    printed = (course.texts.get(course.printed or "", "").strip().rpartition("\n")[2] or "nothing")[-200:]
+    if not course.in_time:
+        raise ConfigError(f"{run}: the agent did not end within its limit; raise `limit`. It printed last: {printed}")
+    if all(call.door_kind == "model" for call in course.calls):
+        raise ConfigError(
+            f"{run}: no call came through the gateway: the agent ignores the config or the addresses that it was given. "
+            f"It printed last: {printed}"
+        )
+    if not course.done:
+        how = "the check `done` fails" if checked else f"the agent ended with exit code {course.code}"
+        raise ConfigError(f"{run} failed: {how}. It printed last: {printed}")
+    begun = dropwhile(lambda reading: not reading.calls, course.readings)  # a server can write when it starts
+    around = [row for reading in begun if not reading.calls for row in reading.changed if row.table != SEQUENCES]
+    if around:
+        raise ConfigError(
+            f"{run}: {len(around)} rows changed without a call, such as {_place(around[0])}: something goes around the "
+            f"gateway, or acts after its answer; give the probe that tool too, leave the table out, or raise `settle`"
+        )
+    if not checked and not course.rows:
+        raise ConfigError(f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`")
+
+
+def _place(row: RowDifference) -> str:
+    return " ".join(part for part in (row.store, row.table, row.key[:100]) if part)
+
+
+def _arguments(course: AgentCourse) -> list[tuple[GatewayCall, JsonValue]]:
+    return [(call, _parsed(course.texts.get(call.arguments, call.arguments))) for call in course.calls]
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def planned_calls(course: AgentCourse) -> dict[tuple[str, int], PlannedCall]:
+    """Return the calls of a clean run, by which call each is and how often it was made so far."""
+    tools = Counter[tuple[str, str]]()
+    calls: dict[tuple[str, int], PlannedCall] = {}
+    for call, identity, nth in course.own_calls():
+        tools[call.door, call.tool] += 1
+        rows = sum(len(reading.changed) for reading in course.readings if call.number in reading.calls)
+        kind = class_of(call, course)
+        name = name_of(call, tools[call.door, call.tool])
+        calls[identity, nth] = PlannedCall(name, call.door, call.tool, kind, call.reads, rows if kind == "effect" else 0)
+    return calls
+
+
+def _effects(course: AgentCourse) -> list[CleanEffect]:
+    calls: Mapping[int, tuple[GatewayCall, str]] = {
+        call.number: (call, identity) for call, identity in zip(course.calls, course.identities, strict=True)
+    }
+    effects = list[CleanEffect]()
+    for reading in course.readings:
+        rows = tuple(row for row in reading.changed if row.table != SEQUENCES)
+        makers = [calls[number] for number in reading.calls if calls[number][0].call_class == "effect"]
+        if rows and makers:
+            names = dict.fromkeys(call.name for call, _ in makers)
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            identities = frozenset(identity for _, identity in makers)
+            effects.append(CleanEffect(" + ".join(list(names)[:SHOWN]) + more, identities, rows))
+    return effects

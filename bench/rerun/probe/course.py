@@ -1,0 +1,74 @@
+"""One course of the agent, from its start to its end, as its record holds it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bench.record.probe.events import GatewayCall, GatewayNoticed, StoresRead
+from bench.record.probe.rows import RowDifference
+from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
+from bench.rerun.probe.volatile import ChangedRows, place_of
+from bench.run.gateway.journal import RowPlace
+
+
+@dataclass(frozen=True)
+class AgentCourse:
+    """What one course of the agent did and left.
+
+    calls       at the gateway, in the order of their arrival
+    identities  which call each is (`Masks.identity`)
+    readings    of the stores; the last came after the end
+    lives       the processes of the agent, and what doors noticed besides
+    texts       arguments, answers and output by their digests
+    struck      number of the struck call
+    done        whether the task is done, by the owner's check or by the exit code
+    said_done   whether the agent said so, and `printed` the digest of the end of what it printed
+    in_time     whether it ended before its limit
+    """
+
+    calls: tuple[GatewayCall, ...]
+    identities: tuple[str, ...]
+    readings: tuple[StoresRead, ...]
+    lives: tuple[ProcessStarted | ProcessEnded | GatewayNoticed, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    struck: int | None = None
+    done: bool = True
+    said_done: bool = True
+    printed: str | None = None
+    in_time: bool = True
+    code: int | None = 0
+    seconds: float = 0.0
+
+    @property
+    def rows(self) -> ChangedRows:
+        """The rows that differ from the state at the reset, at the end."""
+        return rows_after(self.readings)
+
+    def steps(self) -> Mapping[RowPlace, list[StoresRead]]:
+        """Return the readings that showed a change of each row."""
+        steps: dict[RowPlace, list[StoresRead]] = {}
+        for reading in self.readings:
+            for row in reading.changed:
+                steps.setdefault(place_of(row), []).append(reading)
+        return steps
+
+    def own_calls(self) -> Iterator[tuple[GatewayCall, str, int]]:
+        """Yield each call that belongs to no other one, with which call it is and how often that was made so far."""
+        times = Counter[str]()
+        for call, identity in zip(self.calls, self.identities, strict=True):
+            if call.continues is None:
+                times[identity] += 1
+                yield call, identity, times[identity]
+
+
+def rows_after(readings: Sequence[StoresRead]) -> ChangedRows:
+    """Return the rows that differ from the state at the reset after these readings."""
+    rows: dict[RowPlace, RowDifference] = {}
+    for reading in readings:
+        for row in reading.changed:
+            place = place_of(row)
+            before = rows[place].before if place in rows else row.before
+            rows[place] = RowDifference(*place, before, row.after)
+    return {place: row for place, row in rows.items() if row.before != row.after}

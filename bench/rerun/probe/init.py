@@ -1,0 +1,176 @@
+"""Write a `probe.toml` from what a folder holds: the agent's command, its MCP config, its databases, its model."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.common.errors import ConfigError
+from bench.common.files import content_of, opened, text_of
+
+CONFIGS = (".mcp.json", "mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", "claude_desktop_config.json")
+IN_HOME = (".config/Claude/claude_desktop_config.json", "Library/Application Support/Claude/claude_desktop_config.json")
+"""The places of Claude Desktop's config on Linux and on macOS."""
+PROGRAMS = (("agent.py", "python"), ("main.py", "python"), ("app.py", "python"), ("agent.ts", "npx tsx"), ("index.js", "node"))
+LEFT_OUT = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "dist", "build", "target"))
+SQLITE = b"SQLite format 3\0"
+MOST_FILES, DEEPEST, MOST_STORES, MOST_BYTES = 5_000, 4, 5, 2**20
+
+
+@dataclass(frozen=True)
+class FileLine:
+    """A line of the file: what is written, and why. `table` is the table that it stands in."""
+
+    written: str
+    why: str
+    table: str = ""
+
+
+def write_probe_file(path: Path, environment: Mapping[str, str] = os.environ, home: Path | None = None) -> str:
+    """Write the file, and return its text. Raises ConfigError if it is there already.
+
+    Args:
+        path: The file. What it names is looked for in its folder.
+        environment: The owner's variables.
+        home: The owner's home, in which Claude Desktop has its config.
+    """
+    text = "".join(f"{line}\n" for line in _lines(path.absolute().parent, environment, home or Path.home()))
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"{path}: is there already, and is left as it is; move it away, or name another by --file") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+    return text
+
+
+def _lines(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator[str]:
+    """Yield the lines of the file."""
+    table = ""
+    for line in (*_agent(folder), *_config(folder, home), *_stores(folder, environment), *_model(environment)):
+        if line.table and (line.table != table or line.table.startswith("[[")):
+            yield line.table
+            table = line.table
+        yield f"{line.written}  # {line.why}"
+
+
+def _agent(folder: Path) -> Iterator[FileLine]:
+    command, why = _command(folder)
+    if command:
+        yield FileLine(f"agent = {_text(command)}", f"{why}; write the command that starts one whole task")
+    else:
+        yield FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
+
+
+def _command(folder: Path) -> tuple[str, str]:
+    """Return a command that a folder's files name, and where it stands; "" if they name none."""
+    for name, program in PROGRAMS:
+        if (folder / name).is_file():
+            return f"{program} {name}", f"{name} is here"
+    scripts = _table(_toml(folder / "pyproject.toml"), "project", "scripts")
+    if scripts:
+        return str(next(iter(scripts))), "the first of [project.scripts] in pyproject.toml"
+    scripts = _table(_json(folder / "package.json"), "scripts")
+    if "start" in scripts:
+        return "npm start", "scripts.start in package.json"
+    return "", ""
+
+
+def _config(folder: Path, home: Path) -> Iterator[FileLine]:
+    for place in (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME)):
+        if place.is_file():
+            shown = place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)
+            yield FileLine(f"mcp = {_text(shown)}", "the agent gets a rewritten copy; this file stays as it is")
+            return
+    yield FileLine('# mcp = ".mcp.json"', "no MCP config was found: name it, if the agent has one")
+
+
+def _stores(folder: Path, environment: Mapping[str, str]) -> Iterator[FileLine]:
+    places = [path.relative_to(folder).as_posix() for path in islice(_databases(folder), MOST_STORES)]
+    address = environment.get("DATABASE_URL", "")
+    for place in places:
+        yield FileLine(f"sqlite = {_text(place)}", "its rows are compared; the agent works on a copy", "[[store]]")
+    if _scheme(address).startswith("postgres"):
+        yield FileLine('postgres = "$DATABASE_URL"', "its rows are compared; the agent works on a copy", "[[store]]")
+    elif not places:
+        yield FileLine(
+            '# sqlite = "FILE"', "no store was found: name an SQLite file, postgres = ADDRESS or folder = PATH", "[[store]]"
+        )
+
+
+def _model(environment: Mapping[str, str]) -> Iterator[FileLine]:
+    if environment.get("OPENAI_API_KEY") or environment.get("OPENAI_BASE_URL"):
+        yield FileLine(
+            'variables = ["OPENAI_BASE_URL"]',
+            "the agent finds its model's address here; leave the table out for no model",
+            "[model]",
+        )
+    elif environment.get("ANTHROPIC_API_KEY"):
+        why = "the agent finds its model's address here; leave the table out for no model"
+        yield FileLine('variables = ["ANTHROPIC_BASE_URL"]', why, "[model]")
+        yield FileLine('suffix = ""', "what follows the address in it", "[model]")
+        yield FileLine('dialect = "anthropic"', "the API that it speaks", "[model]")
+
+
+def _databases(folder: Path) -> Iterator[Path]:
+    """Yield the SQLite files in a folder, at most DEEPEST folders down. Of MOST_FILES files the beginning is read."""
+    for path in islice(_files(folder, DEEPEST), MOST_FILES):
+        try:
+            with opened(path) as file:
+                if file.read(len(SQLITE)) == SQLITE:
+                    yield path
+        except OSError:
+            continue
+
+
+def _files(folder: Path, deep: int) -> Iterator[Path]:
+    """Yield the files of a folder, then those of the folders in it. No link is followed, and nothing hidden is looked at."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    shown = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in LEFT_OUT]
+    yield from (Path(entry.path) for entry in shown if entry.is_file(follow_symlinks=False))
+    if deep:
+        for entry in shown:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(Path(entry.path), deep - 1)
+
+
+def _json(path: Path) -> object:
+    try:
+        return json.loads(content_of(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _toml(path: Path) -> object:
+    try:
+        return tomllib.loads(text_of(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _table(value: object, *keys: str) -> Mapping[str, object]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _scheme(address: str) -> str:
+    try:
+        return urlsplit(address).scheme
+    except ValueError:
+        return ""
+
+
+def _text(text: str) -> str:
+    """Return a text as TOML has it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

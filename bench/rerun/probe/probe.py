@@ -1,0 +1,307 @@
+"""A whole probe: clean runs, the cells with their controls, and what is run again before anything is claimed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from itertools import pairwise
+from time import monotonic
+
+from bench.common.errors import ConfigError
+from bench.read.probe.run import CLEAN_RUNS
+from bench.record.entry import MOST
+from bench.record.events import OfAKind, of_kind
+from bench.record.probe.events import (
+    CLEAN,
+    CONTROL,
+    CellJudged,
+    CellsPlanned,
+    GatewayCall,
+    StoresRead,
+)
+from bench.rerun.probe.bound import AGAIN, UNJUDGED, drawn, same_verdict
+from bench.rerun.probe.causes import name_calls
+from bench.rerun.probe.cells import ProbeCell, cells_of
+from bench.rerun.probe.clean import FEWEST, Clean, clean_of, identified, planned_calls
+from bench.rerun.probe.course import AgentCourse
+from bench.rerun.probe.runner import Worker
+from bench.rerun.probe.verdict import judge
+from bench.rerun.probe.volatile import Masks
+from bench.rerun.probe.writing import CellRun
+from bench.run.gateway.subject import Subject
+
+CONTROL_EVERY = 10
+MOST_CELLS = MOST - 100
+"""The most cells: a manifest names each, and calls that are first met in a cell besides."""
+MOST_PROBLEMS = 3
+"""Cells in a row that cannot be run, after which the probe ends."""
+APART = 1.1
+"""Seconds between the starts of the first two clean runs: what is the same only within one second varies."""
+
+
+class Probe:
+    """Probes a subject.
+
+    Args:
+        subject: What is probed.
+        worker: Makes a worker, by its number.
+        workers: How many work at a time.
+        all_forms: Whether each wire form of a point is a cell.
+        only: Words of which a cell's plan must have one.
+        budget: Seconds after which no further cell is begun; None for no bound.
+        kept: The runs that a former session made, in their order. They are not made again.
+
+    clean       what the clean runs showed, once they have ended
+    cells       the cells that follow from it, the gravest first
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        worker: Callable[[int], Worker],
+        *,
+        workers: int = 1,
+        all_forms: bool = False,
+        only: Sequence[str] = (),
+        budget: float | None = None,
+        kept: Iterable[CellRun] = (),
+    ):
+        if workers > 1 and (shared := _shared(subject)):
+            raise ConfigError(f"{shared} would serve {workers} workers at once; let the probe start it at {{port}}, or use one")
+        self.clean: Clean | None = None
+        self.cells: Sequence[ProbeCell] = ()
+        self._subject, self._worker, self._count = subject, worker, workers
+        self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
+        self._kept = [run for run in kept if run.judged]
+        self._judged = dict[str, list[CellJudged]]()
+        self._unproved = list[tuple[str, int]]()
+        """The cells of former sessions since the last control."""
+        self._clean_runs, self._clean_made, self._controls = 0, 0, 0
+        self._until: float | None = None
+
+    async def runs(self) -> AsyncGenerator[CellRun, None]:
+        """Yield each run of the agent as it ends. Close this iterator if it is left early: then nothing is left behind.
+
+        Raises:
+            ConfigError: The subject cannot be probed: clean runs fail or differ, or too many cells in a row cannot be run.
+        """
+        async with AsyncExitStack() as exits:
+            workers = [await exits.enter_async_context(self._worker(number)) for number in range(self._count)]
+            async for run in self._clean(workers):
+                yield run
+            assert self.clean
+            for run in self._kept:
+                self._keep(run)
+            self._kept.clear()
+            self._until = None if self._budget is None else monotonic() + self._budget
+            made = {cell.plan: len(self._judged.get(cell.plan, ())) for cell in self.cells}
+            missing = [(cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan)]
+            async for run in self._all(workers, missing):
+                yield run
+            again = drawn(self.cells, self._subject.name)
+            if not self._is_over() and not any(run.is_damage for held in self._judged.values() for run in held):
+                async for run in self._for_a_bound(workers, again):
+                    yield run
+
+    # Clean runs.
+
+    async def _clean(self, workers: Sequence[Worker]) -> AsyncIterator[CellRun]:
+        """Make the clean runs that are missing. The first two are made by two workers if there are two: they differ in all that
+        a worker has of its own."""
+        kept = [run for run in self._kept if run.plan == CLEAN][:FEWEST]
+        courses = [_course_of(run) for run in kept]
+        checked = self._subject.agent.done is not None
+        for number in range(len(courses), FEWEST):
+            began = monotonic()
+            course = await workers[number % 2 % len(workers)].run(Masks(), one_by_one=number == FEWEST - 1)
+            courses.append(course)
+            clean_run = _named(course)
+            events: list[OfAKind] = []
+            if number == FEWEST - 1:
+                self._plan(courses, checked)
+                events.append(self._planned(courses[0].seconds))
+                assert self.clean
+                clean_run = self.clean.reference if self.clean.one_by_one else clean_run
+            else:
+                await asyncio.sleep(max(0.0, began + APART - monotonic()))
+            yield _run(CLEAN, number, clean_run, _same(clean_run), events)
+        if self.clean is None:
+            self._plan(courses, checked)
+        self._clean_runs = self._clean_made = FEWEST
+
+    def _plan(self, courses: Sequence[AgentCourse], checked: bool) -> None:
+        self.clean = clean_of(courses, checked)
+        self.cells = cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
+
+    def _planned(self, seconds: float) -> CellsPlanned:
+        assert self.clean
+        return CellsPlanned(
+            calls=tuple(self.clean.calls.values()),
+            cells=tuple(cell.plan for cell in self.cells),
+            left_out=len(cells_of(self.clean, all_forms=True)) - len(self.cells),
+            volatile=tuple(self.clean.varying),
+            one_by_one=self.clean.one_by_one,
+            seconds=seconds,
+        )
+
+    def _keep(self, run: CellRun) -> None:
+        """Take over a run of a former session."""
+        assert run.judged
+        if run.plan == CONTROL:
+            self._void(run.judged.voids)
+            self._unproved.clear()
+            self._controls = run.repetition + 1
+        elif run.plan != CLEAN:
+            self._add(run)
+            self._unproved.append((run.plan, run.repetition))
+        elif run.repetition >= FEWEST:
+            self._clean_runs += run.judged.verdict == "same"
+            self._clean_made += 1
+
+    # Cells.
+
+    async def _all(self, workers: Sequence[Worker], cells: Iterable[tuple[ProbeCell, int]]) -> AsyncIterator[CellRun]:
+        """Run these cells, each with the number of its run, and yield each run as it ends."""
+        queue = iter(list(cells))
+        ended: asyncio.Queue[CellRun | None] = asyncio.Queue()
+        tasks = [asyncio.create_task(self._work(number, worker, queue, ended)) for number, worker in enumerate(workers)]
+        for task in tasks:
+            task.add_done_callback(lambda _: ended.put_nowait(None))
+        try:
+            left = len(tasks)
+            while left:
+                run = await ended.get()
+                if run is None:
+                    left -= 1
+                    for task in tasks:
+                        if task.done():
+                            task.result()
+                else:
+                    yield run
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(
+        self, number: int, worker: Worker, queue: Iterable[tuple[ProbeCell, int]], ended: asyncio.Queue[CellRun | None]
+    ) -> None:
+        """Run cells with one worker. Every tenth is a control, and so is the last."""
+        since = list(self._unproved) if number == 0 else []
+        problems, made = 0, 0
+        for cell, first in queue:
+            if self._is_over():
+                break
+            for repetition in range(first, max(first + 1, AGAIN)):
+                run = await self._cell(worker, cell, repetition)
+                problems = problems + 1 if run.problem else 0
+                if problems > MOST_PROBLEMS:
+                    raise ConfigError(f"{problems} cells in a row could not be run: {run.problem}")
+                ended.put_nowait(run)
+                made += 1
+                if run.judged:
+                    self._add(run)
+                    since.append((cell.plan, repetition))
+                if made % (CONTROL_EVERY - 1) == 0:
+                    await self._control(worker, since, ended)
+                if self._is_settled(cell.plan) or run.problem:
+                    break
+        if since:
+            await self._control(worker, since, ended)
+
+    def _is_settled(self, plan: str) -> bool:
+        """Return whether a cell need not be run again: it was run and is not damaged, or its damage came again."""
+        runs = self._judged.get(plan, ())
+        judged = [run for run in runs if run.verdict not in UNJUDGED]
+        again = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
+        return bool(runs) and (again or len(runs) >= AGAIN)
+
+    async def _cell(self, worker: Worker, cell: ProbeCell, repetition: int) -> CellRun:
+        assert self.clean
+        began = monotonic()
+        try:
+            course = name_calls(await worker.run(self.clean.masks, cell.strike), self.clean.calls)
+        except ConfigError as error:
+            return CellRun(cell.plan, repetition, (), {}, monotonic() - began, str(error))
+        return _run(cell.plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+
+    async def _control(self, worker: Worker, since: list[tuple[str, int]], ended: asyncio.Queue[CellRun | None]) -> None:
+        """Run the agent with nothing struck. If the rows are not those of clean runs, the cells since the last control have no
+        verdict."""
+        assert self.clean
+        repetition = self._controls
+        self._controls += 1
+        course = name_calls(await worker.run(self.clean.masks), self.clean.calls)
+        judged = judge(self.clean, course)
+        if judged.verdict != "same":
+            judged = replace(judged, voids=tuple(since))
+            self._void(since)
+        ended.put_nowait(_run(CONTROL, repetition, course, judged))
+        since.clear()
+
+    def _add(self, run: CellRun) -> None:
+        """Keep the verdict of a run, without the rows, which can be many."""
+        assert run.judged
+        findings = tuple(replace(finding, rows=()) for finding in run.judged.findings)
+        self._judged.setdefault(run.plan, []).append(replace(run.judged, findings=findings))
+
+    def _void(self, cells: Iterable[tuple[str, int]]) -> None:
+        for plan, repetition in cells:
+            runs = self._judged.get(plan, [])
+            if repetition < len(runs):
+                runs[repetition] = replace(runs[repetition], verdict="no_verdict", why="the control after it was not the same")
+
+    async def _for_a_bound(self, workers: Sequence[Worker], again: Sequence[ProbeCell]) -> AsyncIterator[CellRun]:
+        """Make more clean runs, and run some cells again, as a bound needs."""
+        assert self.clean
+        for number in range(self._clean_made, CLEAN_RUNS):
+            course = name_calls(await workers[number % len(workers)].run(self.clean.masks), self.clean.calls)
+            judged = judge(self.clean, course)
+            self._clean_runs += judged.verdict == "same"
+            yield _run(CLEAN, number, course, judged)
+        second = [(cell, 1) for cell in again if len(self._judged.get(cell.plan, ())) == 1]
+        async for run in self._all(workers, second):
+            yield run
+
+    def _is_over(self) -> bool:
+        return self._until is not None and monotonic() > self._until
+
+
+def _shared(subject: Subject) -> str:
+    """Return what of a subject all workers would share; "" if nothing."""
+    services = [service.name for service in subject.services if "{port}" not in service.url or not service.command]
+    servers = [server.name for config in subject.configs for server in config.servers if server.url]
+    return next(iter([*services, *servers]), "")
+
+
+def _named(course: AgentCourse) -> AgentCourse:
+    return name_calls(course, planned_calls(course))
+
+
+def _same(course: AgentCourse) -> CellJudged:
+    return CellJudged("", None, "", None, None, "same", course.said_done, course.printed)
+
+
+def _run(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
+    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
+    readings = ((reading.started, reading) for reading in course.readings)
+    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
+    return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
+
+
+def _course_of(run: CellRun) -> AgentCourse:
+    """Return the course of a recorded clean run."""
+    calls = tuple(of_kind(run.events, GatewayCall))
+    judged = run.judged
+    course = AgentCourse(
+        calls=calls,
+        identities=("",) * len(calls),
+        readings=tuple(of_kind(run.events, StoresRead)),
+        texts=run.texts,
+        said_done=judged is None or judged.said_done,
+        printed=judged.printed if judged else None,
+        seconds=run.seconds,
+    )
+    return identified(course, Masks())

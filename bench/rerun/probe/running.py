@@ -1,0 +1,131 @@
+"""Run what is missing of a probe: workers on copies of the stores, each run of the agent written as it ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from bench.common.files import content_of, new_file
+from bench.record.events import Answered, Called
+from bench.record.reading import read_texts
+from bench.rerun.probe.probe import Probe
+from bench.rerun.probe.probe_file import ProbeSettings
+from bench.rerun.probe.runner import Worker
+from bench.rerun.probe.secrets import Secrets
+from bench.rerun.probe.writing import CellRun, ProbeWriter
+from bench.run.witness.place import Place
+from bench.run.witness.stores import Stores, clean, orphans
+
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for on the command line; `budget` is in seconds."""
+
+    workers: int = 1
+    all_forms: bool = False
+    only: Sequence[str] = ()
+    budget: float | None = None
+
+
+def work_folder() -> Path:
+    """Return the folder in which copies are made. TMPDIR names another."""
+    return Path(tempfile.gettempdir())
+
+
+async def run_probe(
+    settings: ProbeSettings, hidden: Secrets, writer: ProbeWriter, asked: Asked
+) -> AsyncGenerator[CellRun, None]:
+    """Run what is missing, and yield each run of the agent once it is written. Close this iterator if it is left early.
+
+    Raises:
+        ConfigError: The subject cannot be probed.
+        ResultsError: The run's folder cannot be written.
+    """
+    key = _key()
+
+    def worker(number: int) -> Worker:
+        stores = Stores.of(settings.stores, work_folder(), settings.subject.settle, settings.subject.hide, key)
+        return _TidyWorker(settings, stores, hidden, key, number)
+
+    probe = Probe(
+        settings.subject,
+        worker,
+        workers=asked.workers,
+        all_forms=asked.all_forms,
+        only=asked.only,
+        budget=asked.budget,
+        kept=_kept(writer),
+    )
+    writer.begin()
+    detail, complete = "it was stopped", False
+    try:
+        async with aclosing(probe.runs()) as runs:
+            async for run in runs:
+                writer.add(run)
+                yield run
+        planned = {cell.plan for cell in probe.cells}
+        complete = planned <= {*writer.plans}
+        detail = "all cells were run" if complete else "the budget was reached"
+    except Exception as error:
+        detail = str(error)
+        raise
+    finally:
+        writer.end(detail, complete)
+
+
+def clean_up(settings: ProbeSettings) -> Iterator[str]:
+    """Remove what killed probes left, and restore what they used in place. Yield what was done."""
+    for orphan in list(orphans(settings.stores, work_folder())):
+        yield clean(orphan)
+
+
+class _TidyWorker(Worker):
+    """A worker whose folder is removed at its end, and is found by its name if it was killed."""
+
+    def __init__(self, settings: ProbeSettings, stores: Stores, hidden: Secrets, key: bytes, number: int):
+        self._work = Place(work_folder(), f"agent{number}")
+        super().__init__(settings.subject, stores, self._work.folder, hidden.blot, key=key)
+
+    async def __aenter__(self) -> Self:
+        try:
+            return await super().__aenter__()
+        except BaseException:
+            self._work.remove()
+            raise
+
+    async def __aexit__(self, *error: object) -> None:
+        try:
+            await super().__aexit__(*error)
+        finally:
+            self._work.remove()
+
+
+def _kept(writer: ProbeWriter) -> Iterator[CellRun]:
+    """Yield the recorded runs as the probe had yielded them."""
+    texts = read_texts(writer.folder) if writer.recorded else {}
+    for record in writer.recorded:
+        events = [event for event in record.events if not isinstance(event, Called | Answered | dict)]
+        yield CellRun(record.plan, record.repetition, events, texts, record.api_seconds + record.framework_seconds)
+
+
+def _key() -> bytes:
+    """Return the user's own key of digests, which is made once: a probe that goes on must give equal values equal digests.
+    Without a place for it, each session has its own."""
+    made = secrets.token_bytes(SECRET_BYTES)
+    with suppress(OSError, RuntimeError):
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        path = state / "recovery-bench" / "probe-key"
+        if path.is_file():
+            return content_of(path, SECRET_BYTES)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with new_file(path, 0o600) as file:
+            file.write(made)
+    return made

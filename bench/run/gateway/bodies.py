@@ -1,0 +1,154 @@
+"""The body of a message that passes the gateway: kept whole, in memory up to a bound, and parsed beside up to another."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+from urllib.parse import parse_qsl
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from bench.common.bounds import crowded
+from bench.common.nesting import is_too_deep
+
+IN_MEMORY = 2**18
+"""Bytes of a body that are kept in memory. A longer one lies in a file without a name."""
+LARGEST = 2**30
+"""Bytes of the longest body that is kept. A server that sends more is not waited for."""
+LARGEST_PARSED = 2**20
+"""Bytes of the longest body that is parsed, packed or not, unless its reader says otherwise."""
+MOST_FIELDS = 1000
+_ZLIB = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+"""Content-Encoding -> the window bits by which zlib knows it."""
+
+
+class TooLarge(Exception):
+    """A body has more bytes than are kept."""
+
+
+class Body:
+    """A body as it came. `size` counts its bytes on the wire, and `data` is what they carry, without chunks."""
+
+    def __init__(self, longest: int = LARGEST_PARSED) -> None:
+        self._longest = longest
+        self._file = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  closed by `close`
+        self._data, self._digest, self.size, self.length = bytearray(), hashlib.sha256(), 0, 0
+
+    def add(self, raw: bytes, data: bytes) -> None:
+        """Raises TooLarge, or OSError if the disk is full."""
+        self.size += len(raw)
+        if self.size > LARGEST:
+            raise TooLarge
+        self._file.write(raw)
+        self._digest.update(data)
+        self.length += len(data)
+        if len(self._data) <= self._longest:
+            self._data += data
+
+    @property
+    def data(self) -> bytes | None:
+        """What the body carries; None if it is too long to be parsed."""
+        return bytes(self._data) if self.length <= self._longest else None
+
+    def last(self, most: int) -> bytes:
+        """Return the last bytes of what the body carries; of a long one, of its beginning."""
+        return bytes(self._data[-most:])
+
+    def plain(self, encoding: str) -> bytes | None:
+        """Return what the body carries, unpacked; None if it cannot be, or is too long."""
+        return None if self.data is None else unpacked(self.data, encoding, self._longest)
+
+    @property
+    def digest(self) -> JsonValue:
+        """What stands for a body that is not parsed."""
+        return {"bytes": self.length, "sha256": self._digest.hexdigest()}
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes as they came."""
+        self._file.seek(0)
+        while piece := self._file.read(IN_MEMORY):
+            yield piece
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def unpacked(data: bytes, encoding: str, longest: int) -> bytes | None:
+    """Return data without its Content-Encoding; None if it has another than gzip and deflate, is none, or is too long."""
+    if encoding.strip().lower() in ("", "identity"):
+        return data
+    if not data or not (bits := _ZLIB.get(encoding.strip().lower())):
+        return None
+    unpacking = zlib.decompressobj(bits)
+    try:
+        plain = unpacking.decompress(data, longest + 1)
+    except zlib.error:
+        return None
+    return plain if len(plain) <= longest and unpacking.eof else None
+
+
+class Unpacking:
+    """Unpacks a body as it comes, up to a bound. `plain` is False if what it returns is not the content."""
+
+    def __init__(self, encoding: str):
+        coding = encoding.strip().lower()
+        self.is_packed, bits = coding not in ("", "identity"), _ZLIB.get(coding)
+        self._unpacking = zlib.decompressobj(bits) if bits else None
+        self.is_readable = not self.is_packed or bits is not None
+
+    def add(self, data: bytes) -> bytes:
+        """Return what these bytes carry, or nothing where that cannot be read."""
+        if not self.is_packed or not self.is_readable or not self._unpacking:
+            return data if self.is_readable else b""
+        try:
+            plain = self._unpacking.decompress(data, LARGEST_PARSED)
+            self.is_readable = not self._unpacking.unconsumed_tail
+        except zlib.error:
+            self.is_readable = False
+        return plain if self.is_readable else b""
+
+
+def parsed(body: Body, content_type: str, encoding: str) -> JsonValue:
+    """Return what a body says: JSON, a form's fields, or a text; else its length and digest. An empty body is None."""
+    if not body.length:
+        return None
+    plain = body.plain(encoding)
+    if plain is None:
+        return body.digest
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded":
+        return fields_of(plain.decode("latin-1"))
+    value = json_of(plain)
+    if value is not None:
+        return value
+    try:
+        return body.digest if kind.startswith(("multipart/", "image/", "audio/", "video/")) else plain.decode()
+    except UnicodeDecodeError:
+        return body.digest
+
+
+def fields_of(query: str) -> JsonValue:
+    """Return the fields of a query or a form: name -> value, or the list of its values. A query that is none is a text."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        return query or {}
+    fields = dict[str, list[JsonValue]]()
+    for name, value in pairs:
+        fields.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+
+
+def json_of(text: bytes | str) -> JsonValue:
+    """Return the value of a JSON text; None if it is none, or holds more than anybody sends."""
+    raw = text.encode() if isinstance(text, str) else text
+    if crowded(raw):
+        return None
+    try:
+        value: JsonValue = from_json(raw, allow_inf_nan=False, cache_strings=False)
+    except ValueError:
+        return None
+    return None if is_too_deep(value) else value

@@ -1,0 +1,287 @@
+"""HTTP/1.1 as it stands on the wire. Heads keep their lines as they came, and bodies come with the bytes that carried them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+LARGEST_HEAD = 2**16
+"""Bytes of the longest head, and of the longest trailer."""
+LONGEST_LINE = 2**12
+"""Bytes of the longest line between two chunks."""
+MOST_LINES = 200
+PIECE = 2**16
+"""Bytes that are read at a time."""
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_FIRST_LINE = re.compile(rb"(?:HTTP/1\.[01] ([1-9]\d\d)(?: .*)?|([!-~]{1,32}) ([!-~\x80-\xff]+) HTTP/1\.[01])\r?\n?")
+_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?", re.DOTALL)
+_NO_BODY = (204, 304)
+
+
+class BadMessage(Exception):
+    """Bytes that are no HTTP/1.1 message. The text says why, in a line that quotes nothing."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a request or an answer.
+
+    first    its first line, with the line's end
+    fields   (name in lower case, value, the lines as they came), in their order
+    """
+
+    first: bytes
+    fields: tuple[tuple[str, str, bytes], ...]
+
+    @cached_property
+    def raw(self) -> bytes:
+        return b"".join([self.first, *(line for _, _, line in self.fields), b"\r\n"])
+
+    @property
+    def method(self) -> str:
+        return self.first.split(b" ", 2)[0].decode()
+
+    @property
+    def target(self) -> bytes:
+        return self.first.split(b" ", 2)[1]
+
+    @property
+    def status(self) -> int:
+        return int(self.first[9:12])
+
+    @property
+    def stays(self) -> bool:
+        """Whether the connection stays open after this message."""
+        words = {word.strip().lower() for word in ",".join(self.values("connection")).split(",")}
+        return "keep-alive" in words if b"HTTP/1.0" in self.first else "close" not in words
+
+    def values(self, name: str) -> list[str]:
+        return [value for each, value, _ in self.fields if each == name]
+
+    def get(self, name: str, default: str = "") -> str:
+        return next(iter(self.values(name)), default)
+
+    def without(self, *names: str) -> Head:
+        return replace(self, fields=tuple(field for field in self.fields if field[0] not in names))
+
+    def having(self, values: Mapping[str, str]) -> Head:
+        """Return the head with these values in the places of those that it has under these names, or at its end."""
+        fields, left = list(self.fields), dict(values)
+        for at, (name, _, line) in enumerate(self.fields):
+            if name in left:
+                fields[at] = _field(line.split(b":", 1)[0].decode(), left.pop(name))
+        return replace(self, fields=(*fields, *(_field(name.title(), value) for name, value in left.items())))
+
+    def mapping(self) -> Mapping[str, str]:
+        """Return the first value of each name, the name capitalized as `Sec-Fetch-Site`."""
+        return {name.title(): self.get(name) for name, _, _ in self.fields}
+
+
+def _field(name: str, value: str) -> tuple[str, str, bytes]:
+    return name.lower(), value, f"{name}: {value}\r\n".encode("latin-1")
+
+
+def head_of(raw: bytes) -> Head:
+    """Read a head with its empty line. Raises BadMessage."""
+    first, *lines = [line + b"\n" for line in raw.split(b"\n")][:-1]
+    if lines and not lines[-1].strip(b"\r\n"):
+        lines.pop()
+    if not _FIRST_LINE.fullmatch(first):
+        raise BadMessage("the first line is no request line or status line of HTTP/1.1")
+    if len(lines) > MOST_LINES:
+        raise BadMessage(f"a head of more than {MOST_LINES} lines")
+    fields = list[tuple[str, str, bytes]]()
+    for line in lines:
+        if line[:1] in b" \t" and fields:  # a line that goes on with the one before it
+            name, value, before = fields.pop()
+            fields.append((name, f"{value} {line.strip().decode('latin-1')}", before + line))
+            continue
+        named, colon, value_bytes = line.partition(b":")
+        if not colon or not _NAME.fullmatch(named) or b"\r" in line.rstrip(b"\r\n") or b"\0" in line:
+            raise BadMessage("a line of the head is no field")
+        fields.append((named.decode().lower(), value_bytes.strip().decode("latin-1"), line))
+    return Head(first, tuple(fields))
+
+
+def made_head(first: str, fields: Mapping[str, str]) -> Head:
+    return Head(f"{first}\r\n".encode("latin-1"), tuple(_field(name, value) for name, value in fields.items()))
+
+
+class Framing:
+    """Cuts one body out of the bytes that follow its head, as they come.
+
+    length    bytes of the body; None if it comes in chunks, or ends with the connection
+    is_whole  whether its last byte has come
+    """
+
+    def __init__(self, length: int | None = None, *, chunked: bool = False):
+        self.length, self.is_chunked = length, chunked
+        self.is_whole = length == 0
+        self._left = 0 if chunked else length
+        self._line, self._place, self._trailer = b"", "size", 0
+
+    @property
+    def ends_with_connection(self) -> bool:
+        return self.length is None and not self.is_chunked
+
+    def take(self, piece: bytes) -> tuple[bytes, int]:
+        """Return the body's data in a piece, and how many bytes of the piece belong to this body. Raises BadMessage."""
+        if self.is_chunked:
+            return self._take_chunks(piece)
+        if self._left is None:
+            return piece, len(piece)
+        data = piece[: self._left]
+        self._left -= len(data)
+        self.is_whole = not self._left
+        return data, len(data)
+
+    def end(self) -> None:
+        """Take the end of the connection. Raises BadMessage if the body is not whole."""
+        if not self.is_whole and not self.ends_with_connection:
+            raise BadMessage("the connection ended within a body")
+        self.is_whole = True
+
+    def _take_chunks(self, piece: bytes) -> tuple[bytes, int]:
+        data, at = list[bytes](), 0
+        while at < len(piece) and not self.is_whole:
+            if self._left:
+                data.append(piece[at : at + self._left])
+                self._left -= len(data[-1])
+                at += len(data[-1])
+                continue
+            end = piece.find(b"\n", at)
+            part = piece[at : end + 1 if end >= 0 else len(piece)]
+            self._line += part
+            at += len(part)
+            if len(self._line) > LONGEST_LINE:
+                raise BadMessage("a line between two chunks is too long")
+            if end >= 0:
+                line, self._line = self._line.rstrip(b"\r\n"), b""
+                self._take_line(line)
+        return b"".join(data), at
+
+    def _take_line(self, line: bytes) -> None:
+        match self._place:
+            case "size":
+                if not (sized := _CHUNK_SIZE.fullmatch(line)):
+                    raise BadMessage("a chunk without its size")
+                self._left = int(sized[1], 16)
+                self._place = "after" if self._left else "trailer"
+            case "after":
+                if line:
+                    raise BadMessage("a chunk is longer than its size")
+                self._place = "size"
+            case _:
+                self._trailer += len(line) + 1
+                if self._trailer > LARGEST_HEAD:
+                    raise BadMessage("a trailer that is too long")
+                self.is_whole = not line
+
+
+def framing_of(head: Head, method: str = "") -> Framing:
+    """Return how a body stands behind this head: a request's, or, for an answer, that to a request by `method`. Raises
+    BadMessage if two readers could differ about where it ends."""
+    if method and (method == "HEAD" or head.status < 200 or head.status in _NO_BODY):
+        return Framing(0)
+    codings = [word.strip().lower() for word in ",".join(head.values("transfer-encoding")).split(",") if word.strip()]
+    lengths = {length.strip() for value in head.values("content-length") for length in value.split(",")}
+    if codings and (not method and (lengths or codings[-1] != "chunked")):
+        raise BadMessage("a request whose body's end is not certain")
+    if codings:
+        return Framing(chunked=codings[-1] == "chunked")
+    if lengths:
+        [length, *others] = lengths
+        if others or not _LENGTH.fullmatch(length):
+            raise BadMessage("Content-Length is not one number")
+        return Framing(int(length))
+    return Framing(None if method else 0)
+
+
+def chunk(data: bytes) -> bytes:
+    """Return data as one chunk; b"" stays b"", since an empty chunk ends a body."""
+    return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+class Wire:
+    """One connection: the agent's with the gateway, or the gateway's with a server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self._reader, self._writer = reader, writer
+        self._ahead = b""
+        writer.transport.set_write_buffer_limits(high=0)  # `send` then returns once the kernel has every byte
+
+    async def _more(self) -> bool:
+        piece = await self._reader.read(PIECE)
+        self._ahead += piece
+        return bool(piece)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can carry a further message: nothing was said on it unasked, and it was not closed."""
+        return not (self._ahead or self._reader.at_eof() or self._reader.exception() or self._writer.is_closing())
+
+    async def head(self) -> Head | None:
+        """Return the next message's head; None if the connection ends before its first byte. Raises BadMessage,
+        ConnectionError."""
+        looked = 0
+        while True:
+            self._ahead = self._ahead.lstrip(b"\r\n") if not looked else self._ahead
+            if end := _BLANK_LINE.search(self._ahead, max(0, looked - 3)):
+                raw, self._ahead = self._ahead[: end.end()], self._ahead[end.end() :]
+                if len(raw) > LARGEST_HEAD:
+                    raise BadMessage("a head that is too long")
+                return head_of(raw)
+            looked = len(self._ahead)
+            if looked > LARGEST_HEAD:
+                raise BadMessage("a head that is too long")
+            if not await self._more():
+                if self._ahead:
+                    raise BadMessage("the connection ended within a head")
+                return None
+
+    async def piece(self, framing: Framing) -> tuple[bytes, bytes] | None:
+        """Return what has come of a body: its bytes on the wire, and the data that they carry; None at its end. Raises
+        BadMessage, ConnectionError."""
+        if framing.is_whole:
+            return None
+        if not self._ahead and not await self._more():
+            framing.end()
+            return None
+        piece, self._ahead = self._ahead, b""
+        data, used = framing.take(piece)
+        self._ahead = piece[used:]
+        return piece[:used], data
+
+    async def gone(self) -> None:
+        """Return once the other side has closed the connection. What it sends until then is kept, up to a bound."""
+        try:
+            while len(self._ahead) <= LARGEST_HEAD:
+                if not await self._more():
+                    return
+        except ConnectionError:
+            return
+        await asyncio.Event().wait()
+
+    async def send(self, data: bytes) -> None:
+        """Send, and return once the kernel has every byte. Raises ConnectionError."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def reset(self) -> None:
+        """Break the connection: the other side's next read fails."""
+        if sock := self._writer.get_extra_info("socket"):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,147 @@
+"""How a witness shows the values of a store: as JSON can hold them, bounded, and without what the owner hides."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+
+from bench.common.errors import whole_text
+from bench.record.probe.rows import Cell, RowDifference
+
+StoredRow = tuple[object, ...]
+RowPair = tuple[StoredRow | None, StoredRow | None]
+"""A row before and now."""
+
+SCHEMA = "(schema)"
+"""The table of what was created in a store: tables, indexes, views, triggers."""
+LONGEST = 4096
+"""The most characters of a value that is shown."""
+_SHORTEST_MARK = ("(bytes)", "(digest)", "(number)", "(hidden)", "(text)")
+_BIGGEST = 2**63
+
+
+class Encoding:
+    """Makes cells and digests of values.
+
+    Args:
+        hide: Names of columns, and of members of JSON in a column, whose values are shown as digests only. Case is no matter.
+        secret: Keys every digest: equal values have equal digests in one run, and nobody can guess a value by its digest.
+    """
+
+    def __init__(self, hide: frozenset[str] = frozenset(), secret: bytes = b"") -> None:
+        self._hide = frozenset(map(str.casefold, hide))
+        self._secret = hashlib.blake2b(secret, digest_size=32).digest()
+
+    def digest(self, content: bytes) -> str:
+        """Return 32 hex digits that name the content within one run."""
+        return self.hashed(content).hexdigest()
+
+    def hashed(self, content: bytes = b"") -> hashlib.blake2b:
+        """Return a keyed hash that goes on from this content."""
+        return hashlib.blake2b(content, digest_size=16, key=self._secret)
+
+    def weight(self, row: object) -> int:
+        """Return a number for a row of built-in values. The sum of the numbers of rows, modulo 2**128, is the digest of all."""
+        return int.from_bytes(self.hashed(repr(row).encode("utf-8", "surrogatepass")).digest(), "big")
+
+    def cell(self, column: str, value: object) -> Cell:
+        """Return a value as it is shown. Two values of one column look alike only if they are equal.
+
+        A value that JSON lacks begins with its kind in brackets, and so does a text that looks like such a value.
+        """
+        if value is None or isinstance(value, bool):
+            return value if not self._hides(column) else self._hidden(value)
+        if self._hides(column):
+            return self._hidden(value)
+        if isinstance(value, int | float | Decimal):
+            return _number(value)
+        if isinstance(value, bytes):
+            return f"(bytes) {value.hex()}" if 2 * len(value) <= LONGEST else self._long(value, "bytes")
+        text = printable(str(value))
+        if self._hide and text[:1] in ("{", "["):
+            text = self._without_hidden_members(text)
+        if len(text) > LONGEST:
+            return self._long(text.encode(), "bytes of text")
+        return f"(text) {text}" if text.startswith(_SHORTEST_MARK) else text
+
+    def row(self, columns: Sequence[str], values: Sequence[object]) -> dict[str, Cell]:
+        """Return a row as it is shown."""
+        return {printable(column): self.cell(column, value) for column, value in zip(columns, values, strict=True)}
+
+    def key(self, columns: Sequence[str], values: Sequence[object]) -> str:
+        """Return what names a row by the values of its key."""
+        cells = [self.cell(column, value) for column, value in zip(columns, values, strict=True)]
+        return json.dumps(cells, ensure_ascii=False)
+
+    def difference(
+        self, store: str, table: str, key: Sequence[str], columns: Sequence[str], pair: RowPair, alike: Counter[str]
+    ) -> RowDifference:
+        """Return a row before and now as it is shown.
+
+        Args:
+            store: The store's name.
+            table: The table's name.
+            key: The columns of the table's key; none if it has no key.
+            columns: All columns of the table.
+            pair: The values before and now.
+            alike: Counts equal differences in the table, whose rows have no key.
+        """
+        before, after = (None if row is None else self.row(columns, row) for row in pair)
+        if key:
+            values = pair[1] if pair[1] is not None else pair[0] or ()
+            name = self.key(key, [values[columns.index(column)] for column in key])
+        else:
+            content = self.digest(repr((before, after)).encode())
+            name, alike[content] = f"{content} {alike[content]}", alike[content] + 1
+        return RowDifference(store, printable(table), name, before, after)
+
+    def _hides(self, column: str) -> bool:
+        return column.casefold() in self._hide
+
+    def _hidden(self, value: object) -> str:
+        return f"(hidden) {self.digest(repr(value).encode('utf-8', 'surrogatepass'))}"
+
+    def _long(self, content: bytes, kind: str) -> str:
+        return f"(digest) {len(content)} {kind} {self.digest(content)}"
+
+    def _without_hidden_members(self, text: str) -> str:
+        """Return a text of JSON, or of a JSON value in each line, with digests in the place of what is hidden."""
+        try:
+            value = json.loads(text)
+        except RecursionError:
+            return text
+        except ValueError:
+            lines = text.splitlines(keepends=True)
+            return "".join(map(self._without_hidden_members, lines)) if len(lines) > 1 else text
+        shown = self._masked(value)
+        return text if shown == value else json.dumps(shown, ensure_ascii=False) + text[len(text.rstrip()) :]
+
+    def _masked(self, value: object) -> object:
+        if isinstance(value, dict):
+            return {name: self._hidden(held) if self._hides(name) else self._masked(held) for name, held in value.items()}
+        return [self._masked(held) for held in value] if isinstance(value, list) else value
+
+
+def printable(text: str) -> str:
+    """Return a text that UTF-8 can hold. A byte that is no text is shown as its escape."""
+    try:
+        return whole_text(text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    except UnicodeEncodeError:
+        return whole_text(text)
+
+
+def _number(value: int | float | Decimal) -> Cell:
+    """Return a number that JSON has and that is exactly this, or else its text."""
+    if isinstance(value, int):
+        return value if -_BIGGEST <= value < _BIGGEST else f"(number) {value}"
+    if not math.isfinite(value):
+        return f"(number) {Decimal(value)}"
+    if isinstance(value, float):
+        return value
+    if value == value.to_integral_value() and abs(value) < _BIGGEST:
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else f"(number) {value}"

@@ -1,0 +1,254 @@
+"""A SQLite database as a store. SQLite's backup copies it: that waits for writers, and reads their journals."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from bench.common.digests import digest_of
+from bench.common.errors import ConfigError, one_line
+from bench.record.probe.rows import Reading, RowDifference
+from bench.run.witness.ignored import NOTHING, Ignored
+from bench.run.witness.place import Place, claimed_place
+from bench.run.witness.rows import Encoding, RowPair, StoredRow, printable
+from bench.run.witness.sqlite_pages import pages_of, same_tables
+from bench.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
+
+PATIENCE = 10.0
+"""Seconds for which a lock of somebody else is waited for."""
+_OLDEST = (3, 37, 0)
+_BESIDE = ("-wal", "-shm", "-journal")
+_ALL = 2**128
+
+
+class SqliteStore:
+    """A SQLite database that the owner named.
+
+    Args:
+        name: The owner's name for it.
+        path: Where it is, as the owner wrote it.
+        folder: Where the copy is made.
+        encoding: How its values are shown.
+        variables: Variables that hand the copy over; `{store}` in a value is its path.
+        in_place: Work on the owner's own file, after a backup whose restore was tested.
+        ignores: Whether a table, or a column, is not read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        folder: Path,
+        encoding: Encoding,
+        variables: Mapping[str, str],
+        in_place: bool = False,
+        ignores: Ignored = NOTHING,
+    ) -> None:
+        self.name, self._path, self._parent, self._encoding = name, path, folder, encoding
+        self._variables, self._in_place, self._ignores = variables, in_place, ignores
+        self._place: Place | None = None
+        self._totals: dict[str, int] = {}
+        self._pages: dict[int, str] = {}
+
+    @property
+    def replaces(self) -> Mapping[str, str]:
+        if self._in_place:
+            return {}
+        return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {variable: text.replace("{store}", str(self._copy)) for variable, text in self._variables.items()}
+
+    def make(self) -> None:
+        """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
+        with self._one_line("cannot be copied"):
+            if sqlite3.sqlite_version_info < _OLDEST:
+                raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; a probe of SQLite needs 3.37 or later")
+            if not self._path.is_file():
+                raise ConfigError(f"store {self.name!r}: {self._path} is no file")
+            path = self._path.resolve()
+            self._place = claimed_place(path) if self._in_place else Place(self._parent, self.name)
+            try:
+                self._begin(path, self._place)
+            except BaseException:
+                self._place.remove()
+                self._place = None
+                raise
+
+    def _begin(self, path: Path, place: Place) -> None:
+        with closing(opened_database(path, "ro")) as source, closing(opened_database(self._first, "rwc")) as first:
+            _back_up(source, first)
+        shutil.copymode(path, self._first)
+        self._totals = self._totals_of(self._first)
+        with closing(opened_database(self._first, "ro", immutable=True)) as first:
+            self._pages = pages_of(first)
+        if not self._in_place:
+            self._copy.parent.mkdir()
+            self.reset()
+            return
+        scratch = place.folder / "scratch.db"
+        restore(self._first, scratch)
+        if self._totals_of(scratch) != self._totals:
+            raise ConfigError(f"store {self.name!r}: its backup was restored for a test and differed; nothing was changed")
+        scratch.unlink()
+        place.restores("sqlite", path)
+
+    def reset(self) -> None:
+        """Bring the copy back to its first state."""
+        with self._one_line("cannot be reset"):
+            if self._in_place:
+                restore(self._first, self._copy)
+            else:
+                _replace(self._first, self._copy)
+
+    def read(self, most: int) -> Reading:
+        """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
+        with self._one_line("cannot be read"), closing(opened_database(self._copy, "rw")) as database:
+            database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
+            database.execute("BEGIN")
+            return self._reading(database, most)
+
+    def remove(self) -> None:
+        """Remove the copy, or restore the owner's database."""
+        if self._place is None:
+            return
+        if self._in_place:
+            with self._one_line(f"cannot be restored; its backup is {self._first}"):
+                restore(self._first, self._copy)
+        self._place.remove()
+        self._place = None
+
+    @property
+    def _copy(self) -> Path:
+        return self._path.resolve() if self._in_place else self._made.folder / "copy" / self._path.name
+
+    @property
+    def _first(self) -> Path:
+        return self._made.folder / "first"
+
+    @property
+    def _made(self) -> Place:
+        if self._place is None:
+            raise RuntimeError("the store has no copy: make() comes first")
+        return self._place
+
+    def _totals_of(self, path: Path) -> dict[str, int]:
+        """Return the digest of each table."""
+        totals = {}
+        with closing(opened_database(path, "ro", immutable=True)) as database:
+            for table in tables_of(database, "main", self._ignores).values():
+                columns = ", ".join(map(quoted, table.columns))
+                rows = database.execute(f"SELECT {columns} FROM {table.within('main')}")
+                totals[table.name] = sum(self._encoding.weight((table.name, row)) for row in rows) % _ALL
+        return totals
+
+    def _reading(self, database: sqlite3.Connection, most: int) -> Reading:
+        before, now = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
+        same = same_tables(database, self._copy, self._first, self._pages)
+        totals, differences, count = dict(self._totals), list[RowDifference](), 0
+        for name in sorted({*before, *now}.difference(same)):
+            comparison = SqliteComparison(database, before.get(name), now.get(name))
+            total, alike = totals.get(name, 0), Counter[str]()
+            for pair in self._changes(comparison):
+                total += self._weight(name, comparison, pair[1]) - self._weight(name, comparison, pair[0])
+                count += 1
+                if count <= most:
+                    row = self._encoding.difference(self.name, name, comparison.key, comparison.columns, pair, alike)
+                    differences.append(row)
+            totals[name] = total % _ALL
+        digest = self._encoding.digest(repr(sorted(item for item in totals.items() if item[1])).encode("utf-8", "replace"))
+        return Reading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
+
+    def _changes(self, comparison: SqliteComparison) -> Iterator[RowPair]:
+        """Yield the rows that differ. Where there is no key, rows whose numbers alone changed do not."""
+        if comparison.key:
+            yield from comparison.pairs()
+            return
+        surplus = Counter[int]()
+        for old, new in comparison.pairs():
+            if old is not None:
+                surplus[self._encoding.weight(old)] -= 1
+            if new is not None:
+                surplus[self._encoding.weight(new)] += 1
+        for old, new in comparison.pairs():
+            went, came = self._take(surplus, old, -1), self._take(surplus, new, 1)
+            if went is not None or came is not None:
+                yield went, came
+
+    def _take(self, surplus: Counter[int], row: StoredRow | None, sign: int) -> StoredRow | None:
+        """Return the row if there are still more such rows in one of both states than in the other, and count it."""
+        if row is None or surplus[weight := self._encoding.weight(row)] * sign <= 0:
+            return None
+        surplus[weight] -= sign
+        return row
+
+    def _weight(self, table: str, comparison: SqliteComparison, row: StoredRow | None) -> int:
+        if row is None:
+            return 0
+        width = comparison.width  # values of later columns follow, but for NULL: a new column alone changes no row
+        later = (item for item in zip(comparison.columns[width:], row[width:], strict=True) if item[1] is not None)
+        return self._encoding.weight((table, (*row[:width], *later)))
+
+    @contextmanager
+    def _one_line(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"store {self.name!r}: {printable(str(self._path))} {what}: {one_line(str(error), 300)}"
+            ) from error
+
+
+def opened_database(path: Path, mode: str, *, immutable: bool = False) -> sqlite3.Connection:
+    """Return a database, open for reading ("ro"), for writing ("rw"), or made if it is missing ("rwc").
+
+    A text that is not UTF-8 keeps its bytes. `immutable`: nobody writes to it, and no file is made beside it.
+    """
+    place = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
+    database = sqlite3.connect(place, uri=True, timeout=PATIENCE, isolation_level=None)
+    database.text_factory = _text
+    return database
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def restore(backup: Path, path: Path) -> None:
+    """Write a backup into a database, in one transaction: whoever is killed in it leaves what was there before.
+
+    A file that is no database any more is replaced.
+    """
+    try:
+        with closing(opened_database(backup, "ro", immutable=True)) as source, closing(opened_database(path, "rwc")) as target:
+            target.execute("PRAGMA journal_mode = DELETE")
+            _back_up(source, target)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        _replace(backup, path)
+    shutil.copymode(backup, path)
+
+
+def _replace(backup: Path, path: Path) -> None:
+    half = path.with_name(f"{path.name}.{digest_of(str(path))}.half")
+    shutil.copy(backup, half)
+    for end in _BESIDE:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    half.replace(path)
+
+
+def _back_up(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    end = time.monotonic() + PATIENCE
+
+    def wait(status: int, _remaining: int, _pages: int) -> None:
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > end:
+            raise sqlite3.OperationalError(f"another process has kept it locked for {PATIENCE:g} seconds")
+
+    source.backup(target, pages=-1, progress=wait, sleep=0.05)

@@ -1,0 +1,191 @@
+"""`bench probe`, as a person types it: on an agent, a server and a database that lie in a folder."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from commands import Ended, bench, start
+
+from bench.record.reading import read_trials
+from bench.record.verify import verify
+
+SUPPORT = Path(__file__).parents[2] / "support"
+KNOWN = ("OWNER_WORD", "SERVER_WORD", "OPENAI_API_KEY", "HEADER", "COOKIE", "URL", "DSN", "WORD")
+WORDS = {**{name: f"canary-{name.lower()}-{'x' * place}" for place, name in enumerate(KNOWN)}, "PIN": "4711"}
+SHOP = """
+    CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER);
+    CREATE TABLE payments (id INTEGER PRIMARY KEY AUTOINCREMENT, account TEXT, amount INTEGER, key TEXT);
+    CREATE TABLE parcels (order_id TEXT PRIMARY KEY, account TEXT);
+    INSERT INTO accounts VALUES ('ada', 100);
+"""
+
+
+def subject(folder: Path, name: str, program: str, database: str, *words: str, more: str = "") -> Path:
+    """Lay an agent's config, its database and its `probe.toml` into a folder."""
+    with closing(sqlite3.connect(folder / "orders.db")) as made, made:
+        made.executescript(database)
+    server = {
+        "command": sys.executable,
+        "args": [str(SUPPORT / program), "orders.db", "serve"],
+        "env": {"SERVER_WORD": WORDS["SERVER_WORD"]},
+    }
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {name: server}}))
+    agent = json.dumps([sys.executable, *words])
+    (folder / "probe.toml").write_text(
+        f'agent = {agent}\nmcp = ".mcp.json"\nname = "{name}"\nsettle = 0.02\npatience = 2.0\n'
+        f'{more}[[store]]\nsqlite = "orders.db"\n'
+    )
+    return folder
+
+
+def till(folder: Path, mode: str = "again") -> Path:
+    return subject(folder, "till", "till_server.py", SHOP, str(SUPPORT / "till_agent.py"), ".mcp.json", mode)
+
+
+def notes(folder: Path) -> Path:
+    """A subject that knows what is secret, and says it wherever it can."""
+    database = "CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT, pin TEXT);"
+    words = (str(SUPPORT / "notes_agent.py"), ".mcp.json", f"--token={WORDS['WORD']}")
+    more = f'hide = ["pin"]\nenvironment = {{ DSN = "postgresql://me:{WORDS["DSN"]}@host/db" }}\n'
+    subject(folder, "notes", "notes_agent.py", database, *words, more=more)
+    config = json.loads((folder / ".mcp.json").read_text())
+    headers = {"Authorization": f"Bearer {WORDS['HEADER']}", "Cookie": f"session={WORDS['COOKIE']}"}
+    config["mcpServers"]["far"] = {"url": f"http://127.0.0.1:9/mcp?key={WORDS['URL']}", "headers": headers}
+    (folder / ".mcp.json").write_text(json.dumps(config))
+    return folder
+
+
+def left(folder: Path) -> list[str]:
+    """What a probe left of its work."""
+    return [path.name for path in folder.glob("recovery-bench-probe-*")]
+
+
+def test_an_agent_that_pays_twice_is_found_and_its_run_is_like_any_other(tmp_path: Path) -> None:
+    folder, before = till(tmp_path), None
+    before = (folder / "orders.db").read_bytes(), (folder / ".mcp.json").read_bytes()
+    code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path))
+    assert code == 1, out
+    lines = out.splitlines()
+    (at,) = [
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("till does damage in 1 of 1 cell: when the answer of till.charge#1 is lost")
+    ]
+    assert len(lines) - at <= 10 and "1 cell, about" in out and "till.charge#1.lost: ✕ doubled" in out
+    assert ((folder / "orders.db").read_bytes(), (folder / ".mcp.json").read_bytes()) == before and left(tmp_path) == []
+    run = folder / "results" / "till-probe"
+    assert verify(run).defects == () and verify(run).ending == "complete"
+    assert "The worst: till.charge#1.lost" in (folder / "reports" / "till-probe" / "probe.html").read_text()
+    code, out, _ = bench(folder, "trace", "till-probe", "--trial", "till.charge#1.lost")
+    assert code == 0 and "orders.accounts" in out and "struck here: lost" in out
+    for words, line in (
+        (("runs",), "till-probe"),
+        (("export", "till-probe"), "trials.csv"),
+        (("verify", "till-probe"), "sound"),
+        (("report", "till-probe"), "till does damage"),
+        (("compare", "till-probe", "till-probe"), "no worse"),
+    ):
+        code, out, err = bench(folder, *words)
+        assert line in out, (words, out, err)
+    code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path))
+    assert code == 1 and "is complete, and nothing was run" in out
+
+
+def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    words = ("probe", "--yes", "--only", "charge#1.error", "--only", "charge#2.error")
+    with start(folder, *words, TMPDIR=str(tmp_path)) as command:
+        command.wait_until_said("cells, about")
+        command.send_signal(signal.SIGINT)
+        code, out, err = command.ended()
+    assert code == 130 and "the same command goes on from there" in err, (out, err)
+    assert left(tmp_path) == [] and verify(folder / "results" / "till-probe").defects == ()
+    known = len(list(read_trials(folder / "results" / "till-probe")))
+    code, out, err = bench(folder, *words, TMPDIR=str(tmp_path))
+    assert code == 3 and "It is undecided whether till does damage" in out, (out, err)
+    records = list(read_trials(folder / "results" / "till-probe"))
+    assert (
+        known
+        and [record.plan for record in records].count("clean") in (3, 5)
+        and verify(folder / "results" / "till-probe").defects == ()
+    )
+
+
+def test_nothing_that_a_probe_writes_or_says_holds_a_secret(tmp_path: Path) -> None:
+    folder = notes(tmp_path)
+    variables = {name: WORDS[name] for name in ("OWNER_WORD", "OPENAI_API_KEY", "PIN")}
+    told = ""
+    for words in (
+        ("probe", "--dry-run"),
+        ("probe", "--yes", "--only", "add#1.lost", "--only", "add#1.error"),
+        ("trace", "notes-probe", "--trial", "notes.add#1.lost"),
+        ("runs",),
+        ("export", "notes-probe"),
+    ):
+        _, out, err = bench(folder, *words, TMPDIR=str(tmp_path), **variables)
+        told += out + err
+    assert "notes.add#1" in told and "***" in told
+    files = [path for path in (*(folder / "results").rglob("*"), *(folder / "reports").rglob("*")) if path.is_file()]
+    assert len(files) > 5
+    for canary in (*(WORDS[name] for name in KNOWN), '4711"', "pin 4711"):
+        assert canary not in told
+        assert [path for path in files if canary in path.read_text(encoding="utf-8", errors="replace")] == []
+
+
+def refused(ended: Ended) -> str:
+    code, _, err = ended
+    assert code == 2 and len(err.splitlines()) == 1, err
+    return err
+
+
+def test_commands_are_shown_and_run_only_after_a_word_of_the_owner(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    ended = bench(folder, "probe", TMPDIR=str(tmp_path))
+    assert "nobody can be asked" in refused(ended) and "till_agent.py" in ended[1] and "till_server.py" in ended[1]
+    assert not (folder / "results").exists() and left(tmp_path) == []
+
+
+def test_a_dry_run_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    code, out, _ = bench(folder, "probe", "--dry-run", TMPDIR=str(tmp_path))
+    assert code == 0 and out.splitlines()[-1] == "nothing was started" and "orders.db" in out
+    assert not (folder / "results").exists() and left(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("probe",), "bench probe --init"),
+        (("probe", "--yes", "--budget", "soon"), "is no time"),
+        (("probe", "--init"), "is there already"),
+        (("probe", "elsewhere.toml"), "elsewhere.toml: is not there"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, words: tuple[str, ...], line: str) -> None:
+    if words != ("probe",):
+        till(tmp_path)
+    assert line in refused(bench(tmp_path, *words))
+
+
+@pytest.mark.parametrize(("mode", "line"), [("quiet", "no call came through the gateway"), ("fails", "")])
+def test_an_agent_whose_clean_runs_say_nothing_cannot_be_probed(tmp_path: Path, mode: str, line: str) -> None:
+    folder = till(tmp_path, mode)
+    err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
+    assert line in err and left(tmp_path) == []
+
+
+def test_a_killed_probe_is_cleaned_up_after(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    with start(folder, "probe", "--yes", TMPDIR=str(tmp_path)) as command:
+        command.wait_until_said("cells, about")
+        command.kill()
+    assert len(left(tmp_path)) == 2
+    code, out, _ = bench(folder, "probe", "--clean", TMPDIR=str(tmp_path))
+    assert code == 0 and "removed" in out and left(tmp_path) == []
+    assert bench(folder, "probe", "--clean", TMPDIR=str(tmp_path))[1] == "no killed probe left anything here\n"

@@ -1,0 +1,78 @@
+"""A PostgreSQL server of the tests' own, without a network, in a folder that is removed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The words of a DSN that lead to the server, without a database. It refuses to run as root, and then runs as another."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'recovery-bench[probe]'")
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name.zfill(3))
+    initdb = shutil.which("initdb", path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, reversed(programs))]))
+    if initdb is None:
+        pytest.skip("PostgreSQL's server is not installed: apt install postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    user = _unprivileged()
+    try:
+        if user:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
+        words = [initdb, "-D", str(folder / "data"), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(words, check=True, capture_output=True, cwd=folder, **identity)  # type: ignore[call-overload]
+        settings = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(folder),
+            "fsync": "off",
+            "autovacuum": "off",
+            "shared_buffers": "16MB",
+        }
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        program = Path(initdb).with_name("postgres")
+        words = [str(program), "-D", str(folder / "data"), *options]
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL, cwd=folder, **identity) as process:  # type: ignore[call-overload]
+            try:
+                dsn = f"host={folder} user=tester"
+                _wait(dsn, process)
+                yield dsn
+            finally:
+                process.send_signal(signal.SIGQUIT)
+                process.wait()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _unprivileged() -> pwd.struct_passwd | None:
+    if os.geteuid():
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    pytest.skip("PostgreSQL's server refuses to run as root, and there is no user 'postgres' or 'nobody'")
+
+
+def _wait(dsn: str, process: subprocess.Popen[bytes]) -> None:
+    import psycopg  # noqa: PLC0415  an extra
+
+    for _ in range(200):
+        assert process.poll() is None, "the server ended"
+        try:
+            psycopg.connect(f"{dsn} dbname=postgres").close()
+        except psycopg.OperationalError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the server did not start")

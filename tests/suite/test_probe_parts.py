@@ -1,0 +1,119 @@
+"""The model that follows a script, and a pack's world as a stranger's server: what `nox -s probe` rests on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from probe.equality import WORLD_POINTS, Trial, table
+from probe.script import TRIES, Call, Exchange, chat_reply, next_call, of_chat, of_response, placed, response_reply
+from probe.world import PACKS, ToolServer, kept_worlds, next_proposed, reply_of
+
+from bench.run.packs.loading import load_pack
+from bench.worlds.run.environment import Environment
+
+PAY, TELL = Call("pay", {"cents": 5}), Call("tell", {"who": "Ada"})
+
+
+def test_the_script_goes_on_after_what_the_conversation_holds() -> None:
+    assert next_call([PAY, TELL], []) == PAY
+    assert next_call([PAY, TELL], [Exchange(PAY, "paid")]) == TELL
+    assert next_call([PAY, TELL], [Exchange(PAY, "paid"), Exchange(TELL, '{"error": false}')]) == "Done."
+
+
+@pytest.mark.parametrize("answer", [None, "Error: no answer came", "MCP error -32000: Connection closed", "status 503"])
+def test_a_call_that_failed_is_asked_for_again_a_bounded_number_of_times(answer: str | None) -> None:
+    assert next_call([PAY, TELL], [Exchange(PAY, answer)] * (TRIES - 1)) == PAY
+    assert next_call([PAY, TELL], [Exchange(PAY, answer)] * TRIES) == "I give up: pay does not work."
+
+
+def test_a_call_is_read_from_a_chat_and_from_a_response_as_it_was_written() -> None:
+    message = chat_reply(PAY)["choices"][0]["message"]
+    answer = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": [{"type": "text", "text": "paid"}]}
+    assert of_chat({"messages": [message, answer]}) == [Exchange(PAY, "paid")]
+    [item] = response_reply(PAY)["output"]
+    assert of_response([item]) == [Exchange(PAY, None)]
+    assert of_response([item, {"type": "function_call_output", "call_id": item["call_id"], "output": "paid"}]) == [
+        Exchange(PAY, "paid")
+    ]
+
+
+def test_the_path_that_the_user_names_stands_in_the_calls() -> None:
+    script = [Call("commit", {"repo": "{path}", "files": ["{path}/a"]})]
+    assert placed(script, "Commit /data/new repo.")[0].arguments == {"repo": "/data/new", "files": ["/data/new/a"]}
+    assert placed(script, "Commit /data/repo.")[0].arguments["repo"] == "/data/repo"
+
+
+def lived(environment: Environment, folder: Path, calls: int = 1000) -> list[dict[str, Any]]:
+    """Let the model and the tools work until the end, or until so many calls are made. Return the conversation."""
+    scenario = load_pack("contract_renewal", PACKS)
+    (folder / "kept").mkdir(exist_ok=True)
+    server = ToolServer(environment, folder / "world.db", folder / "kept")
+    listed = server.answer({"method": "tools/list"})["tools"]
+    tools = [{"type": "function", "function": {**tool, "parameters": tool["inputSchema"]}} for tool in listed]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Do the work."}]
+    for _ in range(calls):
+        message = reply_of(next_proposed(scenario, environment, {"messages": messages, "tools": tools}))["choices"][0][
+            "message"
+        ]
+        messages.append(message)
+        if not (asked := message.get("tool_calls")):
+            break
+        function = asked[0]["function"]
+        called = {"name": function["name"], "arguments": json.loads(function["arguments"])}
+        [part] = server.answer({"method": "tools/call", "params": called})["content"]
+        messages.append({"role": "tool", "tool_call_id": asked[0]["id"], "content": part["text"]})
+    return messages
+
+
+def test_a_world_counts_nothing_after_a_whole_life_and_each_effect_that_a_second_life_made_again(tmp_path: Path) -> None:
+    environment = load_pack("contract_renewal", PACKS).environment
+    assert isinstance(environment, Environment)
+    (tmp_path / "once").mkdir()
+    assert lived(environment, tmp_path / "once")[-1]["content"] == "The work is done."
+    [once] = kept_worlds(environment, tmp_path / "once" / "kept")
+    assert once == {"doubled": Counter(), "lost": Counter()}
+    (tmp_path / "twice").mkdir()
+    for _ in range(2):
+        lived(environment, tmp_path / "twice", calls=4)
+    [twice] = kept_worlds(environment, tmp_path / "twice" / "kept")
+    assert twice["doubled"] == {"open_renewal": 1}
+    assert set(twice["lost"]) == {"unmade"}
+
+
+def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    words = [sys.executable, str(PACKS[0].parent / "tools" / "probe" / "world.py"), "tools", "contract_renewal", ""]
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": {"name": "wait", "arguments": {"minutes": 1}}},
+        {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "wait", "arguments": {"minutes": "x"}}},
+    ]
+    ended = subprocess.run(
+        [*words, str(tmp_path / "world.db"), str(tmp_path / "kept")],
+        input="".join(f"{json.dumps(each)}\n" for each in asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, waited, refused = map(json.loads, ended.stdout.splitlines())
+    assert (first["id"], waited["id"], refused["id"]) == (1, "b", "c")
+    assert (waited["result"]["isError"], refused["result"]["isError"]) == (False, True)
+
+
+def test_a_trial_that_two_judges_see_differently_is_counted_and_an_undecided_one_is_not() -> None:
+    doubled = {"doubled": Counter({"pay": 1}), "lost": Counter[str]()}
+    right = {"doubled": Counter[str](), "lost": Counter[str]()}
+    trials = [
+        Trial("bare", "p", "a", "lost", doubled, doubled),
+        Trial("bare", "p", "b", "lost", right, doubled),
+        Trial("bare", "p", "c", "lost", None, doubled),
+    ]
+    assert [trial.differs for trial in trials] == [False, True, False]
+    assert f"| lost | {WORLD_POINTS['lost']} | 2 | 2 | 0 | 1 |" in list(table(trials))

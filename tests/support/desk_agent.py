@@ -1,0 +1,40 @@
+"""An agent with a model at OPENAI_BASE_URL and a service at SHOP_URL. It does what the model says, and tells it each error."""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from typing import Any
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def post(address: str, body: dict[str, Any]) -> dict[str, Any]:
+    request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with OPENER.open(request, timeout=5) as answer:
+        return dict(json.loads(answer.read()))
+
+
+def ask(messages: list[dict[str, str]]) -> str:
+    for _ in range(2):
+        try:
+            reply = post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", {"model": "m", "messages": messages})
+            return str(reply["choices"][0]["message"]["content"])
+        except (OSError, ValueError, LookupError):
+            continue
+    sys.exit(4)
+
+
+messages = [{"role": "user", "content": "pay 30 for the rent"}]
+for _ in range(4):
+    text = ask(messages)
+    if text == "done":
+        print("paid")
+        sys.exit(0)
+    try:
+        content = json.dumps(post(os.environ["SHOP_URL"] + "/payments", {"amount": int(text.split()[1])}))
+    except OSError:
+        content = "it failed"
+    messages += [{"role": "assistant", "content": text}, {"role": "user", "content": content}]
+sys.exit(5)

@@ -1,0 +1,69 @@
+"""A subject for tests of the probe: an agent, its server over stdio, and the SQLite database on which the server acts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from bench.rerun.probe.runner import Worker
+from bench.run.gateway.subject import Agent, McpConfig, McpServer, ModelSource, Service, Subject
+from bench.run.witness.stores import Stores, StoreSettings
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SECRET = b"of this test"
+
+
+def till(folder: Path, mode: str, resume: str | None = None, limit: float = 20.0) -> Subject:
+    """Make the database and the agent's config in a folder, and return the subject."""
+    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
+        database.executescript("""
+            CREATE TABLE accounts (name TEXT PRIMARY KEY, balance INTEGER);
+            CREATE TABLE payments (id INTEGER PRIMARY KEY AUTOINCREMENT, account TEXT, amount INTEGER, key TEXT,
+                at TEXT DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now')));
+            CREATE TABLE parcels (order_id TEXT PRIMARY KEY, account TEXT);
+            INSERT INTO accounts VALUES ('ada', 100), ('bob', 7);
+        """)
+    config = folder / ".mcp.json"
+    server = [str(HERE / "till_server.py"), str(folder / "shop.db")]
+    config.write_text(json.dumps({"mcpServers": {"till": {"command": sys.executable, "args": server}}}), encoding="utf-8")
+    words = (sys.executable, str(HERE / "till_agent.py"), str(config))
+    agent = Agent((*words, mode), (*words, mode if resume is None else resume), folder, limit=limit)
+    server_of = McpServer("till", (sys.executable, *server))
+    return Subject("till", agent, (McpConfig(config, (server_of,)),), settle=0.02, patience=2.0)
+
+
+def desk(folder: Path) -> Subject:
+    """Make a database in a folder, and return a subject with a service over it and a model that follows a script."""
+    with closing(sqlite3.connect(folder / "shop.db")) as database, database:
+        database.executescript("""
+            CREATE TABLE payments (id TEXT PRIMARY KEY, amount INTEGER);
+            CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, payment TEXT);
+        """)
+    words = (sys.executable, str(HERE / "desk_agent.py"))
+    program = (sys.executable, str(HERE / "desk_service.py"))
+    serve = (*program, "service", "{port}", str(folder / "shop.db"))
+    service = Service("shop", "SHOP_URL", "http://127.0.0.1:{port}", serve, "/payments")
+    model = ModelSource(script=(*program, "model", "{port}"))
+    return Subject("desk", Agent(words, words, folder, limit=60.0), services=(service,), model=model, settle=0.02, patience=2.0)
+
+
+def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:
+    """Return what makes a worker for the subject that lies in a folder."""
+
+    def make(number: int) -> Worker:
+        private = folder / f"worker-{number}"
+        store = StoreSettings("shop", "sqlite", str(folder / "shop.db"), {"DATABASE": "{store}"})
+        stores = Stores.of([store], private / "stores", subject.settle, subject.hide, SECRET)
+        return Worker(subject, stores, private, str)
+
+    return make
+
+
+def with_limit(subject: Subject, seconds: float) -> Subject:
+    return replace(subject, agent=replace(subject.agent, limit=seconds))

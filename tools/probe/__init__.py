@@ -1,0 +1,1 @@
+"""`bench probe` on servers and agents that nobody here wrote."""

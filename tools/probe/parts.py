@@ -1,0 +1,57 @@
+"""The parts that nobody here wrote: agents and servers in their pinned versions, and a PostgreSQL server for the run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PYTHON, NODE = Path("venv", "bin"), Path("agents", "node_modules", ".bin")
+
+
+def install(folder: Path) -> None:
+    """Install the agents and the servers in a folder, unless they are there."""
+    shutil.copytree(HERE / "agents", folder / "agents", dirs_exist_ok=True)
+    if not (folder / PYTHON / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    wanted = str(HERE / "agents" / "requirements.txt")
+    subprocess.run([folder / PYTHON / "python", "-m", "pip", "install", "--quiet", "--requirement", wanted], check=True)
+    if shutil.which("npm"):
+        subprocess.run(["npm", "install", "--no-fund", "--no-audit", "--loglevel=error"], cwd=folder / "agents", check=True)
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """Start a PostgreSQL server (Debian: postgresql) with its data in a folder. Yields its address, or "" if there is none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        yield ""
+        return
+    programs, data, port = found[-1].parent, folder / "postgres", _free_port()
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    as_user: list[str] = []
+    if os.getuid() == 0:  # the server refuses to run as root
+        shutil.chown(data, "postgres")
+        as_user = ["runuser", "--user", "postgres", "--"]
+    options = f"-p {port} -k {data} -h 127.0.0.1 -F"
+    control = [*as_user, str(programs / "pg_ctl"), "--silent", "--pgdata", str(data / "data")]
+    made = ["--pgdata", str(data / "data"), "--auth", "trust", "--username", "postgres", "--no-sync"]
+    subprocess.run([*as_user, str(programs / "initdb"), *made], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    started = [*control, "--options", options, "--log", str(data / "log"), "--wait", "start"]
+    subprocess.run(started, check=True, cwd="/", stdout=subprocess.DEVNULL)
+    try:
+        yield f"postgresql://postgres@127.0.0.1:{port}"
+    finally:
+        subprocess.run([*control, "--mode", "immediate", "stop"], check=False, cwd="/")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
