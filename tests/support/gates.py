@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.run.gateway.gate import After, Before, LiveCall, Wait
+from bench.run.gateway.gate import AnswerFate, CallFate, LiveCall, WaitEnd
 from bench.run.gateway.listener import AgentListener
 
 
@@ -17,8 +17,8 @@ class ScriptedGate:
 
     def __init__(
         self,
-        before: Mapping[int, Before] | None = None,
-        after: Mapping[int, After] | None = None,
+        before: Mapping[int, CallFate] | None = None,
+        after: Mapping[int, AnswerFate] | None = None,
         patience: float = 5.0,
         form: str = "",
         instead: bytes | None = None,
@@ -29,7 +29,7 @@ class ScriptedGate:
         self.course = list[tuple[str, int]]()
         self.notes = list[tuple[str, str]]()
 
-    async def arrived(self, call: LiveCall) -> Before:
+    async def arrived(self, call: LiveCall) -> CallFate:
         self.calls.append(call)
         self.course.append(("arrived", call.number))
         call.struck = call.number in self._before or call.number in self._after
@@ -37,7 +37,7 @@ class ScriptedGate:
             call.form, call.instead = self._form, self._instead
         return self._before.get(call.number, "pass")
 
-    async def answered(self, call: LiveCall, answer: bytes) -> After:
+    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         self.course.append(("answered", call.number))
         self.answers[call.number] = answer
         return self._after.get(call.number, "give")
@@ -48,7 +48,7 @@ class ScriptedGate:
     async def ended(self, call: LiveCall) -> None:
         self.course.append(("ended", call.number))
 
-    def went(self, call: LiveCall, how: Wait) -> None:
+    def went(self, call: LiveCall, how: WaitEnd) -> None:
         self.course.append((how, call.number))
 
     def noticed(self, door: str, what: str) -> None:

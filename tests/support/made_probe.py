@@ -18,7 +18,7 @@ from bench.record.probe.events import (
     StoresRead,
     plan_of,
 )
-from bench.record.probe.points import Point, points_of
+from bench.record.probe.points import StrikePoint, points_of
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.record.probe.rows import RowDifference
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
@@ -48,7 +48,7 @@ def row(number: int, amount: int = 30) -> RowDifference:
 
 
 def cells(
-    damaged: frozenset[Point] = frozenset(("lost", "unacknowledged")), clean: int = 3, again: bool = True
+    damaged: frozenset[StrikePoint] = frozenset(("lost", "unacknowledged")), clean: int = 3, again: bool = True
 ) -> Iterator[CellRun]:
     """Yield the cells of a probe: at the `damaged` points of the payment it is made twice."""
     plans = [plan_of(call.name, point) for call in PLANNED for point in points_of(call.call_class)]
@@ -67,7 +67,7 @@ def cell(
     plan: str,
     repetition: int,
     struck: PlannedCall | None = None,
-    point: Point | None = None,
+    point: StrikePoint | None = None,
     doubled: bool = False,
     further: Sequence[OfAKind] = (),
 ) -> CellRun:
@@ -107,7 +107,7 @@ def cell(
 
 
 def _call(
-    texts: Texts, number: int, name: str, at: float, point: Point | None = None, repeats: int | None = None
+    texts: Texts, number: int, name: str, at: float, point: StrikePoint | None = None, repeats: int | None = None
 ) -> GatewayCall:
     planned = next(call for call in PLANNED if call.name == name)
     is_model = planned.door == "model"

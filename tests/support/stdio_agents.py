@@ -15,7 +15,7 @@ from gates import ScriptedGate
 
 from bench.run.gateway.agent_config import read_config
 from bench.run.gateway.gateway import Gateway
-from bench.run.gateway.subject import Agent, Subject
+from bench.run.gateway.subject import ProbedAgent, Subject
 
 STDIO_SERVER = Path(__file__).with_name("stdio_server.py")
 
@@ -55,7 +55,7 @@ class Client:
 
 def subject_of(config: Path, server: Mapping[str, Any], name: str = "shop") -> Subject:
     config.write_text(json.dumps({"mcpServers": {name: dict(server)}}), encoding="utf-8")
-    agent = Agent(("agent", str(config)), ("agent", str(config)), config.parent)
+    agent = ProbedAgent(("agent", str(config)), ("agent", str(config)), config.parent)
     return Subject("test", agent, (read_config(config),))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.rerun.probe.runner import Worker
-from bench.run.gateway.subject import Agent, McpConfig, McpServer, ModelSource, Service, Subject
+from bench.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 from bench.run.witness.stores import Stores, StoreSettings
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def till(folder: Path, mode: str, resume: str | None = None, limit: float = 20.0
     server = [str(HERE / "till_server.py"), str(folder / "shop.db")]
     config.write_text(json.dumps({"mcpServers": {"till": {"command": sys.executable, "args": server}}}), encoding="utf-8")
     words = (sys.executable, str(HERE / "till_agent.py"), str(config))
-    agent = Agent((*words, mode), (*words, mode if resume is None else resume), folder, limit=limit)
+    agent = ProbedAgent((*words, mode), (*words, mode if resume is None else resume), folder, limit=limit)
     server_of = McpServer("till", (sys.executable, *server))
     return Subject("till", agent, (McpConfig(config, (server_of,)),), settle=0.02, patience=2.0)
 
@@ -50,7 +50,9 @@ def desk(folder: Path) -> Subject:
     serve = (*program, "service", "{port}", str(folder / "shop.db"))
     service = Service("shop", "SHOP_URL", "http://127.0.0.1:{port}", serve, "/payments")
     model = ModelSource(script=(*program, "model", "{port}"))
-    return Subject("desk", Agent(words, words, folder, limit=60.0), services=(service,), model=model, settle=0.02, patience=2.0)
+    return Subject(
+        "desk", ProbedAgent(words, words, folder, limit=60.0), services=(service,), model=model, settle=0.02, patience=2.0
+    )
 
 
 def worker_of(subject: Subject, folder: Path) -> Callable[[int], Worker]:

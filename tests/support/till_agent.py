@@ -14,6 +14,7 @@ It charges an account twice and ships an order. MODE is words of:
     odd      its charges differ each time
 """
 
+import itertools
 import json
 import os
 import random
@@ -36,7 +37,11 @@ class Lost(Exception):
 
 def start() -> subprocess.Popen[bytes]:
     process = subprocess.Popen([server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    ask(process, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}})
+    ask(
+        process,
+        "initialize",
+        {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+    )
     send(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
     ask(process, "tools/list", {})
     return process
@@ -51,12 +56,11 @@ def send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
         raise Lost from error
 
 
-number = 0
+NUMBERS = itertools.count(1)
 
 
 def ask(process: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -> Any:
-    global number
-    number += 1
+    number = next(NUMBERS)
     send(process, {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
     until = time.monotonic() + (WAIT if method == "tools/call" else WAIT_TO_START)
     assert process.stdout
@@ -75,19 +79,18 @@ def ask(process: subprocess.Popen[bytes], method: str, params: dict[str, Any]) -
 
 
 def call(tool: str, **arguments: Any) -> str:
-    global process
     for attempt in range(2):
         try:
-            return str(ask(process, "tools/call", {"name": tool, "arguments": arguments})["content"][0]["text"])
+            return str(ask(processes[-1], "tools/call", {"name": tool, "arguments": arguments})["content"][0]["text"])
         except Lost:
             if attempt or "again" not in MODE:
                 raise
-            process.kill()
-            process = start()
+            processes[-1].kill()
+            processes.append(start())
     raise AssertionError
 
 
-process = start()
+processes = [start()]
 if "quiet" not in MODE:
     done = 100
     if "looks" in MODE:

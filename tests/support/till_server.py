@@ -28,7 +28,9 @@ def called(name: str, arguments: dict[str, Any]) -> Any:
             return "charged before"
         row = (arguments["account"], arguments["amount"], arguments.get("key"))
         number = database.execute("INSERT INTO payments (account, amount, key) VALUES (?, ?, ?)", row).lastrowid
-        database.execute("UPDATE accounts SET balance = balance - ? WHERE name = ?", (arguments["amount"], arguments["account"]))
+        database.execute(
+            "UPDATE accounts SET balance = balance - ? WHERE name = ?", (arguments["amount"], arguments["account"])
+        )
         database.execute("COMMIT")
         return {"payment": number}
     if name == "balance":
@@ -45,7 +47,11 @@ for line in sys.stdin:
         continue
     result: dict[str, Any] = {}
     if message["method"] == "initialize":
-        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "till", "version": "1"}}
+        result = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "till", "version": "1"},
+        }
     elif message["method"] == "tools/list":
         result = {"tools": TOOLS}
     elif message["method"] == "tools/call":

@@ -22,7 +22,7 @@ import tomli_w
 
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged
-from bench.record.probe.points import Point
+from bench.record.probe.points import StrikePoint
 from bench.record.reading import read_trials
 from bench.run.packs.loading import instances_of, load_pack
 from bench.worlds.run.environment import Environment
@@ -39,7 +39,7 @@ AGENTS: Mapping[str, Sequence[str]] = {
     "kept_keys_retry": ("--keep", "--keys", "--retry"),
 }
 """Flags of agents/small_loop.py: three agents whose repeated calls nothing recognises, and three that send keys."""
-WORLD_POINTS: Mapping[Point, str] = {
+WORLD_POINTS: Mapping[StrikePoint, str] = {
     "killed_before": "process: before",
     "unacknowledged": "process: unacknowledged",
     "acknowledged": "process: unrecorded",
@@ -59,7 +59,7 @@ class Trial:
     agent: str
     pack: str
     plan: str
-    point: Point | None
+    point: StrikePoint | None
     probed: Kinds | None
     counted: Kinds
 

@@ -11,7 +11,7 @@ from bench.read.probe.run import CellRead, ProbeRead
 from bench.read.probe.steps import MOST_ROWS, TimelineStep, last_words, steps_of
 from bench.read.report.html import rendered, source
 from bench.record.probe.events import CellVerdict, PlannedCall, plan_of
-from bench.record.probe.points import CallClass, Point, points_of
+from bench.record.probe.points import CallClass, StrikePoint, points_of
 from bench.record.probe.rows import Row, RowDifference
 from bench.record.reading import read_texts
 
@@ -51,7 +51,7 @@ class Grid:
     """The calls of one class, and how each of their cells ended."""
 
     title: str
-    points: Sequence[Point]
+    points: Sequence[StrikePoint]
     rows: Sequence[tuple[PlannedCall, Sequence[GridCell]]]
 
 
@@ -119,7 +119,7 @@ def _grids(probe: ProbeRead) -> Sequence[Grid]:
     return grids
 
 
-def _grid_cell(probe: ProbeRead, call: PlannedCall, point: Point) -> GridCell:
+def _grid_cell(probe: ProbeRead, call: PlannedCall, point: StrikePoint) -> GridCell:
     """Return the gravest of the cells of a call at a point, whatever their forms."""
     plan = plan_of(call.name, point)
     cells = [cell for name, cell in probe.cells.items() if name == plan or name.startswith(f"{plan}.")]

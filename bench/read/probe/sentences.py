@@ -9,10 +9,10 @@ from bench.common.errors import one_line
 from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
-from bench.record.probe.points import Point
+from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import Cell, RowDifference
 
-WHEN: Mapping[Point, str] = {
+WHEN: Mapping[StrikePoint, str] = {
     "lost": "the answer of {} is lost",
     "unacknowledged": "the agent dies after {} is done and before it gets the answer",
     "acknowledged": "the agent dies right after it gets the answer of {}",

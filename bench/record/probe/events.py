@@ -13,7 +13,7 @@ from bench.common.bounds import Many
 from bench.common.numbers import Count, Seconds
 from bench.common.values import dataclass
 from bench.record.events import EventPart
-from bench.record.probe.points import CallClass, Point
+from bench.record.probe.points import CallClass, StrikePoint
 from bench.record.probe.rows import RowDifference
 
 CLEAN, CONTROL = "clean", "control"
@@ -87,7 +87,7 @@ class GatewayCall:
     answered: Seconds | None
     given: Seconds | None
     failed: bool = False
-    point: Point | None = None
+    point: StrikePoint | None = None
     form: str = ""
     given_otherwise: bool = False
     went: Went = ""
@@ -165,7 +165,7 @@ class CellJudged:
     """
 
     call: str
-    point: Point | None
+    point: StrikePoint | None
     form: str
     call_class: CallClass | None
     struck: Count | None
@@ -225,7 +225,7 @@ class CellsPlanned:
     kind: Literal["cells_planned"] = "cells_planned"
 
 
-def plan_of(call: str, point: Point, form: str = "") -> str:
+def plan_of(call: str, point: StrikePoint, form: str = "") -> str:
     """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
     return f"{call}.{point}.{form}" if form else f"{call}.{point}"
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Point = Literal[
+StrikePoint = Literal[
     "lost",
     "unacknowledged",
     "acknowledged",
@@ -46,14 +46,14 @@ read     no witness saw a difference, and the call claims to read
 unseen   no witness saw a difference, and the call claims to write or claims nothing: the journal alone judges it
 model    a request to the model
 """
-POINTS: tuple[Point, ...] = get_args(Point)
-_OF_EFFECT: tuple[Point, ...] = POINTS[:8]
-_OF_READ: tuple[Point, ...] = ("error", "stale", "empty", "garbled", "too_large")
-_OF_MODEL: tuple[Point, ...] = POINTS[12:]
-KILLS = frozenset[Point](("killed_before", "unacknowledged", "acknowledged", "acknowledged_next"))
+POINTS: tuple[StrikePoint, ...] = get_args(StrikePoint)
+_OF_EFFECT: tuple[StrikePoint, ...] = POINTS[:8]
+_OF_READ: tuple[StrikePoint, ...] = ("error", "stale", "empty", "garbled", "too_large")
+_OF_MODEL: tuple[StrikePoint, ...] = POINTS[12:]
+KILLS = frozenset[StrikePoint](("killed_before", "unacknowledged", "acknowledged", "acknowledged_next"))
 
 
-def points_of(kind: CallClass) -> tuple[Point, ...]:
+def points_of(kind: CallClass) -> tuple[StrikePoint, ...]:
     """Return the points of a call of this class, the gravest first."""
     if kind == "effect":
         return _OF_EFFECT

@@ -34,7 +34,7 @@ class RowDifference:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StoreReading:
     """One reading of all stores: the rows that differ from the state at the last reset, in the order of their keys.
 
     digest   of all stores' content. Two readings with one digest are equal

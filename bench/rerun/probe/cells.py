@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.record.probe.events import GatewayCall, plan_of
-from bench.record.probe.points import POINTS, Point, points_of
+from bench.record.probe.points import POINTS, StrikePoint, points_of
 from bench.rerun.probe.clean import Clean
 from bench.run.gateway.mcp import IS_ERROR, JSON_RPC
 from bench.run.gateway.striker import CellStrike
 
-FORMS: dict[Point, tuple[str, ...]] = {"lost": ("break", "silence"), "model_lost": ("break", "silence")}
+FORMS: dict[StrikePoint, tuple[str, ...]] = {"lost": ("break", "silence"), "model_lost": ("break", "silence")}
 """The wire forms of a point, the default first. The other points have one, but for an error of MCP."""
 ERROR_FORMS = (IS_ERROR, JSON_RPC)
-STREAMED: frozenset[Point] = frozenset(("stream_before", "stream_half"))
+STREAMED: frozenset[StrikePoint] = frozenset(("stream_before", "stream_half"))
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ProbeCell:
 
     plan: str
     call: str
-    point: Point
+    point: StrikePoint
     form: str
     strike: CellStrike
 
@@ -58,7 +58,7 @@ def _of_call(clean: Clean, call: GatewayCall, identity: str, nth: int, all_forms
             yield ProbeCell(plan, planned.name, point, form, CellStrike(identity, nth, point, form))
 
 
-def _forms(call: GatewayCall, point: Point) -> tuple[str, ...]:
+def _forms(call: GatewayCall, point: StrikePoint) -> tuple[str, ...]:
     if point == "error" and call.door_kind in ("mcp_stdio", "mcp_http"):
         return ERROR_FORMS
     return FORMS.get(point, ("",))

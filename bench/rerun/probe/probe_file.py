@@ -24,7 +24,7 @@ from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.run.gateway.agent_config import read_config
-from bench.run.gateway.subject import Agent, McpConfig, ModelSource, Service, Subject, Words
+from bench.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
 from bench.run.witness.stores import StoreKind, StoreSettings
 
 FILE = Path("probe.toml")
@@ -256,7 +256,7 @@ class ProbeSettings:
             hide=tuple(sorted(subject.hide)),
         )
 
-    def commands(self) -> Iterator[tuple[str, Words]]:
+    def commands(self) -> Iterator[tuple[str, CommandWords]]:
         """Yield each command that is run, and what it is for."""
         agent, model = self.subject.agent, self.subject.model
         yield "the agent", agent.start
@@ -271,13 +271,13 @@ class ProbeSettings:
         if model and model.script:
             yield "the model", model.script
 
-    def _agent(self) -> Agent:
+    def _agent(self) -> ProbedAgent:
         file = self._file
         start = self._words("agent", file.agent)
         if not start:
             raise ConfigError(f"{self._path}: agent: is empty; write the command that starts the agent")
         claim = file.said_done
-        return Agent(
+        return ProbedAgent(
             start=start,
             resume=self._words("resume", file.resume) or start,
             folder=self._existing("folder", file.folder, is_folder=True),
@@ -340,7 +340,7 @@ class ProbeSettings:
 
         return REFERENCE.sub(value, text)
 
-    def _words(self, key: str, command: CommandText) -> Words:
+    def _words(self, key: str, command: CommandText) -> CommandWords:
         """Return a command's words. Raises ConfigError for a text that no shell could take apart."""
         if not isinstance(command, str):
             return tuple(command)

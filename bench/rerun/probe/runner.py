@@ -28,7 +28,7 @@ from bench.rerun.probe.volatile import Masks
 from bench.run.gateway.gateway import Gateway
 from bench.run.gateway.journal import Journal, JournaledCall
 from bench.run.gateway.striker import CellStrike, Striker
-from bench.run.gateway.subject import Subject, Words
+from bench.run.gateway.subject import CommandWords, Subject
 from bench.run.processes.agent_process import AgentProcess
 from bench.run.witness.stores import Stores
 from bench.worlds.run.driver.program import hint, why_not
@@ -126,7 +126,7 @@ class Worker:
 
     async def _live(
         self,
-        words: Words,
+        words: CommandWords,
         environment: Mapping[str, str],
         life: _Lives,
         journal: Journal,
@@ -159,7 +159,7 @@ class Worker:
             )
         )
 
-    def _started(self, words: Words, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
+    def _started(self, words: CommandWords, folder: Path, environment: Mapping[str, str], who: str) -> AgentProcess:
         place, path = self._placed(folder), environment.get("PATH", os.defpath)
         program = shutil.which(words[0], path=path) if os.sep not in words[0] else str(place / words[0])
         if program is None or not os.path.exists(program):  # noqa: PTH110  `Path.exists` raises without permission
@@ -215,7 +215,7 @@ class Worker:
         call = call_of(entry, texts)
         return replace(call, tool=self._shown(call.tool))
 
-    async def _passes(self, words: Words, environment: Mapping[str, str]) -> bool:
+    async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a check of the owner's ends with exit code 0."""
         words, variables = self._gateway.replaced(words, environment)
         process = self._started(words, self._subject.agent.folder, variables, "a check")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
-from bench.record.probe.points import Point
+from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 from bench.rerun.probe.clean import Clean, CleanEffect
 from bench.rerun.probe.course import AgentCourse
@@ -26,7 +26,7 @@ _Label = tuple[str, str, str]
 """Store, table and content of an added row: what stands for its key where another row refers to it."""
 
 
-def judge(clean: Clean, course: AgentCourse, call: str = "", point: Point | None = None, form: str = "") -> CellJudged:
+def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint | None = None, form: str = "") -> CellJudged:
     """Return the verdict on a cell; without a point, on a control. The calls of the course are named."""
     struck = next((made for made in course.calls if made.number == course.struck), None)
     findings = tuple(_Comparison(clean, course, point).findings())
@@ -58,7 +58,7 @@ def _verdict(
     findings: Sequence[CellFinding],
     absorbed: int,
     struck: GatewayCall | None,
-    point: Point | None,
+    point: StrikePoint | None,
 ) -> tuple[CellVerdict, str]:
     if why := point and _not_applicable(struck, point, findings):
         return "not_applicable", why
@@ -77,7 +77,7 @@ def _verdict(
 _GRAVEST: tuple[FindingKind, ...] = ("doubled", "extra", "changed", "lost")
 
 
-def _not_applicable(struck: GatewayCall | None, point: Point, findings: Sequence[CellFinding]) -> str:
+def _not_applicable(struck: GatewayCall | None, point: StrikePoint, findings: Sequence[CellFinding]) -> str:
     if struck is None:
         return "the call, its answer or the request after it did not come, so nothing was struck"
     if struck.went == "waits_longer":
@@ -152,7 +152,7 @@ class _Comparison:
     it refers to.
     """
 
-    def __init__(self, clean: Clean, course: AgentCourse, point: Point | None):
+    def __init__(self, clean: Clean, course: AgentCourse, point: StrikePoint | None):
         self._clean, self._course, self._point = clean, course, point
         self._rows = course.rows
         self._steps, self._done = course.steps(), _times_done(course)

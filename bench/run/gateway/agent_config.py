@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.common.errors import ConfigError
 from bench.common.files import content_of
-from bench.run.gateway.subject import McpConfig, McpServer, Words
+from bench.run.gateway.subject import CommandWords, McpConfig, McpServer
 
 LARGEST = 2**20
 """Bytes of a config."""
@@ -40,7 +40,7 @@ def read_config(path: Path, variable: str = "") -> McpConfig:
     return McpConfig(path, tuple(document.server(name, span) for name, span in document.servers().items()), variable)
 
 
-def rewritten(config: McpConfig, words: Callable[[McpServer], Words], urls: Mapping[str, str]) -> bytes:
+def rewritten(config: McpConfig, words: Callable[[McpServer], CommandWords], urls: Mapping[str, str]) -> bytes:
     """Return the agent's copy of a config. `words` starts a server in place of its command; `urls` has the new URLs by name.
 
     Raises:

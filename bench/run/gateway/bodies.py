@@ -25,7 +25,7 @@ _ZLIB = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Content-Encoding -> the window bits by which zlib knows it."""
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A body has more bytes than are kept."""
 
 
@@ -41,7 +41,7 @@ class Body:
         """Raises TooLarge, or OSError if the disk is full."""
         self.size += len(raw)
         if self.size > LARGEST:
-            raise TooLarge
+            raise BodyTooLarge
         self._file.write(raw)
         self._digest.update(data)
         self.length += len(data)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from pydantic import JsonValue
 
 DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-Before = Literal["pass", "twice", "error", "malformed", "rate_limit", "drop"]
+CallFate = Literal["pass", "twice", "error", "malformed", "rate_limit", "drop"]
 """What becomes of a call that has arrived.
 
 pass       it is passed on as it came
@@ -21,7 +21,7 @@ error      it is not passed on, and the door's error is the answer (`isError`, a
 malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
 drop       it is not passed on, and nothing is answered: the agent was killed
 """
-After = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
+AnswerFate = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
 """What becomes of an answer that the server gave.
 
 give       it is given as it came
@@ -35,7 +35,7 @@ cut_off    a model's reply ends in the middle; `half`: a stream ends after half 
 drop       nothing is given: the agent was killed
 """
 
-Wait = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
+WaitEnd = Literal["disconnected", "cancelled", "asked_again", "waits_longer"]
 """How a client's wait for an answer ended, or that it did not end within `patience`."""
 
 
@@ -76,14 +76,14 @@ class LiveCall:
     """What the door keeps with it."""
 
 
-class Gate(Protocol):
+class CallGate(Protocol):
     """Decides at each call. The doors call it in their order; it can wait, and can kill the agent."""
 
     patience: float
 
-    async def arrived(self, call: LiveCall) -> Before: ...
+    async def arrived(self, call: LiveCall) -> CallFate: ...
 
-    async def answered(self, call: LiveCall, answer: bytes) -> After:
+    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         """`call.answer` and `call.failed` are set. `answer` is what `call.instead` can give again: a service's whole answer
         with its head, an MCP server's message; b"" if it is too long to be kept."""
 
@@ -94,7 +94,7 @@ class Gate(Protocol):
         """The call has ended without an answer: its server broke it off, or the agent left before it came. After this neither
         `answered` nor `given` is called."""
 
-    def went(self, call: LiveCall, how: Wait) -> None:
+    def went(self, call: LiveCall, how: WaitEnd) -> None:
         """The client ended its wait for a call under silence, or did not within `patience`."""
 
     def noticed(self, door: str, what: str) -> None:

@@ -23,11 +23,11 @@ from typing import Any, Self
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.run.gateway.agent_config import expanded, rewritten
-from bench.run.gateway.gate import Gate
+from bench.run.gateway.gate import CallGate
 from bench.run.gateway.listener import AgentListener
 from bench.run.gateway.mcp import KnownServer
 from bench.run.gateway.stdio import Pipe, StdioRelay
-from bench.run.gateway.subject import McpConfig, McpServer, Subject, Words
+from bench.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
 from bench.run.processes.agent_process import CANNOT_START, AgentProcess
 
 SHIM = Path(__file__).with_name("shim.py")
@@ -50,7 +50,7 @@ class Gateway:
     calls   how many calls have arrived, over all doors; set it to 0 for a new journal
     """
 
-    gate: Gate
+    gate: CallGate
 
     def __init__(self, subject: Subject, replaces: Mapping[str, str], folder: Path):
         """`replaces` has what stands for the owner's stores -> what stands there for the copies. `folder` is private: the
@@ -120,7 +120,7 @@ class Gateway:
         self.calls += 1
         return self.calls
 
-    def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[Words, Mapping[str, str]]:
+    def launch(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, Mapping[str, str]]:
         """Return the words and the variables with which the agent is started, so that its calls come through the gateway.
 
         The copies of its configs are written anew. `{mcp}` in a word stands for the copy, and so does the config's path. A
@@ -148,7 +148,7 @@ class Gateway:
             changed = handed
         return tuple(changed), variables
 
-    def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[Words, dict[str, str]]:
+    def replaced(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[CommandWords, dict[str, str]]:
         """Return words and variables with the copies in place of the owner's stores."""
         return tuple(map(self._replaces, words)), {name: self._replaces(value) for name, value in environment.items()}
 
@@ -174,7 +174,7 @@ class Gateway:
     def _copy(self, index: int) -> Path:
         return self._folder / f"mcp-{index}.json"
 
-    def _shim(self, index: int, server: McpServer) -> Words:
+    def _shim(self, index: int, server: McpServer) -> CommandWords:
         shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()), self._token)
         return *shim, f"{index}/{server.name}", *server.command
 
@@ -291,7 +291,7 @@ class Gateway:
         return CANNOT_START
 
 
-def _with_words(words: Sequence[str], server: McpServer, new: Words) -> list[str]:
+def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> list[str]:
     """Return an agent's command with other words where a server's command stands, as words or as a single word. Raises
     ConfigError if it stands nowhere."""
     size = len(server.command)

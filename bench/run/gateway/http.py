@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
-from bench.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, TooLarge, fields_of, json_of, parsed
+from bench.run.gateway.bodies import IN_MEMORY, LARGEST_PARSED, Body, BodyTooLarge, fields_of, json_of, parsed
 from bench.run.gateway.damaged import emptied, enlarged, garbled
-from bench.run.gateway.gate import After, Before, DoorKind, Gate, LiveCall, Wait
+from bench.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, WaitEnd
 from bench.run.gateway.http_wire import BadMessage, Head, Wire, chunk, framing_of, head_of, made_head
 from bench.run.gateway.mcp import asks_again
 from bench.run.gateway.server_sent import events_of
@@ -48,7 +48,7 @@ class Broken(Exception):
 class Desk:
     """What all doors of a gateway ask: the gate of the current cell, the number of the next call, and the agent's life."""
 
-    gate: Callable[[], Gate]
+    gate: Callable[[], CallGate]
     number: Callable[[], int]
     life: Callable[[], int]
 
@@ -127,7 +127,7 @@ async def _end(task: asyncio.Future[Any]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ServiceRequest:
     """A request of the agent. `head` is what the server gets."""
 
     client: AgentWire
@@ -151,7 +151,7 @@ class Request:
 class Incoming:
     """An answer of a server as it comes, as long as the agent waits for it."""
 
-    def __init__(self, wire: Wire, head: Head, request: Request):
+    def __init__(self, wire: Wire, head: Head, request: ServiceRequest):
         self._wire, self.head, self._client = wire, head, request.client
         self.framing = framing_of(head, request.head.method)
 
@@ -170,10 +170,10 @@ class Incoming:
         except (BadMessage, OSError) as error:
             raise Broken(f"its answer broke off: {error}") from None
 
-    async def whole(self, body: Body) -> Answer:
+    async def whole(self, body: Body) -> ServiceAnswer:
         """Return the answer once it is whole. Raises Broken and ClientGone; what came until then is in `body`."""
         await self._client.unless_gone(self._put_into(body))
-        return Answer(self.head, body, self.head.stays and not self.framing.ends_with_connection)
+        return ServiceAnswer(self.head, body, self.head.stays and not self.framing.ends_with_connection)
 
     async def _put_into(self, body: Body) -> None:
         while piece := await self._piece():
@@ -181,7 +181,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ServiceAnswer:
     """A whole answer. `stays` says whether the connection stays open after it."""
 
     head: Head
@@ -220,7 +220,7 @@ class HttpDoor:
     def __init__(self, name: str, url: str, desk: Desk):
         self.name, self._desk = name, desk
         self._origin = Origin(url, name)
-        self._silent = dict[LiveCall, asyncio.Future[Wait]]()
+        self._silent = dict[LiveCall, asyncio.Future[WaitEnd]]()
         self.root, self.prefix = "", ""
 
     def listens(self, root: str, prefix: str) -> str:
@@ -247,11 +247,11 @@ class HttpDoor:
             passed_on = replace(head, first=b" ".join([method, target, version])).without(*UPGRADES)
             if any(head.values(name) for name in UPGRADES):
                 self._notice("the agent asked for another protocol on its connection; it was not passed on")
-            request = Request(client, passed_on.having({"host": self._origin.place}), body)
+            request = ServiceRequest(client, passed_on.having({"host": self._origin.place}), body)
             return await self._serve(request) and head.stays
         except Broken as broken:
             self._notice(str(broken))
-        except TooLarge:
+        except BodyTooLarge:
             self._notice("a message is longer than any that is kept")
         except OSError as error:
             if isinstance(error, ConnectionError):
@@ -266,13 +266,13 @@ class HttpDoor:
         return False
 
     @property
-    def _gate(self) -> Gate:
+    def _gate(self) -> CallGate:
         return self._desk.gate()
 
     def _notice(self, what: str) -> None:
         self._gate.noticed(self.name, what)
 
-    def _call_of(self, request: Request) -> LiveCall:
+    def _call_of(self, request: ServiceRequest) -> LiveCall:
         method = request.head.method
         arguments: JsonValue = {"query": fields_of(request.query), "body": request.value}
         return LiveCall(
@@ -285,7 +285,7 @@ class HttpDoor:
             life=self._desk.life(),
         )
 
-    async def _serve(self, request: Request) -> bool:
+    async def _serve(self, request: ServiceRequest) -> bool:
         gate, call = self._gate, self._call_of(request)
         self._end_waits(call)
         before = await gate.arrived(call)
@@ -296,13 +296,13 @@ class HttpDoor:
         body = Body(self.longest)
         try:
             return await self._relay(gate, call, request, before, body)
-        except (ClientGone, Broken, TooLarge, OSError) as error:
+        except (ClientGone, Broken, BodyTooLarge, OSError) as error:
             await leave(gate, call, isinstance(error, ClientGone))
             raise
         finally:
             body.close()
 
-    async def _relay(self, gate: Gate, call: LiveCall, request: Request, before: Before, body: Body) -> bool:
+    async def _relay(self, gate: CallGate, call: LiveCall, request: ServiceRequest, before: CallFate, body: Body) -> bool:
         """Pass a call on, and its answer back."""
         async with self._passed_on(request, call.struck) as incoming:
             if incoming.kind in STREAMS and not call.struck and before == "pass":
@@ -330,7 +330,7 @@ class HttpDoor:
         return answer.stays
 
     @asynccontextmanager
-    async def _passed_on(self, request: Request, struck: bool) -> AsyncIterator[Incoming]:
+    async def _passed_on(self, request: ServiceRequest, struck: bool) -> AsyncIterator[Incoming]:
         """Pass a request on. Opens with its answer, whose head has come; the connection is kept if the answer was read to its
         end. Raises Broken."""
         client, origin = request.client, self._origin
@@ -350,7 +350,7 @@ class HttpDoor:
             else:
                 wire.close()
 
-    async def _pass_request(self, wire: Wire, request: Request, struck: bool) -> None:
+    async def _pass_request(self, wire: Wire, request: ServiceRequest, struck: bool) -> None:
         head = request.head.without("accept-encoding") if struck else request.head
         pieces = request.body.pieces()
         with suppress(ConnectionError):  # it can have answered before, and what it said is read
@@ -358,7 +358,7 @@ class HttpDoor:
             for piece in pieces:
                 await wire.send(piece)
 
-    async def _answer_head(self, wire: Wire, request: Request, struck: bool) -> Head:
+    async def _answer_head(self, wire: Wire, request: ServiceRequest, struck: bool) -> Head:
         while True:
             try:
                 head = await wire.head()
@@ -373,7 +373,7 @@ class HttpDoor:
             if head.status != 100 and not struck:
                 await request.client.send(head.raw)
 
-    async def _ask_again(self, request: Request, call: LiveCall) -> None:
+    async def _ask_again(self, request: ServiceRequest, call: LiveCall) -> None:
         """Ask a second time and drop the answer."""
         body = Body()
         try:
@@ -384,11 +384,13 @@ class HttpDoor:
         finally:
             body.close()
 
-    async def _pass_stream(self, gate: Gate, call: LiveCall, request: Request, incoming: Incoming, body: Body) -> bool:
+    async def _pass_stream(
+        self, gate: CallGate, call: LiveCall, request: ServiceRequest, incoming: Incoming, body: Body
+    ) -> bool:
         """Pass a stream on as it comes. `answered` is awaited before its last piece, or before the event that ends it."""
         client = request.client
         await client.send(self._given_head(incoming.head).raw)
-        answer = Answer(incoming.head, body, incoming.head.stays and not incoming.framing.ends_with_connection)
+        answer = ServiceAnswer(incoming.head, body, incoming.head.stays and not incoming.framing.ends_with_connection)
         async for raw, data in incoming.pieces():
             body.add(b"", data)
             if "answered" not in call.kept and (incoming.framing.is_whole or self._is_end(call, body, data)):
@@ -406,7 +408,7 @@ class HttpDoor:
             await gate.given(call)
         return answer.stays
 
-    async def _lets_end(self, gate: Gate, call: LiveCall) -> bool:
+    async def _lets_end(self, gate: CallGate, call: LiveCall) -> bool:
         call.kept["answered"] = True
         return await gate.answered(call, b"") != "drop"
 
@@ -415,13 +417,13 @@ class HttpDoor:
         del call, body, data
         return False
 
-    def _read(self, call: LiveCall, request: Request, answer: Answer) -> None:
+    def _read(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
         """Set what the call was answered."""
         del request
         call.answer = {"status": answer.head.status, "body": answer.value}
         call.failed = answer.head.status >= 400
 
-    async def _wait(self, gate: Gate, call: LiveCall, request: Request, after: After) -> bool:
+    async def _wait(self, gate: CallGate, call: LiveCall, request: ServiceRequest, after: AnswerFate) -> bool:
         """Be silent until the agent disconnects (which ends this), asks again, cancels, or `patience` ends. Return whether the
         answer is given then."""
         waiting = self._silent[call] = asyncio.get_running_loop().create_future()
@@ -429,7 +431,7 @@ class HttpDoor:
             await request.client.unless_gone(asyncio.wait({waiting}, timeout=gate.patience))
         finally:
             del self._silent[call]
-        how: Wait = waiting.result() if waiting.done() else "waits_longer"
+        how: WaitEnd = waiting.result() if waiting.done() else "waits_longer"
         call.kept["went"] = how
         gate.went(call, how)
         if how == "waits_longer":
@@ -445,18 +447,18 @@ class HttpDoor:
         for earlier in [each for each in self._silent if asks_again(call, each)]:
             self._end_wait(earlier, "asked_again")
 
-    def _end_wait(self, call: LiveCall, how: Wait) -> None:
+    def _end_wait(self, call: LiveCall, how: WaitEnd) -> None:
         if not self._silent[call].done():
             self._silent[call].set_result(how)
 
-    def _refusal(self, call: LiveCall, before: Before) -> bytes:
+    def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         """Return what is answered to a call that is not passed on."""
         del before
         body = b"" if call.tool.startswith("HEAD ") else json.dumps({"error": "Service Unavailable"}).encode()
         fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
         return made_head("HTTP/1.1 503 Service Unavailable", fields).raw + body
 
-    async def _break_off(self, call: LiveCall, request: Request, answer: Answer, after: After) -> bool:
+    async def _break_off(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer, after: AnswerFate) -> bool:
         """Break the connection: before the answer, and in a stream before its first event, or after half of the answer."""
         plain = answer.plain or b""
         if answer.is_stream and (after == "half" or not call.form):
@@ -470,7 +472,7 @@ class HttpDoor:
         request.client.reset()
         return False
 
-    def _changed(self, after: After, call: LiveCall, request: Request, answer: Answer) -> bytes | None:
+    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         """Return the bytes that stand for an answer; None if it has nothing to strike."""
         if after == "stale" and call.instead:
             return call.instead
@@ -486,7 +488,7 @@ class HttpDoor:
             case _:
                 return answer.with_content(garbled(plain))
 
-    async def _give(self, gate: Gate, call: LiveCall, request: Request, raw: bytes) -> bool:
+    async def _give(self, gate: CallGate, call: LiveCall, request: ServiceRequest, raw: bytes) -> bool:
         """Give these bytes as the answer."""
         head = head_of(raw[: raw.index(b"\r\n\r\n") + 4])
         await request.client.send(raw)
@@ -502,14 +504,14 @@ class HttpDoor:
             return head
         return head.having({"location": f"{self.root}{self.prefix}{here}" if here != place else f"{self.prefix}{here}"})
 
-    async def _send(self, request: Request, head: Head, body: Body) -> None:
+    async def _send(self, request: ServiceRequest, head: Head, body: Body) -> None:
         pieces = body.pieces()
         await request.client.send(self._given_head(head).raw + next(pieces, b""))
         for piece in pieces:
             await request.client.send(piece)
 
 
-async def leave(gate: Gate, call: LiveCall, has_left: bool) -> None:
+async def leave(gate: CallGate, call: LiveCall, has_left: bool) -> None:
     """Tell the gate that a call ends here, unless it was given."""
     if has_left and call.kept.keys().isdisjoint(("went", "given")):
         gate.went(call, "disconnected")
@@ -517,7 +519,7 @@ async def leave(gate: Gate, call: LiveCall, has_left: bool) -> None:
         await gate.ended(call)
 
 
-def _hang_up(request: Request) -> bool:
+def _hang_up(request: ServiceRequest) -> bool:
     request.client.close()
     return False
 

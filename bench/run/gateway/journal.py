@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from bench.common.digests import digest_of
 from bench.record.probe.events import GatewayNoticed, StoresRead, Went
-from bench.record.probe.points import Point
-from bench.record.probe.rows import Reading, RowDifference
+from bench.record.probe.points import StrikePoint
+from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.gateway.gate import LiveCall
 
 LONGEST = 2**20
@@ -35,10 +35,10 @@ RowPlace = tuple[str, str, str]
 class Readable(Protocol):
     """All stores together (`bench.run.witness.stores.Stores`)."""
 
-    async def read(self) -> Reading:
+    async def read(self) -> StoreReading:
         """Return one reading."""
 
-    async def reading(self) -> Reading:
+    async def reading(self) -> StoreReading:
         """Return a reading that is equal to the one before it."""
 
 
@@ -58,7 +58,7 @@ class JournaledCall:
     answered: float | None = None
     given: float | None = None
     answer: str | None = None
-    point: Point | None = None
+    point: StrikePoint | None = None
     given_otherwise: bool = False
     went: Went = ""
 
@@ -83,14 +83,14 @@ class Journal:
         self.notices: list[GatewayNoticed] = []
         self.start = monotonic()
         self._tidy, self._identify, self._stores = tidy, identify, stores
-        self._last = Reading("", ())
+        self._last = StoreReading("", ())
         self._times = Counter[str]()
         self._since = set[int]()
 
     def now(self) -> float:
         return monotonic() - self.start
 
-    def begin(self, first: Reading) -> None:
+    def begin(self, first: StoreReading) -> None:
         """Start the clock. `first` is the reading of the stores after their reset."""
         self.start, self._last = monotonic(), first
 
@@ -129,7 +129,7 @@ class Journal:
         self._since.clear()
 
 
-def changes(former: Reading, later: Reading) -> Iterator[RowDifference]:
+def changes(former: StoreReading, later: StoreReading) -> Iterator[RowDifference]:
     """Yield the rows that differ between two readings, with what stood then and what stands now."""
     old, new = _by_place(former), _by_place(later)
     for place in {**old, **new}:
@@ -139,7 +139,7 @@ def changes(former: Reading, later: Reading) -> Iterator[RowDifference]:
             yield RowDifference(*place, before, after)
 
 
-def _by_place(reading: Reading) -> Mapping[RowPlace, RowDifference]:
+def _by_place(reading: StoreReading) -> Mapping[RowPlace, RowDifference]:
     """Return the rows of a reading by their places. Where rows are named by their content, one that went and one that came are
     one that changed, if they are alike or as many went as came."""
     rows, nameless = dict[RowPlace, RowDifference](), defaultdict[RowPlace, list[RowDifference]](list)

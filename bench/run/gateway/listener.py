@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from bench.common.errors import ConfigError
 from bench.run.endpoint.access_guard import MOST_CONNECTIONS, SECONDS, stranger
-from bench.run.gateway.gate import Gate
+from bench.run.gateway.gate import CallGate
 from bench.run.gateway.http import AgentWire, Desk, HttpDoor
 from bench.run.gateway.http_wire import BadMessage, Head, made_head
 from bench.run.gateway.mcp_http import McpDoor
@@ -34,7 +34,7 @@ class AgentListener:
     token    the first part of every door's path
     """
 
-    def __init__(self, gate: Callable[[], Gate], number: Callable[[], int], life: Callable[[], int], token: str = ""):
+    def __init__(self, gate: Callable[[], CallGate], number: Callable[[], int], life: Callable[[], int], token: str = ""):
         self._desk = Desk(gate, number, life)
         self._token = token or secrets.token_urlsafe(24)
         self._doors = dict[str, HttpDoor]()

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from bench.common.bounds import crowded
 from bench.common.errors import whole_text
 from bench.common.nesting import is_too_deep
-from bench.run.gateway.gate import After, LiveCall
+from bench.run.gateway.gate import AnswerFate, LiveCall
 
 LONGEST = 16 * 2**20
 """Bytes of the longest message that is read. A longer one is passed on in pieces."""
@@ -217,7 +217,7 @@ def error_answer(call: LiveCall) -> bytes:
     return text_of({"jsonrpc": "2.0", "id": request.body["id"], **outcome})
 
 
-def changed_answer(call: LiveCall, message: RpcMessage, after: After) -> bytes:
+def changed_answer(call: LiveCall, message: RpcMessage, after: AnswerFate) -> bytes:
     """Return what stands for the answer of a read: `stale`, `empty`, `garbled` or `too_large`."""
     if after == "stale" and call.instead is not None:
         for earlier in messages_of(call.instead):
@@ -284,7 +284,7 @@ def _too_large() -> TextChange:
     return lambda text: (text or " ") * (next(large, 0) // len((text or " ").encode()) + 1)
 
 
-_CHANGES: dict[After, Callable[[], TextChange]] = {
+_CHANGES: dict[AnswerFate, Callable[[], TextChange]] = {
     "empty": lambda: lambda _: "",
     "garbled": lambda: lambda text: text[: len(text) // 2] + GARBAGE,
     "too_large": _too_large,

@@ -17,8 +17,8 @@ from pydantic import JsonValue
 from bench.common.errors import ConfigError
 from bench.common.tokens import count_tokens
 from bench.run.gateway.bodies import Body, json_of
-from bench.run.gateway.gate import After, Before, DoorKind, Gate, LiveCall, Wait
-from bench.run.gateway.http import Answer, Desk, HttpDoor, Request
+from bench.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, WaitEnd
+from bench.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest
 from bench.run.gateway.http_wire import made_head
 from bench.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.run.gateway.server_sent import events_of, with_data
@@ -56,7 +56,7 @@ class ModelDoor(HttpDoor):
             return super()._target(asked)
         return super()._target(self._path + asked[len(self._suffix) :])
 
-    async def _serve(self, request: Request) -> bool:
+    async def _serve(self, request: ServiceRequest) -> bool:
         request = self._with_key(request)
         if request.head.method == "POST" and api_of(request.path):
             return await super()._serve(request)
@@ -66,14 +66,14 @@ class ModelDoor(HttpDoor):
         finally:
             body.close()
 
-    def _with_key(self, request: Request) -> Request:
+    def _with_key(self, request: ServiceRequest) -> ServiceRequest:
         key = os.environ.get(self._variable, "") if self._variable else ""
         if not key or any(request.head.values(name) for name in ("authorization", *KEYS)):
             return request
         sent = {"x-api-key": key} if self._variable.startswith("ANTHROPIC") else {"authorization": f"Bearer {key}"}
         return replace(request, head=request.head.having(sent))
 
-    def _call_of(self, request: Request) -> LiveCall:
+    def _call_of(self, request: ServiceRequest) -> LiveCall:
         text = request.body.plain(request.head.get("content-encoding"))
         asked = json_of(blotted(text.decode(errors="replace"), _key(request))) if text else None
         arguments = request.body.digest if asked is None else asked
@@ -83,7 +83,7 @@ class ModelDoor(HttpDoor):
         api = api_of(call.tool)
         return bool(api and api.end.search(body.last(len(data) + LONGEST_MARK)))
 
-    def _read(self, call: LiveCall, request: Request, answer: Answer) -> None:
+    def _read(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
         super()._read(call, request, answer)
         if not (api := api_of(call.tool)) or (plain := _plain(answer)) is None:
             return
@@ -96,7 +96,7 @@ class ModelDoor(HttpDoor):
         call.kept["tokens_out"] = sum(map(count_tokens, reply.texts))
         call.kept["usage"] = reply.usage
 
-    def _refusal(self, call: LiveCall, before: Before) -> bytes:
+    def _refusal(self, call: LiveCall, before: CallFate) -> bytes:
         api, fields = _api(call), {"Content-Type": "application/json"}
         streams = isinstance(call.arguments, dict) and call.arguments.get("stream") is True
         if before == "malformed":
@@ -111,7 +111,7 @@ class ModelDoor(HttpDoor):
             first = "HTTP/1.1 503 Service Unavailable"
         return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
-    def _changed(self, after: After, call: LiveCall, request: Request, answer: Answer) -> bytes | None:
+    def _changed(self, after: AnswerFate, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> bytes | None:
         if after != "cut_off" or answer.head.status != 200 or (plain := answer.plain) is None:
             return super()._changed(after, call, request, answer)
         api = _api(call)
@@ -128,11 +128,11 @@ class _Open:
 
     patience = 0.0
 
-    async def arrived(self, call: LiveCall) -> Before:
+    async def arrived(self, call: LiveCall) -> CallFate:
         del call
         return "pass"
 
-    async def answered(self, call: LiveCall, answer: bytes) -> After:
+    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         del call, answer
         return "give"
 
@@ -140,12 +140,12 @@ class _Open:
 
     async def ended(self, call: LiveCall) -> None: ...
 
-    def went(self, call: LiveCall, how: Wait) -> None: ...
+    def went(self, call: LiveCall, how: WaitEnd) -> None: ...
 
     def noticed(self, door: str, what: str) -> None: ...
 
 
-_OPEN: Gate = _Open()
+_OPEN: CallGate = _Open()
 
 
 def _api(call: LiveCall) -> ModelApi:
@@ -154,13 +154,13 @@ def _api(call: LiveCall) -> ModelApi:
     return api
 
 
-def _key(request: Request) -> str:
+def _key(request: ServiceRequest) -> str:
     """Return the key that a request carries; "" without one."""
     scheme, _, token = request.head.get("authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else next((key for name in KEYS if (key := request.head.get(name))), "")
 
 
-def _plain(answer: Answer) -> bytes | None:
+def _plain(answer: ServiceAnswer) -> bytes | None:
     return answer.plain if answer.body.length else None
 
 

@@ -14,7 +14,7 @@ from secrets import token_hex
 from time import monotonic
 from typing import Any
 
-from bench.run.gateway.gate import Gate, LiveCall, Wait
+from bench.run.gateway.gate import CallGate, LiveCall, WaitEnd
 from bench.run.gateway.mcp import (
     KnownServer,
     LineCutter,
@@ -135,7 +135,7 @@ class StdioRelay:
         known: KnownServer,
         agent: tuple[Pipe, Pipe],
         server: tuple[Pipe, Pipe],
-        gate: Callable[[], Gate],
+        gate: Callable[[], CallGate],
         number: Callable[[], int],
         life: int,
     ):
@@ -146,7 +146,7 @@ class StdioRelay:
         """Calls that the server has not answered."""
         self._listings: dict[str, RpcMessage] = {}
         """Requests for tools that the server has not answered."""
-        self._silent: dict[str, tuple[LiveCall, asyncio.Future[Wait]]] = {}
+        self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
         """Calls whose answer is held."""
         self._again: dict[str, asyncio.Future[None]] = {}
         """Second deliveries that the server has not answered."""
@@ -355,7 +355,7 @@ class StdioRelay:
 
     async def _hold(self, call: LiveCall, answer: bytes, gives_late: bool) -> None:
         """Hold an answer until the agent's wait ends, and then give it if it is late or the agent waits on."""
-        waits: asyncio.Future[Wait] = asyncio.get_running_loop().create_future()
+        waits: asyncio.Future[WaitEnd] = asyncio.get_running_loop().create_future()
         self._silent[call.wire] = call, waits
         if self._has_ended:
             self._end_wait(call.wire, "disconnected")
@@ -368,7 +368,7 @@ class StdioRelay:
             await self._to_agent.write(answer + b"\n")
             await self._gate().given(call)
 
-    def _end_wait(self, key: str, how: Wait) -> None:
+    def _end_wait(self, key: str, how: WaitEnd) -> None:
         if held := self._silent.pop(key, None):
             call, waits = held
             self._gate().went(call, how)

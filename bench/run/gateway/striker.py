@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.record.probe.points import Point
-from bench.run.gateway.gate import After, Before, LiveCall
+from bench.record.probe.points import StrikePoint
+from bench.run.gateway.gate import AnswerFate, CallFate, LiveCall
 from bench.run.gateway.journal import Journal, JournaledCall
 
-_BEFORE: dict[Point, Before] = {
+_BEFORE: dict[StrikePoint, CallFate] = {
     "error": "error",
     "model_error": "error",
     "rate_limit": "rate_limit",
     "malformed": "malformed",
     "twice": "twice",
 }
-_AFTER: dict[Point, After] = {
+_AFTER: dict[StrikePoint, AnswerFate] = {
     "late": "late",
     "stale": "stale",
     "empty": "empty",
@@ -28,7 +28,7 @@ _AFTER: dict[Point, After] = {
     "stream_before": "break",
     "stream_half": "half",
 }
-_NOT_PASSED_ON = frozenset[Before](("error", "rate_limit", "malformed", "drop"))
+_NOT_PASSED_ON = frozenset[CallFate](("error", "rate_limit", "malformed", "drop"))
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CellStrike:
 
     identity: str
     nth: int
-    point: Point
+    point: StrikePoint
     form: str
 
 
@@ -76,7 +76,7 @@ class Striker:
         self._slot, self._turn = asyncio.Semaphore(1), asyncio.Lock()
         self._earlier = b""
 
-    async def arrived(self, call: LiveCall) -> Before:
+    async def arrived(self, call: LiveCall) -> CallFate:
         entry = self._calls[call] = self.journal.arrive(call)
         if self._at_next_request and not self.dead:
             await self._die()
@@ -100,11 +100,11 @@ class Striker:
         return before
 
     @staticmethod
-    def _dropped(entry: JournaledCall) -> Before:
+    def _dropped(entry: JournaledCall) -> CallFate:
         entry.given_otherwise = True
         return "drop"
 
-    async def answered(self, call: LiveCall, answer: bytes) -> After:
+    async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
         entry = self._calls[call]
         if entry.passed_on is not None:
             self.journal.answer(entry)
@@ -112,7 +112,7 @@ class Striker:
         if self.dead:
             entry.given_otherwise = True
             return "drop"
-        after: After = "give"
+        after: AnswerFate = "give"
         if entry is self.struck:
             after = await self._strike_answer(entry)
             self.delivered = self.delivered or after != "give"
@@ -151,14 +151,14 @@ class Striker:
         self.dead = False
 
     @property
-    def _point(self) -> Point | None:
+    def _point(self) -> StrikePoint | None:
         return self._strike.point if self._strike else None
 
     def _is_struck(self, entry: JournaledCall) -> bool:
         aim = self._strike
         return bool(aim and self.struck is None and (entry.identity, entry.nth) == (aim.identity, aim.nth))
 
-    async def _strike_answer(self, entry: JournaledCall) -> After:
+    async def _strike_answer(self, entry: JournaledCall) -> AnswerFate:
         call, point = entry.call, self._point
         if point == "unacknowledged":
             await self._die()

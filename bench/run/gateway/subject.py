@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Words = tuple[str, ...]
+CommandWords = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Agent:
+class ProbedAgent:
     """The agent as its owner starts it.
 
     start, resume   the commands that begin a task, and that go on with it after a death
@@ -21,12 +21,12 @@ class Agent:
     limit           seconds that all its lives together may take
     """
 
-    start: Words
-    resume: Words
+    start: CommandWords
+    resume: CommandWords
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    done: Words | None = None
-    said_done: Words | str | None = None
+    done: CommandWords | None = None
+    said_done: CommandWords | str | None = None
     limit: float = 300.0
 
 
@@ -35,7 +35,7 @@ class McpServer:
     """An MCP server as the agent's config has it: a command over stdio, or the URL of Streamable HTTP."""
 
     name: str
-    command: Words = ()
+    command: CommandWords = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Service:
     name: str
     variable: str
     url: str
-    command: Words = ()
+    command: CommandWords = ()
     health: str = ""
 
 
@@ -83,7 +83,7 @@ class ModelSource:
     variables: tuple[str, ...] = ("OPENAI_BASE_URL",)
     suffix: str = "/v1"
     url: str = ""
-    script: Words = ()
+    script: CommandWords = ()
     dialect: Literal["chat", "responses", "anthropic"] = "chat"
 
 
@@ -97,7 +97,7 @@ class Subject:
     """
 
     name: str
-    agent: Agent
+    agent: ProbedAgent
     configs: tuple[McpConfig, ...] = ()
     services: tuple[Service, ...] = ()
     model: ModelSource | None = None

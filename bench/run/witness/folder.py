@@ -18,7 +18,7 @@ from typing import Literal
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, one_line
 from bench.common.values import dataclass
-from bench.record.probe.rows import Cell, Reading, RowDifference
+from bench.record.probe.rows import Cell, RowDifference, StoreReading
 from bench.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.run.witness.ignored import NOTHING, Ignored
 from bench.run.witness.place import PREFIX, Place, claimed_place, remove_tree
@@ -135,7 +135,7 @@ class FolderStore:
         with self._one_line("cannot be reset"):
             restore(self._backup, self._copy, self._path.resolve(), self._copy)
 
-    def read(self, most: int) -> Reading:
+    def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"):
             now = self._entries(self._copy, self._copy)
@@ -147,7 +147,7 @@ class FolderStore:
             digest = self._encoding.hashed()
             for path, entry in sorted(now.items()):
                 digest.update(repr((path, entry)).encode("utf-8", "surrogatepass"))
-            return Reading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
+            return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
 
     def remove(self) -> None:
         """Remove the copy, or restore the owner's folder."""

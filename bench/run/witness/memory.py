@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.common.errors import ConfigError, one_line
-from bench.record.probe.rows import Reading
+from bench.record.probe.rows import StoreReading
 from bench.run.witness.folder import restore
 from bench.run.witness.place import Place
 from bench.run.witness.rows import printable
@@ -64,10 +64,10 @@ class MemoryStore:
         with self._one_line("cannot be reset"):
             restore(self._first, self._copy, self._first, self._copy)
 
-    def read(self, most: int) -> Reading:
+    def read(self, most: int) -> StoreReading:
         """Return a reading in which nothing differs, whatever the agent keeps."""
         del most
-        return Reading("", ())
+        return StoreReading("", ())
 
     def remove(self) -> None:
         """Remove the copy. This can be called again."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from bench.common.errors import ConfigError, one_line
-from bench.record.probe.rows import Reading, RowDifference
+from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.witness.ignored import NOTHING, Ignored
 from bench.run.witness.place import lives, maker_of, new_name
 from bench.run.witness.postgres_tables import DatabaseState, compared, quoted, state_of
@@ -58,7 +58,7 @@ class PostgresStore:
         self._copy = ""
         self._server: Session | None = None
         self._state: DatabaseState | None = None
-        self._last: tuple[str, int, Reading] | None = None
+        self._last: tuple[str, int, StoreReading] | None = None
 
     @property
     def replaces(self) -> Mapping[str, str]:
@@ -98,7 +98,7 @@ class PostgresStore:
             self._create(self._copy, self._copy + _FIRST)
             self._take_over(self._copy + _FIRST, self._copy)
 
-    def read(self, most: int) -> Reading:
+    def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"), _connected(self._dsn, self._copy) as now:
             written: str = _only(now, "SELECT pg_current_wal_insert_lsn()::text")
@@ -154,7 +154,7 @@ class PostgresStore:
             for setting in settings or ():
                 session.execute(f"ALTER DATABASE {quoted(database)} SET {setting} FROM CURRENT".encode())
 
-    def _reading(self, first: Session, now: Session, most: int) -> Reading:
+    def _reading(self, first: Session, now: Session, most: int) -> StoreReading:
         assert self._state
         before, state = self._state, state_of(now, self._ignores)
         differences, count = list[RowDifference](), 0
@@ -163,7 +163,7 @@ class PostgresStore:
             if count <= most:
                 differences.append(difference)
         digest = self._encoding.digest(repr(state.content).encode())
-        return Reading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
+        return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
 
     def _differences(
         self, first: Session, now: Session, before: DatabaseState, state: DatabaseState

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.common.digests import digest_of
 from bench.common.errors import ConfigError, one_line
-from bench.record.probe.rows import Reading, RowDifference
+from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.witness.ignored import NOTHING, Ignored
 from bench.run.witness.place import Place, claimed_place
 from bench.run.witness.rows import Encoding, RowPair, StoredRow, printable
@@ -107,7 +107,7 @@ class SqliteStore:
             else:
                 _replace(self._first, self._copy)
 
-    def read(self, most: int) -> Reading:
+    def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"), closing(opened_database(self._copy, "rw")) as database:
             database.execute("ATTACH ? AS first", (f"{self._first.as_uri()}?mode=ro&immutable=1",))
@@ -148,7 +148,7 @@ class SqliteStore:
                 totals[table.name] = sum(self._encoding.weight((table.name, row)) for row in rows) % _ALL
         return totals
 
-    def _reading(self, database: sqlite3.Connection, most: int) -> Reading:
+    def _reading(self, database: sqlite3.Connection, most: int) -> StoreReading:
         before, now = tables_of(database, "first", self._ignores), tables_of(database, "main", self._ignores)
         same = same_tables(database, self._copy, self._first, self._pages)
         totals, differences, count = dict(self._totals), list[RowDifference](), 0
@@ -163,7 +163,7 @@ class SqliteStore:
                     differences.append(row)
             totals[name] = total % _ALL
         digest = self._encoding.digest(repr(sorted(item for item in totals.items() if item[1])).encode("utf-8", "replace"))
-        return Reading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
+        return StoreReading(digest, tuple(sorted(differences, key=lambda row: (row.table, row.key))), max(0, count - most))
 
     def _changes(self, comparison: SqliteComparison) -> Iterator[RowPair]:
         """Yield the rows that differ. Where there is no key, rows whose numbers alone changed do not."""

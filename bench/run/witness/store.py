@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from bench.record.probe.rows import Reading
+from bench.record.probe.rows import StoreReading
 
 
 class StoreCopy(Protocol):
@@ -31,7 +31,7 @@ class StoreCopy(Protocol):
     def reset(self) -> None:
         """Bring the copy back to its first state. Nothing may have it open."""
 
-    def read(self, most: int) -> Reading:
+    def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`.
 
         Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from bench.common.errors import ConfigError, one_line
-from bench.record.probe.rows import Reading
+from bench.record.probe.rows import StoreReading
 from bench.run.witness import folder, sqlite
 from bench.run.witness.folder import FolderStore
 from bench.run.witness.ignored import Ignored
@@ -115,7 +115,7 @@ class Stores:
         for store in self._stores:
             await _in_thread(store.reset)
 
-    async def read(self) -> Reading:
+    async def read(self) -> StoreReading:
         """Return one reading of all stores, relative to their first states.
 
         Raises:
@@ -125,9 +125,9 @@ class Stores:
         rows = [row for reading in readings for row in reading.differences]
         digest = self._encoding.digest("\n".join(reading.digest for reading in readings).encode())
         more = sum(reading.more for reading in readings) + max(0, len(rows) - self._most)
-        return Reading(digest, tuple(rows[: self._most]), more)
+        return StoreReading(digest, tuple(rows[: self._most]), more)
 
-    async def reading(self) -> Reading:
+    async def reading(self) -> StoreReading:
         """Return a reading that is equal to the reading `settle` before it.
 
         Raises:

@@ -11,7 +11,7 @@ from bench.common.digests import Texts
 from bench.record.probe.events import GatewayCall
 from bench.record.probe.rows import RowDifference
 from bench.rerun.probe.secrets import Secrets
-from bench.run.gateway.subject import Agent, McpConfig, McpServer, ModelSource, Service, Subject
+from bench.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 
 CANARIES = {
     "variable": "canary-variable-1",
@@ -27,7 +27,7 @@ CANARIES = {
 }
 SUBJECT = Subject(
     "shop",
-    Agent(
+    ProbedAgent(
         ("agent", f"--api-key={CANARIES['word']}", "--token", CANARIES["spaced"]),
         ("agent",),
         Path(),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.common.errors import ConfigError
 from bench.run.gateway.agent_config import expanded, read_config, rewritten
-from bench.run.gateway.subject import McpServer, Words
+from bench.run.gateway.subject import CommandWords, McpServer
 
 SHOP = McpServer("shop", ("npx", "-y", "server", "${workspaceFolder}/a b"), {"KEY": "${SECRET}"})
 COMMENTED = """\ufeff{
@@ -132,7 +132,7 @@ def test_variables_are_replaced_as_agents_do() -> None:
     )
 
 
-def shim(server: McpServer) -> Words:
+def shim(server: McpServer) -> CommandWords:
     return "shim", server.name, *server.command
 
 

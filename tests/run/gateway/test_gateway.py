@@ -22,9 +22,9 @@ from stdio_agents import STDIO_SERVER, client_of, gateway_of, launched, subject_
 
 from bench.common.errors import ConfigError
 from bench.run.gateway.agent_config import read_config
-from bench.run.gateway.gate import After, LiveCall
+from bench.run.gateway.gate import AnswerFate, LiveCall
 from bench.run.gateway.gateway import Gateway
-from bench.run.gateway.subject import Agent, McpConfig, McpServer, ModelSource, Service, Subject
+from bench.run.gateway.subject import McpConfig, McpServer, ModelSource, ProbedAgent, Service, Subject
 
 PROBE = """
 import asyncio, sys
@@ -97,7 +97,7 @@ def test_each_way_to_name_the_config_in_a_command_names_the_copy(
 def test_a_variable_hands_the_copy_over_and_others_hold_the_addresses_of_services_and_model(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text('{"mcpServers": {"far": {"url": "http://127.0.0.1:${PORT}/mcp"}}}', encoding="utf-8")
-    agent = Agent(("agent",), ("agent",), tmp_path, {"PORT": "9"})
+    agent = ProbedAgent(("agent",), ("agent",), tmp_path, {"PORT": "9"})
     service, model = Service("bank", "BANK_URL", "http://127.0.0.1:8"), ModelSource(("A", "B"), url="http://127.0.0.1:7/v1")
     subject = Subject("test", agent, (read_config(config, "MCP_CONFIG"),), (service,), model)
 
@@ -117,7 +117,7 @@ def test_a_variable_hands_the_copy_over_and_others_hold_the_addresses_of_service
 
 def test_a_gateway_that_cannot_open_its_doors_leaves_nothing(tmp_path: Path) -> None:
     twice = (Service("bank", "A", "http://127.0.0.1:8"), Service("bank", "B", "http://127.0.0.1:8"))
-    subject = Subject("test", Agent(("agent",), ("agent",), tmp_path), services=twice)
+    subject = Subject("test", ProbedAgent(("agent",), ("agent",), tmp_path), services=twice)
 
     async def work() -> None:
         with pytest.raises(ConfigError, match="two doors have this name"):
@@ -139,7 +139,7 @@ def test_a_gateway_that_cannot_open_its_doors_leaves_nothing(tmp_path: Path) -> 
 def test_a_servers_command_in_the_agents_command_is_replaced(
     tmp_path: Path, words: tuple[str, ...], before: int, after: int
 ) -> None:
-    agent = Agent(words, words, tmp_path)
+    agent = ProbedAgent(words, words, tmp_path)
     subject = Subject("test", agent, (McpConfig(Path(), (McpServer("shop", ("npx", "-y", "a b")),)),))
 
     async def work() -> None:
@@ -189,7 +189,7 @@ def test_a_command_that_hands_no_config_over_is_refused(tmp_path: Path) -> None:
 
 def test_a_gate_that_kills_at_a_call_ends_the_servers_and_the_call_is_not_given(tmp_path: Path) -> None:
     class Killing(ScriptedGate):
-        async def answered(self, call: LiveCall, answer: bytes) -> After:
+        async def answered(self, call: LiveCall, answer: bytes) -> AnswerFate:
             await super().answered(call, answer)
             await self.gateway.end_servers()
             assert not alive(tmp_path)
@@ -379,7 +379,7 @@ def mode_of(path: Path) -> int:
 
 
 def test_a_stores_name_at_the_end_of_a_sentence_is_replaced_and_a_longer_name_is_not(tmp_path: Path) -> None:
-    subject = Subject("bank", Agent(("agent",), ("agent",), tmp_path))
+    subject = Subject("bank", ProbedAgent(("agent",), ("agent",), tmp_path))
     gateway = Gateway(subject, {"/data/bank.db": "/copy/bank.db"}, tmp_path / "gateway")
     words, _ = gateway.replaced(["Pay by /data/bank.db.", "/data/bank.db.old", "/data/bank.db-wal", "/data/bank.db"], {})
     assert words == ("Pay by /copy/bank.db.", "/data/bank.db.old", "/data/bank.db-wal", "/copy/bank.db")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.run.gateway.gate import After, LiveCall
+from bench.run.gateway.gate import AnswerFate, LiveCall
 from bench.run.gateway.mcp import (
     IS_ERROR,
     JSON_RPC,
@@ -169,7 +169,7 @@ def test_an_error_has_the_form_that_the_fault_names(form: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["stale", "empty", "garbled", "too_large"])
-def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: After) -> None:
+def test_a_changed_answer_is_a_valid_answer_to_the_same_request(after: AnswerFate) -> None:
     call = call_of(KnownServer("shop", "mcp_stdio"), request(2, tool="look"))
     call.instead = result_of(1, "old")
     answer = json.loads(changed_answer(call, message_of(result_of(2, "Jürgen has 5")), after))

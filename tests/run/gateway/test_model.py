@@ -14,7 +14,7 @@ from bench.record.tool_calls import ToolCall
 from bench.run.dialects.entries import DIALECTS as OTHERS
 from bench.run.endpoint.dialect import CHAT
 from bench.run.endpoint.wire import Chat
-from bench.run.gateway.gate import After, Before
+from bench.run.gateway.gate import AnswerFate, CallFate
 from bench.run.gateway.replies import api_of, fields_in
 from bench.run.gateway.server_sent import events_of
 from bench.run.gateway.subject import ModelSource
@@ -149,7 +149,7 @@ def test_a_request_without_a_key_gets_the_owners(
 @each_dialect
 @pytest.mark.parametrize(("before", "status"), [("error", b"503"), ("rate_limit", b"429"), ("malformed", b"200")])
 @whole_and_streamed
-def test_a_request_that_fails_reaches_no_provider(name: str, before: Before, status: bytes, streams: bool) -> None:
+def test_a_request_that_fails_reaches_no_provider(name: str, before: CallFate, status: bytes, streams: bool) -> None:
     got, given = asked(ScriptedGate(before={1: before}), name, b"", streams)
     head, _, body = given.partition(b"\r\n\r\n")
     assert not got and head.split()[1] == status
@@ -176,7 +176,7 @@ def test_a_reply_can_be_cut_off_at_its_length(name: str, streams: bool) -> None:
 
 @each_dialect
 @pytest.mark.parametrize("after", ["break", "half"])
-def test_a_stream_breaks_before_its_first_event_or_after_half_of_them(name: str, after: After) -> None:
+def test_a_stream_breaks_before_its_first_event_or_after_half_of_them(name: str, after: AnswerFate) -> None:
     answer = answer_in(name, REPLY, True)
     _, given = asked(ScriptedGate(after={1: after}), name, answer, True)
     assert given.startswith(b"HTTP/1.1 200 OK\r\n") and not given.endswith(b"0\r\n\r\n")

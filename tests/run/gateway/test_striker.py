@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.record.probe.points import Point
-from bench.record.probe.rows import Reading, RowDifference
+from bench.record.probe.points import StrikePoint
+from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.gateway.gate import LiveCall
 from bench.run.gateway.journal import Journal
 from bench.run.gateway.striker import CellStrike, Striker
@@ -20,11 +20,11 @@ class Ledger:
     def __init__(self) -> None:
         self.paid = list[str]()
 
-    async def read(self) -> Reading:
+    async def read(self) -> StoreReading:
         rows = tuple(RowDifference("shop", "paid", f"[{n}]", None, {"who": who}) for n, who in enumerate(self.paid))
-        return Reading(" ".join(self.paid), rows)
+        return StoreReading(" ".join(self.paid), rows)
 
-    async def reading(self) -> Reading:
+    async def reading(self) -> StoreReading:
         await asyncio.sleep(0)
         return await self.read()
 
@@ -32,7 +32,7 @@ class Ledger:
 class Counter:
     """A door, a server that pays, and an agent that can be killed."""
 
-    def __init__(self, point: Point | None, form: str = "", *, one_by_one: bool = False, patience: float = 5.0):
+    def __init__(self, point: StrikePoint | None, form: str = "", *, one_by_one: bool = False, patience: float = 5.0):
         self.ledger, self.deaths, self.number = Ledger(), 0, 0
         self.journal = Journal(lambda value: value, lambda door, tool, value: f"{door}.{tool}{value}", self.ledger)
         strike = CellStrike("shop.pay{'who': 'ada'}", 1, point, form) if point else None
@@ -83,7 +83,7 @@ class Counter:
         ("stream_half", "", ("pass", "half"), 0),
     ],
 )
-def test_a_point_is_struck_once_at_its_call(point: Point, form: str, course: tuple[str, str], deaths: int) -> None:
+def test_a_point_is_struck_once_at_its_call(point: StrikePoint, form: str, course: tuple[str, str], deaths: int) -> None:
     async def calls() -> list[tuple[str, str]]:
         made = [await counter.call("bob"), await counter.call("ada")]
         counter.gate.start_again()
