@@ -107,6 +107,6 @@ if "wild" in MODE:
     database.execute("INSERT INTO parcels VALUES ('wild', 'ada')")
 while "ever" in MODE:
     time.sleep(1)
-process.kill()
+processes[-1].kill()
 print("all done")
 sys.exit(3 if "fails" in MODE else 0)

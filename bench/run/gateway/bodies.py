@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from bench.common.bounds import crowded
-from bench.common.nesting import is_too_deep
+from bench.common.bounds import crowded, is_too_deep
 
 IN_MEMORY = 2**18
 """Bytes of a body that are kept in memory. A longer one lies in a file without a name."""

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from bench.common.bounds import crowded
+from bench.common.bounds import crowded, is_too_deep
 from bench.common.errors import whole_text
-from bench.common.nesting import is_too_deep
 from bench.run.gateway.gate import AnswerFate, LiveCall
 
 LONGEST = 16 * 2**20

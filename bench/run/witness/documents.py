@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from bench.common.bounds import is_too_deep
 from bench.common.digests import digest_of
-from bench.common.nesting import is_too_deep
 
 LARGEST = 2**24
 """The most bytes of a file that is read as rows."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.common.nesting import MOST_LEVELS
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.common.bounds import MOST_LEVELS
 from bench.run.witness.documents import LARGEST, objects_in
 from bench.run.witness.folder import FolderStore
 from bench.run.witness.ignored import Ignored
