@@ -40,7 +40,7 @@ def test_the_states_and_contradictory_marks_of_the_judgments_are_those_of_the_tw
         assert len(states) == 232 and len(replies) == 5 * len(states) and len(risks) == 100
         rejected[model] = sum(reply.rejected == "check" for reply in risks)
     assert "plays 232 recorded states of `contract_renewal`" in page("results/boundaries")
-    sentence = f"contradict themselves in {rejected['0.5b']} of 100 replies, the larger one's in {rejected['1.5b']},"
+    sentence = f"contradict themselves in {rejected['0.5b']} of 100 replies, the larger one's in {rejected['1.5b']}."
     assert sentence in page("results/boundaries")
 
 

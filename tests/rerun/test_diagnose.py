@@ -134,7 +134,7 @@ def test_outside_of_a_world_the_proposer_alone_can_be_mended(tmp_path: Path) -> 
     [diagnosis] = diagnosed(tmp_path / "run", settings, ROOTS).values()
     assert minimal(diagnosis) == {FailedEntry("ended", "gave_up"): [{"proposer"}]}
     assert set(diagnosis.not_asked) == set(PARTS) - {"proposer"}
-    assert any(line.startswith("The verifier could not be mended: the task has no world") for line in trial_lines(diagnosis))
+    assert any(line.startswith("The commit could not be mended: the task has no world") for line in trial_lines(diagnosis))
 
 
 def test_outside_of_a_world_the_screen_says_which_parts_were_not_asked_and_never_that_anything_is_proved(

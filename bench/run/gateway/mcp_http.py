@@ -42,7 +42,7 @@ Key = tuple[str, str]
 
 
 @dataclass(eq=False)
-class _McpExchange:
+class _ToolExchange:
     """A POST of the agent, or the stream of a GET. `calls` are those that it brought."""
 
     gate: CallGate
@@ -65,7 +65,7 @@ class McpDoor(HttpDoor):
         """Calls of sessions, from their arrival. Those that were answered can be given again on a resumed stream."""
 
     async def _serve(self, request: ServiceRequest) -> bool:
-        exchange = _McpExchange(self._gate, request, request.head.get("mcp-session-id"))
+        exchange = _ToolExchange(self._gate, request, request.head.get("mcp-session-id"))
         text = self._text(request) if request.head.method == "POST" else b""
         messages = messages_of(text)
         if text and not messages:
@@ -94,7 +94,7 @@ class McpDoor(HttpDoor):
             exchange.request.body.close()
 
     async def _arrive(
-        self, exchange: _McpExchange, message: RpcMessage, made: dict[LiveCall, bytes]
+        self, exchange: _ToolExchange, message: RpcMessage, made: dict[LiveCall, bytes]
     ) -> Literal["pass", "drop", "made"]:
         """Bring a message before the gate if it is a call. What the gateway answers itself is put into `made`."""
         call = self._server.call_of(message, self._desk.number, self._desk.life())
@@ -115,13 +115,13 @@ class McpDoor(HttpDoor):
     def _text(self, request: ServiceRequest) -> bytes:
         return request.body.plain(request.head.get("content-encoding")) or b""
 
-    def _await(self, exchange: _McpExchange, call: LiveCall) -> None:
+    def _await(self, exchange: _ToolExchange, call: LiveCall) -> None:
         exchange.calls[call.wire] = call
         self._open[exchange.session, call.wire] = call
         if len(self._open) > MOST_OPEN:
             del self._open[next(iter(self._open))]
 
-    def _watch(self, exchange: _McpExchange, message: RpcMessage) -> None:
+    def _watch(self, exchange: _ToolExchange, message: RpcMessage) -> None:
         """Take note of a message of the agent that is no call."""
         if message.method == "tools/list":
             exchange.listings[message.key] = message
@@ -130,7 +130,7 @@ class McpDoor(HttpDoor):
             if call and call in self._silent:
                 self._end_wait(call, "cancelled")
 
-    async def _pass(self, exchange: _McpExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
+    async def _pass(self, exchange: _ToolExchange, body: Body, made: Mapping[LiveCall, bytes]) -> bool:
         """Pass a request on and its answer back; `made` are answers that the gateway gives itself."""
         request = exchange.request
         struck = any(call.struck for call in self._awaited(exchange))
@@ -160,14 +160,14 @@ class McpDoor(HttpDoor):
         await self._given(exchange, *exchange.calls.values(), *made)
         return answer.stays
 
-    def _awaited(self, exchange: _McpExchange) -> Iterator[LiveCall]:
+    def _awaited(self, exchange: _ToolExchange) -> Iterator[LiveCall]:
         """Yield the calls that an answer to this request can hold: a resumed stream, those of its session."""
         yield from exchange.calls.values()
         if exchange.request.head.method == "GET":
             yield from (call for (session, _), call in self._open.items() if session == exchange.session)
 
     async def _pass_events(
-        self, exchange: _McpExchange, incoming: Incoming, struck: bool, made: Mapping[LiveCall, bytes]
+        self, exchange: _ToolExchange, incoming: Incoming, struck: bool, made: Mapping[LiveCall, bytes]
     ) -> bool:
         """Pass a stream's events on as they come. What answers a call is brought before the gate."""
         client, events, head = exchange.request.client, EventCutter(), self._given_head(incoming.head)
@@ -197,7 +197,7 @@ class McpDoor(HttpDoor):
             await client.send(chunk(events.rest()) + LAST_CHUNK)
         return incoming.head.stays and (rewrites or not incoming.framing.ends_with_connection)
 
-    async def _event(self, exchange: _McpExchange, event: bytes, rewrites: bool) -> tuple[bytes | None, list[LiveCall]]:
+    async def _event(self, exchange: _ToolExchange, event: bytes, rewrites: bool) -> tuple[bytes | None, list[LiveCall]]:
         """Return what is given for an event, or None if the connection has ended; and the calls that it answers."""
         data, given = data_of(event), list[LiveCall]()
         stands = data
@@ -215,14 +215,14 @@ class McpDoor(HttpDoor):
             stands = decided
         return event if stands == data else with_data(event, stands), given
 
-    def _call_answered(self, exchange: _McpExchange, message: RpcMessage) -> LiveCall | None:
+    def _call_answered(self, exchange: _ToolExchange, message: RpcMessage) -> LiveCall | None:
         if message.kind != "answer":
             return None
         if exchange.request.head.method == "GET":
             return self._open.get((exchange.session, message.key))
         return exchange.calls.get(message.key)
 
-    def _watch_server(self, exchange: _McpExchange, message: RpcMessage) -> None:
+    def _watch_server(self, exchange: _ToolExchange, message: RpcMessage) -> None:
         """Take note of a message of the server that answers no call."""
         if message.kind == "answer" and (listing := exchange.listings.pop(message.key, None)):
             for line in self._server.learn(listing, message):
@@ -231,7 +231,7 @@ class McpDoor(HttpDoor):
             self._notice("it says that its tools have changed")
 
     async def _decide(
-        self, exchange: _McpExchange, call: LiveCall, message: RpcMessage, raw: bytes, *, can_change: bool = True
+        self, exchange: _ToolExchange, call: LiveCall, message: RpcMessage, raw: bytes, *, can_change: bool = True
     ) -> bytes | None:
         """Bring a call's answer before the gate. Return the message that is given, or None if the connection has ended."""
         if call.kept.get("twice"):
@@ -245,7 +245,7 @@ class McpDoor(HttpDoor):
             self._notice(f"call {call.number}: its answer is packed, so it was given as it came")
         return raw if await self._lets_pass(exchange, call, after) else None
 
-    async def _lets_pass(self, exchange: _McpExchange, call: LiveCall, after: str) -> bool:
+    async def _lets_pass(self, exchange: _ToolExchange, call: LiveCall, after: str) -> bool:
         """Do what is done to a connection. Return whether the answer is given."""
         if after in ("silence", "late"):
             return await self._wait(exchange.gate, call, exchange.request, "late" if after == "late" else "silence")
@@ -255,25 +255,25 @@ class McpDoor(HttpDoor):
             exchange.request.client.close()
         return after not in ("break", "half", "cut_off", "drop")
 
-    async def _fail(self, exchange: _McpExchange, call: LiveCall, answer: ServiceAnswer) -> bool:
+    async def _fail(self, exchange: _ToolExchange, call: LiveCall, answer: ServiceAnswer) -> bool:
         """Take an answer of HTTP that holds no answer to a call. Return whether it is given."""
         call.answer, call.failed = {"status": answer.head.status, "body": answer.value}, True
         call.kept["answered"] = True
         return await self._lets_pass(exchange, call, await exchange.gate.answered(call, b""))
 
-    async def _given(self, exchange: _McpExchange, *calls: LiveCall) -> None:
+    async def _given(self, exchange: _ToolExchange, *calls: LiveCall) -> None:
         for call in calls:
             call.kept["given"] = True
             await exchange.gate.given(call)
 
-    async def _answer(self, exchange: _McpExchange, made: Mapping[LiveCall, bytes], text: bytes) -> bool:
+    async def _answer(self, exchange: _ToolExchange, made: Mapping[LiveCall, bytes], text: bytes) -> bool:
         """Answer calls of which none is passed on."""
         fields = {"Content-Type": "application/json", "Content-Length": str(len(text))}
         await exchange.request.client.send(made_head("HTTP/1.1 200 OK", fields).raw + text)
         await self._given(exchange, *made)
         return True
 
-    async def _deliver_again(self, exchange: _McpExchange, call: LiveCall) -> None:
+    async def _deliver_again(self, exchange: _ToolExchange, call: LiveCall) -> None:
         """Deliver a call once more under another id, and drop what is answered."""
         call.kept["twice"] = False
         token = f"again-{token_hex(8)}"
