@@ -2,8 +2,8 @@
 
     python tools/committed.py [REPORT ...]
 
-Git holds `report.md` and the figures that it shows of each of them, and of `SNAPSHOT` the page and the tables in every format
-as well, which tests compare. This program writes all formats; what git does not hold is ignored by it.
+Git holds `report.md` and the figures that it shows of each of them, and of `SNAPSHOT` the tables in every format as well,
+which tests compare. This program writes all formats; what git does not hold is ignored by it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bench.run.trial.loop import run
 ROOT = Path(__file__).parents[1]
 RESULTS, REPORTS = ROOT / "results", ROOT / "reports"
 SNAPSHOT = "paper-qwen2.5-coder-1.5b-instruct"
-"""The run of whose report git holds the page and the tables in all formats."""
+"""The run of whose report git holds the tables in all formats."""
 HUMANEVAL = "humaneval_one_call-qwen2.5-coder-1.5b-instruct"
 REPLAYED = (SNAPSHOT, "structured_output-qwen2.5-coder-1.5b-instruct", HUMANEVAL)
 """Runs whose report is of their replay, since their calls waited for each other when they were recorded."""
