@@ -37,4 +37,4 @@ def draw(shares: Mapping[str, Mapping[str, float]], missed: Mapping[str, Mapping
     axes.legend(loc="lower right", fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(to, dpi=100, metadata={"Software": None})
-    Image.open(to).convert("RGB").quantize(16, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(to, optimize=True)
+    Image.open(to).convert("RGB").quantize(32, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(to, optimize=True)

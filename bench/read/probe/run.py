@@ -88,9 +88,9 @@ class ProbeRead:
 
     @cached_property
     def damaged(self) -> Sequence[CellRead]:
-        """The damaged cells: what came again first, then by gravity."""
+        """The damaged cells: what came again first, then what a witness saw, then by gravity."""
         damaged = [cell for cell in self.cells.values() if cell.damaged]
-        return sorted(damaged, key=lambda cell: (not cell.is_proven, GRAVITY.index(cell.verdict), _point_of(cell)))
+        return sorted(damaged, key=_graver_first)
 
     @cached_property
     def with_verdict(self) -> Sequence[CellRead]:
@@ -140,6 +140,11 @@ class ProbeRead:
         costs = list(map(Tariff(self.manifest.models).cost, self.records))
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
+
+
+def _graver_first(cell: CellRead) -> tuple[bool, bool, int, int]:
+    by_journal = cell.judged is not None and cell.judged.by == "journal"
+    return not cell.is_proven, by_journal, GRAVITY.index(cell.verdict), _point_of(cell)
 
 
 def read_probe(folder: Path) -> ProbeRead:

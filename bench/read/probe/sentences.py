@@ -139,6 +139,9 @@ def what(judged: CellJudged) -> str:
     finding = _gravest(judged)
     of = "its effect" if finding.effect == judged.call else f"the effect of {finding.effect}" if finding.effect else "a row"
     whose = "; the tool did it" if finding.culprit == "tool" else ""
+    if judged.by == "journal":
+        count = f"was done {_times(finding.times)}" if finding.times else "was not done"
+        return f"{finding.effect} {count}, by the journal alone{whose}"
     match finding.kind:
         case "doubled":
             return f"{of} stands {_times(finding.times)}{whose}"

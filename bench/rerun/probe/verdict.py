@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
+from bench.record.probe.events import DAMAGE, CellFinding, CellJudged, CellVerdict, FindingKind, GatewayCall
 from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import SEQUENCES, Cell, Row, RowDifference
 from bench.rerun.probe.clean import Clean, CleanEffect
@@ -35,6 +35,8 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
         findings, by = tuple(_by_journal(clean, course, struck)), "journal"
     absorbed = 0 if findings else _repeated(clean, course)
     verdict, why = _verdict(clean, course, findings, absorbed, struck, point)
+    if by == "journal" and struck and struck.reads is None and verdict in DAMAGE:
+        verdict, why, findings = "no_verdict", _unclaimed(findings[0]), ()
     kinds = {planned.name: planned.call_class for planned in clean.calls.values()}
     return CellJudged(
         call,
@@ -50,6 +52,12 @@ def judge(clean: Clean, course: AgentCourse, call: str = "", point: StrikePoint 
         "journal" if by == "journal" else "witness",
         absorbed,
     )
+
+
+def _unclaimed(finding: CellFinding) -> str:
+    """Return why the journal's count of a call decides nothing. A read that is made again does no harm."""
+    count = "was not done" if not finding.times else f"was done {finding.times} times"
+    return f"{finding.effect} {count}, no witness saw what it does, and its tool does not say whether it only reads"
 
 
 def _verdict(

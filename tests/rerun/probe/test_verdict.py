@@ -222,3 +222,20 @@ def test_what_nobody_called_has_no_verdict(shop: Shop, kind: str) -> None:
 def test_calls_that_are_done_again_without_a_trace_are_absorbed(shop: Shop) -> None:
     judged = shop.judged([*KINDS, "upsert", "delete", "delete"])
     assert (judged.verdict, judged.absorbed) == ("absorbed", 3)
+
+
+def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop: Shop) -> None:
+    def act(place: str, kind: str) -> None:
+        if kind != "look":
+            shop.act(place, kind)
+
+    def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
+
+    clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)], checked=False)
+    twice = replace(name_calls(made((*KINDS, "look", "look"), clean.masks), clean.calls), struck=len(KINDS) + 1)
+    judged = judge(clean, twice)
+    assert (judged.verdict, judged.findings, judged.is_damage) == ("no_verdict", (), False)
+    assert "look#1 was done 2 times, no witness saw what it does" in judged.why
+    writes = replace(twice, calls=tuple(replace(call, reads=False) for call in twice.calls))
+    assert (judge(clean, writes).verdict, judge(clean, writes).by) == ("doubled", "journal")
