@@ -42,8 +42,8 @@ def instances_of(run: str) -> int:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The main job: the paper's experiment, its debugging task where Validation fails, and ten generated incidents, replayed from a
-    real model's runs; their reports.
+    """The main job: the paper's experiment, its debugging task where Validation fails, and ten generated incidents. They are
+    replayed from a real model's runs, and their reports are written.
 
     All incidents of the run: nox -s bench -- --full. The paper's experiment on another model: nox -s bench -- --model gpt-4
     """
