@@ -102,11 +102,12 @@ def postgres_store(_: Path, request: pytest.FixtureRequest) -> StoreSettings:
     server = request.getfixturevalue("server")
     import psycopg  # noqa: PLC0415  an extra
 
+    name = f"judged_{uuid4().hex}"  # pytest may set this fixture up more than once on the session's one server
     with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
-        session.execute("CREATE DATABASE judged")
-    with psycopg.connect(f"{server} dbname=judged", autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {name}".encode())
+    with psycopg.connect(f"{server} dbname={name}", autocommit=True) as session:
         session.execute(TABLES.replace("{made_key}", "serial PRIMARY KEY").encode())
-    return StoreSettings("shop", "postgres", f"{server} dbname=judged", {"DSN": "{store}"})
+    return StoreSettings("shop", "postgres", f"{server} dbname={name}", {"DSN": "{store}"})
 
 
 def folder_store(folder: Path, _: pytest.FixtureRequest) -> StoreSettings:
