@@ -44,7 +44,9 @@ class ProbeProgress:
         for planned in of_kind(run.events, CellsPlanned):
             self.plan(planned)
             self._out.print(estimate(run, planned, self._model, self._workers))
-        if run.problem:
+        if run.problem and run.plan == CLEAN:
+            self._out.print(f"{CLEAN}: ✕ it does not count, {run.seconds:.1f} s")
+        elif run.problem:
             self._out.print(f"{run.plan}: could not be run: {run.problem}")
         elif judged := run.judged:
             self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition

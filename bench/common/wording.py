@@ -1,4 +1,4 @@
-"""Words for what is wrong with a value from outside: pydantic's errors, put so that a person knows what to write instead."""
+"""Words: numbers of things, and what is wrong with a value from outside, put so that a person knows what to write instead."""
 
 from __future__ import annotations
 
@@ -54,6 +54,10 @@ class Violation:
     @property
     def line(self) -> str:
         return f"{self.place}: {self.words}" if self.place else self.words
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def first_of(error: ValidationError, most: int = 1) -> list[ErrorDetails]:

@@ -11,6 +11,7 @@ It charges an account twice and ships an order. MODE is words of:
     ever     it never ends
     quiet    it makes no call
     fails    it ends with exit code 3
+    early    it ends with exit code 4 before its first call
     odd      its charges differ each time
 """
 
@@ -91,6 +92,9 @@ def call(tool: str, **arguments: Any) -> str:
 
 
 processes = [start()]
+if "early" in MODE:
+    print("  | ValueError: no such account\n  +----------------")
+    sys.exit(4)
 if "quiet" not in MODE:
     done = 100
     if "looks" in MODE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from bench.common.wording import plural
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import limits_of
 from bench.read.claims.cells import by_published, measure_of, number_of, ours, theirs, to_decide
@@ -17,7 +18,7 @@ from bench.read.claims.population import Population, population_of
 from bench.read.claims.published import Published
 from bench.read.claims.verdicts import VERDICTS, ClaimVerdict, JudgedSource, Judgement, counts, family_of, levels, structural
 from bench.read.render.cells import AdjustedP, text_of
-from bench.read.render.labels import listed, model_label, plural, slug
+from bench.read.render.labels import listed, model_label, slug
 from bench.read.render.limits import noted
 from bench.read.render.table import Table, TableColumn, table_of
 from bench.read.report.summary import SummaryFinding

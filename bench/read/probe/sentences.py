@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from bench.common.errors import one_line
+from bench.common.wording import plural
 from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
@@ -79,11 +80,11 @@ def lines(probe: ProbeRead, page: str) -> list[str]:
 def ran(probe: ProbeRead) -> str:
     """Return what was run, and what it took."""
     runs, minutes = len(probe.records), probe.seconds / 60
-    parts = [f"{_many(runs, 'run')} of the agent in {minutes:.1f} minutes", f"{len(probe.clean)} of them clean"]
-    parts += [f"{_many(len(probe.controls), 'control')}", f"{_many(len(probe.cells), 'cell')}"]
+    parts = [f"{plural(runs, 'run')} of the agent in {minutes:.1f} minutes", f"{len(probe.clean)} of them clean"]
+    parts += [f"{plural(len(probe.controls), 'control')}", f"{plural(len(probe.cells), 'cell')}"]
     cost = f", ${probe.dollars:.4f}" if probe.dollars is not None else ""
     tokens = f"; {probe.tokens:,} tokens{cost}" if probe.tokens else ""
-    more = f"; {_many(len(probe.missing), 'planned cell')} not run" if probe.missing else ""
+    more = f"; {plural(len(probe.missing), 'planned cell')} not run" if probe.missing else ""
     return f"{', '.join(parts)}{tokens}{more}."
 
 
@@ -99,14 +100,14 @@ def share_gave_up(probe: ProbeRead) -> str:
     judged = [cell.judged for cell in probe.with_verdict if cell.judged]
     false_word = sum(each.said_done and each.is_damage for each in judged)
     gave_up = sum(each.verdict == "gave_up" for each in judged)
-    of = _many(len(judged), "cell")
+    of = plural(len(judged), "cell")
     return f"In {false_word} of {of} the agent said that it was done and did damage; in {gave_up} it gave up clean."
 
 
 def claims(probe: ProbeRead) -> list[str]:
     """Return where a tool's claim and what was seen contradict each other."""
     planned = probe.planned.calls if probe.planned else ()
-    return [f"{call.name} claims to read, and changed {_many(call.rows, 'row')}." for call in planned if call.contradicts]
+    return [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
 
 
 def not_shown(probe: ProbeRead) -> list[str]:
@@ -117,7 +118,7 @@ def not_shown(probe: ProbeRead) -> list[str]:
     if probe.conclusion == "undecided":
         each.append(f"None is a bound only if {_lacking(probe)}.")
     if waits := sum(cell.verdict == "not_applicable" for cell in probe.cells.values()):
-        each.append(f"In {_many(waits, 'cell')} the fault was not delivered: that is no pass.")
+        each.append(f"In {plural(waits, 'cell')} the fault was not delivered: that is no pass.")
     if probe.planned and not probe.planned.one_by_one:
         each.append("Calls overlap, and one by one they leave other rows: effects are those of groups of calls.")
     if probe.probed.only:
@@ -148,7 +149,7 @@ def what(judged: CellJudged) -> str:
         case "lost":
             return f"{of} does not stand{', and the agent says that it is done' if judged.said_done else ''}{whose}"
         case "extra":
-            return f"{_many(len(finding.rows), 'row')} differ that no clean run changes{whose}"
+            return f"{plural(len(finding.rows), 'row')} differ that no clean run changes{whose}"
         case "changed":
             return f"{of} has another value than in clean runs{whose}"
 
@@ -187,15 +188,14 @@ def _outcome(probe: ProbeRead) -> str:
         worst = probe.damaged[0]
         judged = worst.judged
         assert judged is not None
-        again = f" in {worst.damaged} of {_many(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
-        return (
-            f"{name} does damage in {len(probe.damaged)} of {_many(cells, 'cell')}: when {when(judged)}, {what(judged)},{again}"
-        )
+        again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
+        where = f"{len(probe.damaged)} of {plural(cells, 'cell')}"
+        return f"{name} does damage in {where}: when {when(judged)}, {what(judged)}, {again}"
     if probe.conclusion == "none":
-        return f"{name} did no damage in any of {_many(cells, 'cell')}, which holds for this task and single faults"
+        return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"
     left = len(probe.missing) + sum(cell.verdict == "no_verdict" for cell in probe.cells.values())
     without = f", and {left} more have no verdict" if left else ""
-    return f"It is undecided whether {name} does damage: none in {_many(cells, 'cell')} with a verdict{without}"
+    return f"It is undecided whether {name} does damage: none in {plural(cells, 'cell')} with a verdict{without}"
 
 
 def _interval(cell: CellRead) -> str:
@@ -231,10 +231,6 @@ def _worst(probe: ProbeRead) -> Iterator[str]:
 def _gravest(judged: CellJudged) -> CellFinding:
     order = ("doubled", "extra", "changed", "lost")
     return min(judged.findings, key=lambda finding: (finding.kind != judged.verdict, order.index(finding.kind)))
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _times(times: int) -> str:

@@ -91,10 +91,6 @@ def extremes_said(
     return listed([f"{shown(low)}{unit} with {first}", *(f"{shown(value)} with {name}" for value, name in others)])
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def listed(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """Join names as a sentence lists them; of many names only the first few."""
     if len(names) > most + 1:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bench.common.wording import plural
 from bench.read.analysis.arms import Arm, Arms, Condition
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import CALLS, COST, FIRST_ROUND, LEAST_PRICED, METRICS
 from bench.read.analysis.per_solved import per_solved
 from bench.read.analysis.statistics import Share
 from bench.read.render.cells import BoundedNumber
-from bench.read.render.labels import each_arm, extremes_said, listed, model_label, plural
+from bench.read.render.labels import each_arm, extremes_said, listed, model_label
 from bench.record.config import FAULT_FREE
 
 LONGEST = 150

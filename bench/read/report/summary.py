@@ -9,13 +9,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.common.wording import plural
 from bench.read.analysis.arms import Arms, Condition, instances_by_scenario
 from bench.read.analysis.faults import IMPACTS
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import FIRST_PASS, FIRST_ROUND, LEAST_PRICED, PRICE, SCORE, Metric
 from bench.read.analysis.recovery_rates import RecoveryRate, recovery_rates
 from bench.read.analysis.statistics import Mean
-from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, plural, under
+from bench.read.render.labels import MOST_NAMED, each_arm, listed, model_label, under
 from bench.read.report.headline import harmed_trials, headline_of, only_asked, paid, solved_texts
 from bench.record.config import FAULT_FREE
 

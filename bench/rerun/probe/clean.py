@@ -11,11 +11,14 @@ from itertools import dropwhile
 from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
-from bench.record.probe.events import GatewayCall, PlannedCall
+from bench.common.wording import plural
+from bench.record.events import of_kind
+from bench.record.probe.events import GatewayCall, GatewayNoticed, PlannedCall
 from bench.record.probe.rows import SEQUENCES, RowDifference
 from bench.rerun.probe.causes import CleanCalls, class_of, name_calls, name_of
 from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.volatile import ChangedRows, Masks, StoreColumn, masks_of, volatile_columns
+from bench.run.processes.tail import last_line
 
 FEWEST = 3
 """Clean runs before the first cell: two find what varies, and the third lets calls through one by one."""
@@ -64,25 +67,19 @@ class Clean:
         return [*sorted(columns), *self.masks.names]
 
 
-def clean_of(courses: Sequence[AgentCourse], checked: bool) -> Clean:
-    """Return what the clean runs show.
-
-    Args:
-        courses: Two runs, and a third that let calls through one by one.
-        checked: Whether the owner has a check for what is done. If not, a run without an effect does not count.
+def clean_of(courses: Sequence[AgentCourse]) -> Clean:
+    """Return what the clean runs show: two, and a third that let calls through one by one. All of them count.
 
     Raises:
-        ConfigError: A run does not count, or the runs differ.
+        ConfigError: The runs differ.
     """
-    for number, course in enumerate(courses, 1):
-        _check(course, number, checked)
     masks = masks_of([_arguments(course) for course in courses])
     first, second, third = (identified(course, masks) for course in courses[:FEWEST])
     columns, lonely = volatile_columns(first.rows, second.rows)
     if lonely:
         raise ConfigError(
-            f"two clean runs differ in {len(lonely)} rows, such as {_place(lonely[0])}; the probe needs a task that ends the "
-            f"same way each time: fix the model's temperature, seed or replies"
+            f"two clean runs differ in {plural(len(lonely), 'row')}, such as {_place(lonely[0])}; the probe needs a task that "
+            f"ends the same way each time: fix the model's temperature, seed or replies"
         )
     more, alone = volatile_columns(first.rows, third.rows)
     one_by_one = not alone and more <= columns
@@ -107,28 +104,36 @@ def identified(course: AgentCourse, masks: Masks) -> AgentCourse:
     return replace(course, identities=tuple(masks.identity(call.door, call.tool, value) for call, value in _arguments(course)))
 
 
-def _check(course: AgentCourse, number: int, checked: bool) -> None:
-    run = f"clean run {number}"
-    printed = (course.texts.get(course.printed or "", "").strip().rpartition("\n")[2] or "nothing")[-200:]
+def objection(course: AgentCourse, number: int, checked: bool) -> str:
+    """Return why a clean run does not count, in one line; "" if it counts.
+
+    Args:
+        course: The run.
+        number: Which clean run it is, from 1.
+        checked: Whether the owner has a check for what is done. If not, a run without an effect does not count.
+    """
+    run, printed = f"clean run {number}", last_line(course.texts.get(course.printed or "", "")) or "nothing"
+    servers = [f"the MCP server {event.door}: {event.what}; " for event in of_kind(course.lives, GatewayNoticed) if event.door]
     if not course.in_time:
-        raise ConfigError(f"{run}: the agent did not end within its limit; raise `limit`. It printed last: {printed}")
+        return f"{run}: {''.join(servers)}the agent did not end within its limit; raise `limit`. It printed last: {printed}"
+    how = f"the agent ended with exit code {course.code}"
     if all(call.door_kind == "model" for call in course.calls):
-        raise ConfigError(
-            f"{run}: no call came through the gateway: the agent ignores the config or the addresses that it was given. "
-            f"It printed last: {printed}"
-        )
+        if not servers and course.code == 0:
+            how = "the agent ignores the config or the addresses that it was given, or has nothing to do"
+        return f"{run}: no call came through the gateway: {''.join(servers)}{how}. It printed last: {printed}"
     if not course.done:
-        how = "the check `done` fails" if checked else f"the agent ended with exit code {course.code}"
-        raise ConfigError(f"{run} failed: {how}. It printed last: {printed}")
+        how = "the check `done` fails" if checked else how
+        return f"{run} failed: {''.join(servers)}{how}. It printed last: {printed}"
     begun = dropwhile(lambda reading: not reading.calls, course.readings)  # a server can write when it starts
     around = [row for reading in begun if not reading.calls for row in reading.changed if row.table != SEQUENCES]
     if around:
-        raise ConfigError(
-            f"{run}: {len(around)} rows changed without a call, such as {_place(around[0])}: something goes around the "
-            f"gateway, or acts after its answer; give the probe that tool too, leave the table out, or raise `settle`"
+        return (
+            f"{run}: {plural(len(around), 'row')} changed without a call, such as {_place(around[0])}: something goes around "
+            f"the gateway, or acts after its answer; give the probe that tool too, leave the table out, or raise `settle`"
         )
     if not checked and not course.rows:
-        raise ConfigError(f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`")
+        return f"{run} changed nothing that a witness sees; name the store that the agent changes, or give `done`"
+    return ""
 
 
 def _place(row: RowDifference) -> str:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.common.wording import plural
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.events import CellsPlanned, GatewayCall
 from bench.rerun.probe.probe_file import ProbeSettings
@@ -53,7 +54,7 @@ def estimate(cell: CellRun, planned: CellsPlanned, model: ModelParameters | None
     dollars = model.cost(read, written) if model else None
     cost = f", about ${dollars:,.2f}" if dollars is not None and tokens else ""
     left = f"; {planned.left_out:,} further cells are left out" if planned.left_out else ""
-    return f"{cells:,} cell{'s' * (cells != 1)}, about {took}{tokens}{cost}{left}"
+    return f"{plural(cells, 'cell')}, about {took}{tokens}{cost}{left}"
 
 
 def _size(path: Path) -> str:

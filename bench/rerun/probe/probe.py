@@ -24,7 +24,7 @@ from bench.record.probe.events import (
 from bench.rerun.probe.bound import AGAIN, UNJUDGED, drawn, same_verdict
 from bench.rerun.probe.causes import name_calls
 from bench.rerun.probe.cells import ProbeCell, cells_of
-from bench.rerun.probe.clean import FEWEST, Clean, clean_of, identified, planned_calls
+from bench.rerun.probe.clean import FEWEST, Clean, clean_of, identified, objection, planned_calls
 from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.runner import Worker
 from bench.rerun.probe.verdict import judge
@@ -115,12 +115,17 @@ class Probe:
         checked = self._subject.agent.done is not None
         for number in range(len(courses), FEWEST):
             began = monotonic()
-            course = await workers[number % 2 % len(workers)].run(Masks(), one_by_one=number == FEWEST - 1)
+            worker = workers[number % 2 % len(workers)]
+            course = await worker.run(Masks(), one_by_one=number == FEWEST - 1)
             courses.append(course)
             clean_run = _named(course)
+            if why := objection(course, number + 1, checked):
+                why += "".join([f"; {line}" for line in await worker.written_around()])
+                yield replace(_run(CLEAN, number, clean_run, _same(clean_run)), problem=why)
+                raise ConfigError(why)
             events: list[OfAKind] = []
             if number == FEWEST - 1:
-                self._plan(courses, checked)
+                self._plan(courses)
                 events.append(self._planned(courses[0].seconds))
                 assert self.clean
                 clean_run = self.clean.reference if self.clean.one_by_one else clean_run
@@ -128,11 +133,11 @@ class Probe:
                 await asyncio.sleep(max(0.0, began + APART - monotonic()))
             yield _run(CLEAN, number, clean_run, _same(clean_run), events)
         if self.clean is None:
-            self._plan(courses, checked)
+            self._plan(courses)
         self._clean_runs = self._clean_made = FEWEST
 
-    def _plan(self, courses: Sequence[AgentCourse], checked: bool) -> None:
-        self.clean = clean_of(courses, checked)
+    def _plan(self, courses: Sequence[AgentCourse]) -> None:
+        self.clean = clean_of(courses)
         self.cells = cells_of(self.clean, all_forms=self._all_forms, only=self._only)[:MOST_CELLS]
 
     def _planned(self, seconds: float) -> CellsPlanned:

@@ -124,6 +124,11 @@ class Worker:
             await journal.read()
             return await self._course(journal, striker, life, lives, texts, environment, seconds)
 
+    async def written_around(self) -> list[str]:
+        """Return a line for each store that is not as it was when it was copied: the agent has written to it."""
+        names = await self._stores.changed()
+        return [f"store {name!r} itself changed: the agent wrote to it, not to its copy" for name in names]
+
     async def _live(
         self,
         words: CommandWords,

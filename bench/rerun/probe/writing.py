@@ -117,8 +117,8 @@ class ProbeWriter:
         """Note how the session ended, and close the files."""
         mark = self._writer.mark if complete else None
         self._writer.note(SessionRecord(now(), "ended", one_line(self._secrets.blot(detail), REASON), mark=mark))
-        self._writer.close()
         self._writer.remove_if_empty()
+        self._writer.close()
 
     def _record(self, cell: CellRun, events: tuple[OfAKind, ...], asked: Sequence[Called]) -> TrialRecord:
         judged = next(iter(of_kind(events, CellJudged)), None)

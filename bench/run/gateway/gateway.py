@@ -22,10 +22,12 @@ from typing import Any, Self
 
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
+from bench.common.wording import plural
 from bench.run.gateway.agent_config import expanded, rewritten
 from bench.run.gateway.gate import CallGate
 from bench.run.gateway.listener import AgentListener
 from bench.run.gateway.mcp import KnownServer
+from bench.run.gateway.server_errors import ServerErrors
 from bench.run.gateway.stdio import Pipe, StdioRelay
 from bench.run.gateway.subject import CommandWords, McpConfig, McpServer, Subject
 from bench.run.processes.agent_process import CANNOT_START, AgentProcess
@@ -229,16 +231,17 @@ class Gateway:
         located = shutil.which(program, path=environment.get("PATH")) if os.sep not in program else str(cwd / program)
         their_input, our_output = os.pipe()
         our_input, their_output = os.pipe()
+        errors = ServerErrors(files[2])
+        streams = (their_input, their_output, errors.input)
         try:
             largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-            streams = (their_input, their_output, files[2])
             process = AgentProcess([located or program, *words], cwd, environment, largest, streams=streams)
         except OSError as error:
             for file in (our_input, our_output):
                 os.close(file)
             return self._not_started(files[2], door, error.strerror or str(error))
         finally:
-            for file in (their_input, their_output):
+            for file in streams:
                 os.close(file)
         agent_input, agent_output = files[:2]
         del files[:2]
@@ -255,16 +258,13 @@ class Gateway:
         self._running[relay] = process, serving
         relaying = asyncio.create_task(relay.run())
         left = asyncio.create_task(_until_closed(connection))
+        line: str | None = None
         try:
             await asyncio.wait({relaying, left}, return_when=asyncio.FIRST_COMPLETED)
             if relaying.done():
                 relaying.result()
-            if left.done():
-                process.terminate()
-                await asyncio.wait({process.ended}, timeout=GRACE)
-            elif not relay.is_stopped:
-                ends: set[asyncio.Future[Any]] = {process.ended, left}
-                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if await _ended_by_itself(process, relay, left):
+                line = await errors.last_line()
         finally:
             for call in relay.unanswered(self.gate.patience):
                 what = f"it did not answer call {call.number} ({call.tool}) within {self.gate.patience:g} s, until it was ended"
@@ -278,9 +278,10 @@ class Gateway:
         if ended.failed:
             return self._not_started(files[0], door, os.strerror(ended.failed))
         code = 1 if relay.is_stopped else ended.code if ended.code is not None else 128 + (ended.signal or 0)
-        if not relay.is_left and not relay.is_stopped and left.cancelled():
+        if line is not None and (ended.code is not None or not relay.is_stopped):
             waits = len(relay.unanswered())
-            self.gate.noticed(door.door, f"its process ended with exit code {code} and left {waits} calls unanswered")
+            left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
+            self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
         return code
 
     def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
@@ -335,6 +336,22 @@ async def _received(connection: socket.socket, files: list[int]) -> dict[str, An
     if not isinstance(header, dict) or len(files) != 3:
         raise ValueError
     return header
+
+
+async def _ended_by_itself(process: AgentProcess, relay: StdioRelay, left: asyncio.Task[None]) -> bool:
+    """Wait until a server has ended, or its agent has left it. Return whether it ended while its agent needed it."""
+    if left.done():
+        process.terminate()
+        await asyncio.wait({process.ended}, timeout=GRACE)
+        return False
+    if relay.is_stopped:
+        return False
+    needed = not relay.is_left
+    ends: set[asyncio.Future[Any]] = {process.ended, left}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if needed:
+        await asyncio.wait({process.ended}, timeout=GRACE)  # an agent ends soon after its server
+    return needed and process.ended.done()
 
 
 async def _until_closed(connection: socket.socket) -> None:

@@ -25,5 +25,11 @@ class Tail:
 
     @property
     def last_line(self) -> str:
-        """The last line that is not empty, cut to 200 characters."""
-        return self.text.strip().rpartition("\n")[2].strip()[-200:]
+        """The last line that has a letter, cut to 200 characters; "" if none has."""
+        return last_line(self.text)
+
+
+def last_line(text: str) -> str:
+    """Return the last line that has a letter, at most 200 characters of it, without what frames a traceback; "" if none has."""
+    lines = (line for line in reversed(text.splitlines()) if any(map(str.isalpha, line)))
+    return next(lines, "").strip(" \t|")[-200:]

@@ -149,6 +149,17 @@ class FolderStore:
                 digest.update(repr((path, entry)).encode("utf-8", "surrogatepass"))
             return StoreReading(digest.hexdigest(), tuple(differences[:most]), max(0, len(differences) - most))
 
+    def has_changed(self) -> bool:
+        """Return whether the owner's folder or file is not as it was when it was copied."""
+        with self._one_line("cannot be read"):
+            path = self._path.resolve()
+            if self._in_place:
+                return False
+            if self._is_file:
+                first = self._first[path.name]
+                return self._content_of(path) != (first.size, first.content)
+            return self._entries(path, path) != self._first
+
     def remove(self) -> None:
         """Remove the copy, or restore the owner's folder."""
         if self._place is None:

@@ -69,6 +69,10 @@ class MemoryStore:
         del most
         return StoreReading("", ())
 
+    def has_changed(self) -> bool:
+        """Return False: nobody reads what an agent knows."""
+        return False
+
     def remove(self) -> None:
         """Remove the copy. This can be called again."""
         if self._place is not None:

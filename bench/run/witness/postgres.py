@@ -111,6 +111,13 @@ class PostgresStore:
             self._last = written, most, reading
             return reading
 
+    def has_changed(self) -> bool:
+        """Return whether the owner's database is not as it was when it was copied."""
+        with self._one_line("cannot be read"), _connected(self._dsn, _database_of(self._dsn)) as owner:
+            assert self._state
+            owner.execute(_BEGIN)
+            return state_of(owner, self._ignores).content != self._state.content
+
     def remove(self) -> None:
         """Drop copy and template. This can be called again."""
         if self._server is None:

@@ -114,6 +114,11 @@ class SqliteStore:
             database.execute("BEGIN")
             return self._reading(database, most)
 
+    def has_changed(self) -> bool:
+        """Return whether the owner's database is not as it was when it was copied."""
+        with self._one_line("cannot be read"):
+            return not self._in_place and self._totals_of(self._path.resolve(), immutable=False) != self._totals
+
     def remove(self) -> None:
         """Remove the copy, or restore the owner's database."""
         if self._place is None:
@@ -138,10 +143,10 @@ class SqliteStore:
             raise RuntimeError("the store has no copy: make() comes first")
         return self._place
 
-    def _totals_of(self, path: Path) -> dict[str, int]:
+    def _totals_of(self, path: Path, *, immutable: bool = True) -> dict[str, int]:
         """Return the digest of each table."""
         totals = {}
-        with closing(opened_database(path, "ro", immutable=True)) as database:
+        with closing(opened_database(path, "ro", immutable=immutable)) as database:
             for table in tables_of(database, "main", self._ignores).values():
                 columns = ", ".join(map(quoted, table.columns))
                 rows = database.execute(f"SELECT {columns} FROM {table.within('main')}")

@@ -37,5 +37,8 @@ class StoreCopy(Protocol):
         Equal content has one digest, whatever bytes lie on disk. Raises ConfigError if it cannot be read.
         """
 
+    def has_changed(self) -> bool:
+        """Return whether the owner's store is not as it was when it was copied. A store that is worked on in place has not."""
+
     def remove(self) -> None:
         """Remove the copy, or restore the owner's store if the copy stood in its place. This can be called again."""

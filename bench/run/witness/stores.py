@@ -145,6 +145,14 @@ class Stores:
             f"stores {names}: they still changed after {seconds:.0f} s; end what writes to them, or raise `settle`"
         )
 
+    async def changed(self) -> list[str]:
+        """Return the names of the owner's stores that are not as they were when they were copied.
+
+        Raises:
+            ConfigError: A store cannot be read any more.
+        """
+        return [store.name for store in self._stores if await _in_thread(store.has_changed)]
+
     async def remove(self) -> None:
         """Remove each copy, and restore what was worked on in place. This can be called again.
 

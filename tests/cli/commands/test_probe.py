@@ -14,6 +14,7 @@ from commands import Ended, bench, start
 
 from bench.record.reading import read_trials
 from bench.record.verify import verify
+from bench.run.witness.place import claimed_place
 
 SUPPORT = Path(__file__).parents[2] / "support"
 KNOWN = ("OWNER_WORD", "SERVER_WORD", "OPENAI_API_KEY", "HEADER", "COOKIE", "URL", "DSN", "WORD")
@@ -178,6 +179,29 @@ def test_an_agent_whose_clean_runs_say_nothing_cannot_be_probed(tmp_path: Path, 
     folder = till(tmp_path, mode)
     err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
     assert line in err and left(tmp_path) == []
+
+
+def test_the_second_of_two_probes_on_a_store_in_place_is_one_line_and_leaves_no_run(tmp_path: Path) -> None:
+    folder = till(tmp_path)
+    with (folder / "probe.toml").open("a") as file:
+        file.write("in_place = true\n")
+    first = claimed_place(folder / "orders.db")
+    try:
+        err = refused(bench(folder, "probe", "--yes", TMPDIR=str(tmp_path)))
+    finally:
+        first.remove()
+    assert err.rstrip().endswith("orders.db: another probe works on it") and not (folder / "results" / "till-probe").exists()
+
+
+def test_a_clean_run_that_does_not_count_is_shown_so_and_does_not_keep_a_mended_file_from_running(tmp_path: Path) -> None:
+    folder = till(tmp_path, "fails")
+    ended = bench(folder, "probe", "--yes", "--only", "charge#1.error", TMPDIR=str(tmp_path))
+    assert "clean run 1 failed: the agent ended with exit code 3" in refused(ended)
+    assert ended[1].count("clean: ✕ it does not count") == 1 and "clean: ✓" not in ended[1]
+    probe = folder / "probe.toml"
+    probe.write_text(probe.read_text().replace('"fails"', '"again"'))
+    code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.error", TMPDIR=str(tmp_path))
+    assert code == 3 and out.count("clean: ✓ same") >= 3, out
 
 
 def test_a_killed_probe_is_cleaned_up_after(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,7 +134,8 @@ def test_the_clean_runs_tell_effects_reads_and_what_nobody_sees(tmp_path: Path) 
     [
         ("quiet", "no call came through the gateway"),
         ("fails", "ended with exit code 3"),
-        ("wild", "1 rows changed without a call"),
+        ("early", r"agent ended with exit code 4\. It printed last: ValueError: no such account$"),
+        ("wild", "1 row changed without a call"),
         ("ever", "did not end within its limit"),
     ],
 )
@@ -142,6 +145,30 @@ def test_a_clean_run_that_does_not_count_is_said_in_one_line(tmp_path: Path, mod
         probed(tmp_path, till(tmp_path, mode, limit=limit))
     assert "\n" not in str(raised.value)
     assert not list((tmp_path / "worker-0" / "stores").iterdir())
+
+
+def test_a_server_that_ends_at_its_start_is_named_with_its_code_and_its_last_word(tmp_path: Path) -> None:
+    subject = till(tmp_path, "")
+    program = "import sys; print('no licence', file=sys.stderr); sys.exit(5)"
+    server = {"command": sys.executable, "args": ["-c", program]}
+    subject.configs[0].path.write_text(json.dumps({"mcpServers": {"till": server}}))
+    with pytest.raises(ConfigError, match="the MCP server till: it ended with exit code 5: no licence; the agent ended with"):
+        probed(tmp_path, subject)
+
+
+def test_an_agent_that_ignores_the_config_is_run_once_and_the_store_that_it_wrote_to_is_named(tmp_path: Path) -> None:
+    subject, runs = till(tmp_path, ""), list[CellRun]()
+    program = f"import sqlite3; sqlite3.connect({str(tmp_path)!r} + '/' + 'shop.db').executescript('DELETE FROM accounts')"
+    words = (sys.executable, "-c", program, str(subject.configs[0].path))
+    subject = replace(subject, agent=replace(subject.agent, start=words, resume=words))
+
+    async def all_runs() -> None:
+        async for run in Probe(subject, worker_of(subject, tmp_path)).runs():
+            runs.append(run)
+
+    with pytest.raises(ConfigError, match="store 'shop' itself changed: the agent wrote to it, not to its copy") as raised:
+        asyncio.run(all_runs())
+    assert [run.problem for run in runs] == [str(raised.value)] and "the agent ignores the config" in runs[0].problem
 
 
 def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:

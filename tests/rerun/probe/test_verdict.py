@@ -140,7 +140,7 @@ class Shop:
     act: Callable[[str, str], None]
 
     def __post_init__(self) -> None:
-        self.clean = clean_of([self.course(KINDS, Masks()) for _ in range(3)], checked=False)
+        self.clean = clean_of([self.course(KINDS, Masks()) for _ in range(3)])
 
     def course(self, kinds: Sequence[str], masks: Masks, alone: str = "") -> AgentCourse:
         return self.runner.run(course_of(self.stores, self.place, self.act, kinds, masks, alone))
@@ -233,7 +233,7 @@ def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop
     def made(kinds: Sequence[str], masks: Masks) -> AgentCourse:
         return shop.runner.run(course_of(shop.stores, shop.place, act, kinds, masks, ""))
 
-    clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)], checked=False)
+    clean = clean_of([made((*KINDS, "look"), Masks()) for _ in range(3)])
     twice = replace(name_calls(made((*KINDS, "look", "look"), clean.masks), clean.calls), struck=len(KINDS) + 1)
     judged = judge(clean, twice)
     assert (judged.verdict, judged.findings, judged.is_damage) == ("no_verdict", (), False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bench.common.wording import plural
 from bench.read.analysis.statistics import Share
-from bench.read.render.labels import listed, plural
+from bench.read.render.labels import listed
 from bench.record.worlds.damage import DAMAGES
 from bench.worlds.read.scorecard import ALL_CRASHES, Scorecard, ScorecardRow, Struck
 from bench.worlds.read.scorecard.cells import ANY
