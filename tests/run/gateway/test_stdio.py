@@ -258,7 +258,7 @@ def test_a_server_that_dies_is_noticed_and_its_agent_sees_it(tmp_path: Path) -> 
             assert await client.process.wait() == 3
 
     run(work())
-    assert gate.notes == [("shop", "it ended with exit code 3 and left 1 call unanswered: it printed no error")]
+    assert gate.notes == [("shop", "it ended with exit code 3 and left 1 call unanswered: the server's own words")]
 
 
 def test_a_server_that_hangs_is_noticed_when_it_is_ended(tmp_path: Path) -> None:
