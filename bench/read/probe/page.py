@@ -13,7 +13,6 @@ from bench.read.report.html import rendered, source
 from bench.record.probe.events import CellVerdict, PlannedCall, plan_of
 from bench.record.probe.points import CallClass, StrikePoint, points_of
 from bench.record.probe.rows import Row, RowDifference
-from bench.record.reading import read_texts
 
 FOLDER = Path(__file__).parent
 MOST_SHOWN = 20
@@ -71,7 +70,6 @@ class ShownCell:
 
 def page_of(probe: ProbeRead) -> str:
     """Return the page as one file that needs no other."""
-    texts = read_texts(probe.folder) if probe.cells else {}
     style = source("page.css") + source("probe.css", FOLDER)
     return rendered(
         "probe.html.j2",
@@ -82,7 +80,7 @@ def page_of(probe: ProbeRead) -> str:
         ran=sentences.ran(probe),
         counted=sentences.counts(probe),
         word=sentences.share_gave_up(probe),
-        shown=[_shown(cell, texts) for cell in probe.damaged[:MOST_SHOWN]],
+        shown=[_shown(cell, probe.texts) for cell in probe.damaged[:MOST_SHOWN]],
         grids=list(_grids(probe)),
         claims=sentences.claims(probe),
         limits=sentences.not_shown(probe),
@@ -96,7 +94,7 @@ def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
     assert judged is not None
     return ShownCell(
         cell=cell,
-        when=sentences.when(judged),
+        when=sentences.when(judged, cell.worst, texts),
         what=sentences.what(judged),
         word=sentences.SIGNS[cell.verdict][1],
         steps=steps_of(cell.worst, texts),

@@ -16,7 +16,7 @@ from bench.record.manifest import Manifest
 from bench.record.probe.events import CLEAN, CONTROL, CellJudged, CellsPlanned, CellVerdict
 from bench.record.probe.points import POINTS
 from bench.record.probe.probed import Probed
-from bench.record.reading import read_manifest, read_records
+from bench.record.reading import read_manifest, read_records, read_texts
 from bench.record.record import SessionRecord, TrialRecord, latest
 
 CLEAN_RUNS, CELLS_AGAIN = 5, 10
@@ -124,6 +124,11 @@ class ProbeRead:
         again = len(self.run_again) >= min(CELLS_AGAIN, len(self.cells))
         is_bound = self.with_verdict and not without and self.clean_alike >= CLEAN_RUNS and again
         return "none" if is_bound else "undecided"
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Arguments, answers and output by their digests."""
+        return read_texts(self.folder) if self.cells else {}
 
     @property
     def tokens(self) -> int:

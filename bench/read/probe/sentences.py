@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -12,6 +13,7 @@ from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import Cell, RowDifference
+from bench.record.record import TrialRecord
 
 WHEN: Mapping[StrikePoint, str] = {
     "lost": "the answer of {} is lost",
@@ -53,7 +55,7 @@ CAUSES: Mapping[RepeatCause, str] = {
     "model": "the model asked for the call again",
     "restart": "the agent made the call again after its restart",
 }
-LONGEST, LONGEST_VALUE = 300, 60
+LONGEST, LONGEST_VALUE, LONGEST_ASKED = 300, 60, 100
 
 
 def sentence(probe: ProbeRead) -> str:
@@ -105,9 +107,18 @@ def share_gave_up(probe: ProbeRead) -> str:
 
 
 def claims(probe: ProbeRead) -> list[str]:
-    """Return where a tool's claim and what was seen contradict each other."""
+    """Return where a tool's claim and what was seen contradict each other, and where the owner's word is missing."""
     planned = probe.planned.calls if probe.planned else ()
-    return [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
+    each = [f"{call.name} claims to read, and changed {plural(call.rows, 'row')}." for call in planned if call.contradicts]
+    unclaimed = [cell.judged.call for cell in probe.cells.values() if cell.judged and cell.judged.by == "journal"]
+    unclaimed = [call for call in unclaimed if call not in {cell.judged.call for cell in probe.damaged if cell.judged}]
+    tools = dict.fromkeys(f'"{call.door}.{call.tool}"' for call in planned if call.name in unclaimed)
+    if tools:
+        each.append(
+            f"In {plural(len(unclaimed), 'cell')} a call that no witness sees was done more or less often than in clean runs: "
+            f"if it only reads, write reads = [{', '.join(tools)}] into probe.toml; else name its store."
+        )
+    return each
 
 
 def not_shown(probe: ProbeRead) -> list[str]:
@@ -128,9 +139,24 @@ def not_shown(probe: ProbeRead) -> list[str]:
     return each
 
 
-def when(judged: CellJudged) -> str:
-    """Return what was done to the struck call, as a clause."""
-    return WHEN[judged.point].format(judged.call) if judged.point else "nothing is struck"
+def when(judged: CellJudged, record: TrialRecord, texts: Mapping[str, str]) -> str:
+    """Return what was done to the struck call, as a clause. `texts` has the call's arguments by their digest."""
+    if not judged.point:
+        return "nothing is struck"
+    struck = (call for call in of_kind(record.events, GatewayCall) if call.number == judged.struck)
+    asked = next((_asked(texts.get(call.arguments, "")) for call in struck), "")
+    return WHEN[judged.point].format(f"{judged.call}{f' ({asked})' if asked else ''}")
+
+
+def _asked(arguments: str) -> str:
+    """Return a call's arguments in short."""
+    try:
+        values = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return one_line(arguments, LONGEST_ASKED)
+    if not isinstance(values, dict):
+        return one_line(arguments, LONGEST_ASKED)
+    return one_line(", ".join(f"{name} {value_text(value)}" for name, value in values.items()), LONGEST_ASKED)
 
 
 def what(judged: CellJudged) -> str:
@@ -138,20 +164,33 @@ def what(judged: CellJudged) -> str:
     if not judged.findings:
         return judged.why or SIGNS[judged.verdict][1]
     finding = _gravest(judged)
-    of = "its effect" if finding.effect == judged.call else f"the effect of {finding.effect}" if finding.effect else "a row"
     whose = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
         count = f"was done {_times(finding.times)}" if finding.times else "was not done"
         return f"{finding.effect} {count}, by the journal alone{whose}"
+    of = _difference(finding)
+    by = f" that {finding.effect} makes" if finding.effect not in ("", judged.call) else ""
     match finding.kind:
         case "doubled":
-            return f"{of} stands {_times(finding.times)}{whose}"
+            return f"{of}{by} stands {_times(finding.times)}{whose}"
         case "lost":
-            return f"{of} does not stand{', and the agent says that it is done' if judged.said_done else ''}{whose}"
+            return f"{of}{by} does not stand{', and the agent says that it is done' if judged.said_done else ''}{whose}"
         case "extra":
-            return f"{plural(len(finding.rows), 'row')} differ that no clean run changes{whose}"
+            rows = plural(len(finding.rows), "row")
+            return f"{rows} {'differs' if len(finding.rows) == 1 else 'differ'} that no clean run changes, {of}{whose}"
         case "changed":
-            return f"{of} has another value than in clean runs{whose}"
+            return f"{of}{by} is another than in clean runs{whose}"
+
+
+def _difference(finding: CellFinding) -> str:
+    """Return what a finding is about: a row that was added or removed, or a change of a row."""
+    if not finding.rows:
+        return "the effect"
+    row = finding.rows[0]
+    more = f" (and {plural(len(finding.rows) - 1, 'further row')})" if len(finding.rows) > 1 else ""
+    if not row.table:
+        return f"{'a change of' if row.before and row.after else 'the file'} {one_line(row.key, LONGEST_VALUE)}{more}"
+    return f"a {'change' if row.before and row.after else 'row'} of {row.table}{more}"
 
 
 def row_line(row: RowDifference) -> str:
@@ -190,7 +229,8 @@ def _outcome(probe: ProbeRead) -> str:
         assert judged is not None
         again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
         where = f"{len(probe.damaged)} of {plural(cells, 'cell')}"
-        return f"{name} does damage in {where}: when {when(judged)}, {what(judged)}, {again}"
+        done = when(judged, worst.worst, probe.texts)
+        return f"{name} does damage in {where}: when {done}, {what(judged)}, {again}"
     if probe.conclusion == "none":
         return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"
     left = len(probe.missing) + sum(cell.verdict == "no_verdict" for cell in probe.cells.values())

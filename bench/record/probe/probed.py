@@ -24,6 +24,7 @@ class Probed(ManifestPart):
     doors     servers and services by name, each with its kind
     patience  seconds of silence after which a client counts as one that waits longer; `limit`: of all lives of the agent
     hide      columns and arguments whose values are in no output
+    reads     patterns of `DOOR.TOOL` for what only reads, as the owner says
     """
 
     subject: str
@@ -36,3 +37,4 @@ class Probed(ManifestPart):
     all_forms: bool = False
     only: Many[str] = ()
     hide: Many[str] = ()
+    reads: Many[str] = ()

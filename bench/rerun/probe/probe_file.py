@@ -181,6 +181,9 @@ class ProbeFile(ConfigEntry):
     """Seconds between two readings of a store that must be equal."""
     patience: float = Field(10.0, gt=0.0, le=3600.0)
     """Seconds of silence after which a client counts as one that waits longer."""
+    reads: Many[str] = ()
+    """Tools that only read, as you know, whether or not they claim it: `SERVER.TOOL`, and `SERVICE.METHOD PATH` for a service;
+    `*` is any text. A call of such a tool is a read, unless a witness sees that it changed something."""
     hide: Many[str] = ()
     """Columns and arguments whose values are in no output."""
 
@@ -227,6 +230,7 @@ class ProbeSettings:
             settle=file.settle,
             patience=file.patience,
             hide=frozenset(file.hide),
+            reads=file.reads,
         )
         self.stores = tuple(self._stores())
         model = file.model
@@ -254,6 +258,7 @@ class ProbeSettings:
             all_forms=all_forms,
             only=tuple(only),
             hide=tuple(sorted(subject.hide)),
+            reads=tuple(subject.reads),
         )
 
     def commands(self) -> Iterator[tuple[str, CommandWords]]:

@@ -12,6 +12,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Self
@@ -216,9 +217,11 @@ class Worker:
         )
 
     def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:
-        """Return a call as it may be kept: the path of a service can hold a secret."""
+        """Return a call as it may be kept: the path of a service can hold a secret. What the owner says of a tool stands above
+        what the tool claims."""
         call = call_of(entry, texts)
-        return replace(call, tool=self._shown(call.tool))
+        reads = True if any(fnmatchcase(f"{call.door}.{call.tool}", known) for known in self._subject.reads) else call.reads
+        return replace(call, tool=self._shown(call.tool), reads=reads)
 
     async def _passes(self, words: CommandWords, environment: Mapping[str, str]) -> bool:
         """Return whether a check of the owner's ends with exit code 0."""

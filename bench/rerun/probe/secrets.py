@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -70,13 +71,13 @@ class Secrets:
 
 
 def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterable[str]) -> Iterator[str]:
-    yield from (value for name, value in environment.items() if not ORDINARY.fullmatch(name))
+    yield from (value for name, value in environment.items() if not ORDINARY.fullmatch(name) and not _is_path(value))
     yield from subject.agent.environment.values()
     words = [subject.agent.start, subject.agent.resume]
     urls = [*addresses, *environment.values(), *subject.agent.environment.values()]
     for config in subject.configs:
         for server in config.servers:
-            yield from server.environment.values()
+            yield from (value for value in server.environment.values() if not _is_path(value))
             yield from server.headers.values()
             yield from (part for value in server.headers.values() for part in re.split(r"[\s;,=]+", value))
             words.append(server.command)
@@ -90,6 +91,11 @@ def _values(subject: Subject, environment: Mapping[str, str], addresses: Iterabl
         urls += command
     for url in urls:
         yield from _in_url(url)
+
+
+def _is_path(value: str) -> bool:
+    """Return whether a value names what is there, as PYENV_ROOT does, or several such places."""
+    return all(os.path.isabs(part) and os.path.exists(part) for part in value.split(os.pathsep))  # noqa: PTH110, PTH117  NUL
 
 
 def _in_words(command: Iterable[str]) -> Iterator[str]:

@@ -94,6 +94,7 @@ class Subject:
     settle     seconds between two readings of a store that must be equal
     patience   seconds of silence after which it is said of a call that its client waits longer
     hide       names of columns and arguments whose values are in no output
+    reads      patterns of `DOOR.TOOL` for what only reads, as the owner says
     """
 
     name: str
@@ -104,3 +105,4 @@ class Subject:
     settle: float = 0.1
     patience: float = 10.0
     hide: frozenset[str] = frozenset()
+    reads: tuple[str, ...] = ()

@@ -42,7 +42,8 @@ def test_damage_that_came_again_is_the_conclusion_and_the_first_words(tmp_path: 
     read = probe(tmp_path)
     assert read.conclusion == "damage" and EXIT_CODES[read.conclusion] == 1
     assert sentence(read) == (
-        "shop does damage in 2 of 20 cells: when the answer of shop.pay#1 is lost, its effect stands twice, in 2 of 2 runs."
+        "shop does damage in 2 of 20 cells: when the answer of shop.pay#1 (order 7) is lost, a row of payments stands twice, "
+        "in 2 of 2 runs."
     )
     assert [worst.plan for worst in read.damaged] == [f"{PAY}.lost", f"{PAY}.unacknowledged"]
 
@@ -115,6 +116,12 @@ def test_what_no_witness_saw_stands_in_the_first_sentence(tmp_path: Path) -> Non
         ]
         runs.append(replace(run, events=events))
     assert "no witness saw what shop.pay#1 did" in sentence(probe(tmp_path, *runs))
+
+
+def test_where_an_unseen_call_was_repeated_the_owner_is_asked_for_a_word(tmp_path: Path) -> None:
+    runs = [judged_anew(run, verdict="no_verdict", by="journal") if run.plan == f"{PAY}.late" else run for run in of_bound()]
+    told = lines(probe(tmp_path, *runs), "probe.html")
+    assert len(told) <= 10 and any('if it only reads, write reads = ["shop.pay"] into probe.toml' in line for line in told)
 
 
 def test_the_terminal_ends_in_at_most_ten_lines_of_which_the_last_names_the_file(tmp_path: Path) -> None:

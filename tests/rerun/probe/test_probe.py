@@ -171,6 +171,14 @@ def test_an_agent_that_ignores_the_config_is_run_once_and_the_store_that_it_wrot
     assert [run.problem for run in runs] == [str(raised.value)] and "the agent ignores the config" in runs[0].problem
 
 
+def test_what_the_owner_says_only_reads_is_a_read_unless_a_witness_sees_more(tmp_path: Path) -> None:
+    subject = replace(till(tmp_path, "looks"), reads=("till.ri*", "till.ship"))
+    runs = probed(tmp_path, subject, "no such cell")
+    planned = next(iter(of_kind(runs[2].events, CellsPlanned)))
+    kinds = {call.name: (call.call_class, call.contradicts) for call in planned.calls}
+    assert kinds["till.ring#1"] == ("read", False) and kinds["till.ship#1"] == ("effect", True)
+
+
 def test_what_differs_between_clean_runs_is_listed(tmp_path: Path) -> None:
     runs = probed(tmp_path, till(tmp_path, "odd"), "no such cell")
     planned = next(iter(of_kind(runs[2].events, CellsPlanned)))

@@ -51,6 +51,13 @@ SECRETS = Secrets.of(
 )
 
 
+def test_a_variable_that_holds_a_place_is_no_secret(tmp_path: Path) -> None:
+    places = f"{tmp_path}:{tmp_path.parent}"
+    secrets = Secrets.of(SUBJECT, {"PYENV_ROOT": str(tmp_path), "PLACES": places, "PEPPER": f"{tmp_path}/absent"})
+    assert secrets.blot(f"{tmp_path}/bin/python {places}") == f"{tmp_path}/bin/python {places}"
+    assert secrets.blot(f"{tmp_path}/absent") == "***"
+
+
 def test_each_secret_of_a_subject_is_blotted_out_of_a_text() -> None:
     text = " and ".join(CANARIES.values())
     blotted = SECRETS.blot(text)
