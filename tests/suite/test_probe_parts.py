@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from probe.equality import WORLD_POINTS, Trial, table
+from probe.equality import Trial, counted
 from probe.script import TRIES, Call, Exchange, chat_reply, next_call, of_chat, of_response, placed, response_reply
-from probe.world import PACKS, ToolServer, kept_worlds, next_proposed, reply_of
+from probe.world import PACKS, ToolServer, WorldCount, kept_worlds, next_proposed, reply_of
 
 from bench.run.packs.loading import load_pack
 from bench.worlds.run.environment import Environment
@@ -51,7 +52,7 @@ def test_the_path_that_the_user_names_stands_in_the_calls() -> None:
 
 def lived(environment: Environment, folder: Path, calls: int = 1000) -> list[dict[str, Any]]:
     """Let the model and the tools work until the end, or until so many calls are made. Return the conversation."""
-    scenario = load_pack("contract_renewal", PACKS)
+    scenario = load_pack("contract_renewal", PACKS, "case_02")
     (folder / "kept").mkdir(exist_ok=True)
     server = ToolServer(environment, folder / "world.db", folder / "kept")
     listed = server.answer({"method": "tools/list"})["tools"]
@@ -71,19 +72,17 @@ def lived(environment: Environment, folder: Path, calls: int = 1000) -> list[dic
     return messages
 
 
-def test_a_world_counts_nothing_after_a_whole_life_and_each_effect_that_a_second_life_made_again(tmp_path: Path) -> None:
-    environment = load_pack("contract_renewal", PACKS).environment
+def test_a_world_counts_what_a_second_life_made_again_and_owes_what_stood_in_the_first_world(tmp_path: Path) -> None:
+    environment = load_pack("contract_renewal", PACKS, "case_02").environment
     assert isinstance(environment, Environment)
-    (tmp_path / "once").mkdir()
-    assert lived(environment, tmp_path / "once")[-1]["content"] == "The work is done."
-    [once] = kept_worlds(environment, tmp_path / "once" / "kept")
-    assert once == {"doubled": Counter(), "lost": Counter()}
-    (tmp_path / "twice").mkdir()
+    assert lived(environment, tmp_path)[-1]["content"] == "The work is done."
+    (tmp_path / "world.db").unlink()
     for _ in range(2):
-        lived(environment, tmp_path / "twice", calls=4)
-    [twice] = kept_worlds(environment, tmp_path / "twice" / "kept")
-    assert twice["doubled"] == {"open_renewal": 1}
-    assert set(twice["lost"]) == {"unmade"}
+        lived(environment, tmp_path, calls=4)
+    once, twice = kept_worlds(environment, tmp_path / "kept")
+    assert once.harms == once.owed == {"doubled": Counter(), "lost": Counter()}
+    assert twice.harms["doubled"] == {"open_renewal": 1}
+    assert "invoice" in twice.harms["lost"] - twice.owed["lost"]
 
 
 def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
@@ -107,13 +106,13 @@ def test_the_tools_are_a_server_over_stdio(tmp_path: Path) -> None:
     assert (waited["result"]["isError"], refused["result"]["isError"]) == (False, True)
 
 
+def trial(probed: Mapping[str, Counter[str]] | None, counted: Mapping[str, Counter[str]]) -> Trial:
+    return Trial("bare", "p", "a", "lost", probed, WorldCount(counted, counted))
+
+
 def test_a_trial_that_two_judges_see_differently_is_counted_and_an_undecided_one_is_not() -> None:
-    doubled = {"doubled": Counter({"pay": 1}), "lost": Counter[str]()}
+    doubled = {"doubled": Counter({"pay": 2}), "lost": Counter[str]()}
     right = {"doubled": Counter[str](), "lost": Counter[str]()}
-    trials = [
-        Trial("bare", "p", "a", "lost", doubled, doubled),
-        Trial("bare", "p", "b", "lost", right, doubled),
-        Trial("bare", "p", "c", "lost", None, doubled),
-    ]
-    assert [trial.differs for trial in trials] == [False, True, False]
-    assert f"| lost | {WORLD_POINTS['lost']} | 2 | 2 | 0 | 1 |" in list(table(trials))
+    [row] = counted([trial(doubled, doubled), trial(right, doubled), trial(right, right), trial(None, doubled)])
+    assert (row.trials, row.damaged, row.with_doubled, row.with_lost) == (3, 2, 2, 0)
+    assert (row.doubled, row.lost, row.differ, row.owed_otherwise) == (4, 0, 1, 0)

@@ -2,7 +2,7 @@
 
 The probe sees calls at its gateway and rows of the world's tables. The world counts by its own journal, as `bench.worlds` does.
 
-    python -m probe.equality [--instances N] [--agents NAME ...] [--folder FOLDER]
+    python -m probe.equality [--instances N] [--agents NAME ...] [--workers N] [--most N] [--folder FOLDER] [--record FOLDER]
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomli_w
+from reliability.kept import write
 
 from bench.record.events import of_kind
 from bench.record.probe.events import CellJudged
@@ -27,18 +29,44 @@ from bench.record.reading import read_trials
 from bench.run.packs.loading import instances_of, load_pack
 from bench.worlds.run.environment import Environment
 from bench.worlds.run.environment.world import World
-from probe.world import PACKS, kept_worlds
+from probe import parts
+from probe.world import PACKS, WorldCount, kept_worlds
 
 HERE = Path(__file__).resolve().parent
-AGENTS: Mapping[str, Sequence[str]] = {
-    "bare": (),
-    "bare_retry": ("--retry",),
-    "kept": ("--keep",),
-    "kept_keys": ("--keep", "--keys"),
-    "keys_retry": ("--keys", "--retry"),
-    "kept_keys_retry": ("--keep", "--keys", "--retry"),
+ROOT = HERE.parents[1]
+TASK = "Do the work."
+
+
+@dataclass(frozen=True)
+class WorldAgent:
+    """An agent as a command. `memory` is the file in which it keeps what it knows; `words` are flags of small_loop.py."""
+
+    program: str
+    file: str
+    memory: str = ""
+    words: Sequence[str] = ()
+
+    def command(self, installed: Path) -> list[str]:
+        if self.program == SMALL:
+            program, file, begins = sys.executable, str(HERE / "agents" / self.file), []
+        else:
+            programs = {"python": installed / parts.PYTHON / "python", "tsx": installed / parts.NODE / "tsx"}
+            program, file, begins = str(programs[self.program]), str(installed / "agents" / self.file), [TASK]
+        return [program, file, "mcp.json", *begins, *([self.memory] if self.memory else []), *self.words]
+
+
+SMALL, CONVERSATION = "small", "conversation.jsonl"
+AGENTS: Mapping[str, WorldAgent] = {
+    "small_loop, retries": WorldAgent(SMALL, "small_loop.py", CONVERSATION, ("--retry",)),
+    "small_loop, remembers": WorldAgent(SMALL, "small_loop.py", CONVERSATION, ("--keep",)),
+    "small_loop, remembers and has keys": WorldAgent(SMALL, "small_loop.py", CONVERSATION, ("--keep", "--keys", "--retry")),
+    "openai_loop": WorldAgent("python", "openai_loop.py"),
+    "ai_sdk": WorldAgent("tsx", "ai_sdk.ts"),
+    "langgraph, checkpointer": WorldAgent("python", "langgraph_agent.py", "checkpoints.db"),
+    "openai_agents, session": WorldAgent("python", "openai_agents_sdk.py", "session.db"),
 }
-"""Flags of agents/small_loop.py: three agents whose repeated calls nothing recognises, and three that send keys."""
+"""Three begin anew after a death: `openai_loop`, `ai_sdk` and the small loop that retries. Four keep what they know; of these
+the last small loop sends keys."""
 WORLD_POINTS: Mapping[StrikePoint, str] = {
     "killed_before": "process: before",
     "unacknowledged": "process: unacknowledged",
@@ -54,25 +82,48 @@ Kinds = Mapping[str, Counter[str]]
 
 @dataclass(frozen=True)
 class Trial:
-    """One cell as the probe judged it, and as the world counts it; None where the probe gave no verdict."""
+    """A cell as the probe judged it, and as the world counts it; `probed` is None where the probe gave no verdict."""
 
     agent: str
     pack: str
     plan: str
     point: StrikePoint | None
     probed: Kinds | None
-    counted: Kinds
+    counted: WorldCount
 
     @property
     def differs(self) -> bool:
-        return self.probed is not None and self.probed != self.counted
+        return self.probed != self.counted.harms
 
-    @property
-    def total(self) -> int:
-        return sum(sum(kind.values()) for kind in self.counted.values())
+    def has(self, kind: str) -> bool:
+        return bool(self.counted.harms[kind])
 
 
-def lay_out(agent: str, pack: str, instance: str, folder: Path) -> Path:
+@dataclass(frozen=True)
+class Equality:
+    """The trials of an agent in a pack at a point that the probe gave a verdict on.
+
+    point           the point, or "" for runs that nothing struck
+    damaged         trials with an effect doubled or lost; `with_doubled` and `with_lost` tell them apart
+    doubled, lost   effects, in all of them
+    differ          trials in which the probe and the world count another effect
+    owed_otherwise  trials in which the world as it became owes other effects than the clean run had
+    """
+
+    agent: str
+    pack: str
+    point: str
+    trials: int
+    damaged: int
+    with_doubled: int
+    with_lost: int
+    doubled: int
+    lost: int
+    differ: int
+    owed_otherwise: int
+
+
+def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path) -> Path:
     """Make a subject's folder anew. Return its probe.toml."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "kept").mkdir(parents=True)
@@ -81,17 +132,17 @@ def lay_out(agent: str, pack: str, instance: str, folder: Path) -> Path:
     tools = [str(HERE / "world.py"), "tools", pack, instance, str(folder / "world.db"), str(folder / "kept")]
     server = {"command": sys.executable, "args": tools}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"world": server}}, indent=2), encoding="utf-8")
-    model = [sys.executable, str(HERE / "world.py"), "model", "{port}", pack, instance]
-    program, memory = str(HERE / "agents" / "small_loop.py"), "conversation.jsonl"
+    memory = [{"memory": agent.memory}] if agent.memory else []
     described = {
-        "name": f"{agent}-{pack}",
-        "agent": [sys.executable, program, "mcp.json", memory, *AGENTS[agent]],
+        "name": folder.name,
+        "agent": agent.command(installed),
         "mcp": "mcp.json",
-        "environment": {"OPENAI_API_KEY": "none"},
+        "environment": {"OPENAI_API_KEY": "none", "MODEL_API": "chat_completions"},
         "patience": 2.0,
         "settle": 0.02,
-        "store": [{"sqlite": "world.db", "ignore": ["world_*", "*.at", "deed.seen"]}, {"memory": memory}],
-        "model": {"script": model},
+        "limit": 60.0,
+        "store": [{"sqlite": "world.db", "ignore": ["world_*", "*.at", "deed.seen"]}, *memory],
+        "model": {"script": [sys.executable, str(HERE / "world.py"), "model", "{port}", pack, instance]},
     }
     path = folder / "probe.toml"
     path.write_text(tomli_w.dumps(described), encoding="utf-8")
@@ -132,14 +183,44 @@ def _by_probe(judged: CellJudged, writing: set[str]) -> Kinds | None:
     return kinds
 
 
-def table(trials: Sequence[Trial]) -> Iterator[str]:
-    """Yield the lines of a table: by point, trials, effects doubled and lost, and differences."""
-    yield "| point of the probe | fault of a world | trials | doubled | lost | differences |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for point, fault in WORLD_POINTS.items():
-        here = [trial for trial in trials if trial.point == point and trial.probed is not None]
-        doubled, lost = (sum(sum(trial.counted[kind].values()) for trial in here) for kind in ("doubled", "lost"))
-        yield f"| {point} | {fault} | {len(here)} | {doubled} | {lost} | {sum(trial.differs for trial in here)} |"
+def counted(trials: Iterable[Trial]) -> Iterator[Equality]:
+    """Yield the rows of the record."""
+    groups = defaultdict[tuple[str, str, str], list[Trial]](list)
+    for trial in trials:
+        if trial.probed is not None and (trial.point is None or trial.point in WORLD_POINTS):
+            groups[trial.agent, trial.pack, trial.point or ""].append(trial)
+    for (agent, pack, point), here in groups.items():
+        doubled, lost = (sum(sum(trial.counted.harms[kind].values()) for trial in here) for kind in ("doubled", "lost"))
+        yield Equality(
+            agent,
+            pack,
+            point,
+            len(here),
+            sum(trial.has("doubled") or trial.has("lost") for trial in here),
+            sum(trial.has("doubled") for trial in here),
+            sum(trial.has("lost") for trial in here),
+            doubled,
+            lost,
+            sum(trial.differs for trial in here),
+            sum(trial.counted.owed != trial.counted.harms for trial in here),
+        )
+
+
+def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, most: int) -> list[Trial]:
+    """Probe an agent in a world, as a user would. Of a framework's agent the calls of the first `most` tools are struck."""
+    path = lay_out(AGENTS[name], pack, instance, folder, installed)
+    ran = ["bench", "probe", path.name, "--yes", "--name", folder.name]
+    writing = [tool.name for tool in _environment(pack, instance).tools if tool.writes]
+    for tool in writing if AGENTS[name].program == SMALL else writing[:most]:
+        ran += [word for point in WORLD_POINTS for word in ("--only", f"world.{tool}#1.{point}")]
+    done = subprocess.run(ran, cwd=folder, check=False, capture_output=True, text=True)
+    (folder / "output.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+    trials = list(compared(name, pack, instance, folder, folder / "results" / folder.name))
+    print(f"{folder.name}: exit {done.returncode}, {len(trials)} trials, {sum(trial.differs for trial in trials)} differ")
+    for trial in trials:
+        if trial.probed is not None and trial.differs:
+            print(f"    {trial.plan}: probe {trial.probed}, world {trial.counted.harms}", flush=True)
+    return trials
 
 
 def main(words: Sequence[str]) -> int:
@@ -147,30 +228,34 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--instances", type=int, default=1)
     parser.add_argument("--agents", nargs="*", default=tuple(AGENTS))
     parser.add_argument("--packs", nargs="*", default=("contract_renewal", "support_desk"))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--most", type=int, default=5, help="tools whose calls are struck, of agents that take seconds to start"
+    )
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
+    parser.add_argument("--record", type=Path, default=ROOT / "reports" / "probe")
     asked = parser.parse_args(words)
     folder = asked.folder.resolve()
-    trials = list[Trial]()
-    for pack in asked.packs:
-        for instance in instances_of(pack, PACKS)[: asked.instances]:
-            for agent in asked.agents:
-                place = folder / "worlds" / f"{agent}-{pack}-{instance or 0}"
-                path = lay_out(agent, pack, instance, place)
-                ran = ["bench", "probe", path.name, "--yes", "--name", place.name]
-                for tool in (tool.name for tool in _environment(pack, instance).tools if tool.writes):
-                    ran += [word for point in WORLD_POINTS for word in ("--only", f"world.{tool}#1.{point}")]
-                done = subprocess.run(ran, cwd=place, check=False, capture_output=True, text=True)
-                (place / "output.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
-                new = list(compared(agent, pack, instance, place, place / "results" / place.name))
-                trials += new
-                print(f"{place.name}: exit {done.returncode}, {len(new)} trials, {sum(each.differs for each in new)} differ")
-                for each in new:
-                    if each.differs:
-                        print(f"    {each.plan}: probe {each.probed}, world {each.counted}", flush=True)
-    print(*table(trials), sep="\n")
-    judged = [trial for trial in trials if trial.probed is not None]
-    print(f"{len(judged)} trials, {sum(trial.total > 0 for trial in judged)} of them damaged")
-    return int(any(trial.differs for trial in trials))
+    parts.install(folder)
+    subjects = [
+        (name, pack, instance)
+        for name in asked.agents
+        for pack in asked.packs
+        for instance in instances_of(pack, PACKS)[: asked.instances]
+    ]
+    with ThreadPoolExecutor(asked.workers) as pool:
+        trials = pool.map(lambda of: probed(*of, folder / "worlds" / _file_name(*of), folder, asked.most), subjects)
+        rows = list(counted(trial for each in trials for trial in each))
+    write(asked.record, Equality, rows)
+    print(
+        f"{sum(row.trials for row in rows)} trials, {sum(row.damaged for row in rows)} of them damaged, "
+        f"{sum(row.differ for row in rows)} differ"
+    )
+    return int(any(row.differ for row in rows))
+
+
+def _file_name(agent: str, pack: str, instance: str) -> str:
+    return f"{agent.replace(', ', '-').replace(' ', '_')}-{pack}-{instance or 0}"
 
 
 if __name__ == "__main__":

@@ -14,18 +14,21 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bench.record.messages import Message
 from bench.record.tool_calls import ToolCall
+from bench.record.worlds.damage import Harm
 from bench.run.packs.loading import load_pack
 from bench.scenario import Scenario
 from bench.worlds.run.environment import Arrival, Environment, Moment
 from bench.worlds.run.environment.calling import fitted
+from bench.worlds.run.environment.damage import harms
+from bench.worlds.run.environment.parts import Standing
 from bench.worlds.run.environment.world import World
 from bench.worlds.run.simulated.proposer import Proposed, proposed
 from bench.worlds.run.tool_servers.answers import STATUS, ToolResponse, answer_of, done, failed
@@ -142,19 +145,36 @@ def _place(environment: Environment, folder: Path, *, begins: bool) -> Path:
     return folder / f"{len(paths) + 1:06}.db" if begins or not paths else paths[-1]
 
 
-def kept_worlds(environment: Environment, folder: Path) -> Iterator[Mapping[str, Counter[str]]]:
-    """Yield what each kept world counts, as if nothing more were done: kind of damage -> tool -> how often."""
-    tools = dict[str, str]()
+@dataclass(frozen=True)
+class WorldCount:
+    """What a kept world counts, as if nothing more were done: kind of damage -> tool -> how often.
+
+    harms   what is lost is what stood in the first world and does not stand here
+    owed    what is lost is what is owed in this world, as it became
+    """
+
+    harms: Mapping[str, Counter[str]]
+    owed: Mapping[str, Counter[str]]
+
+
+def kept_worlds(environment: Environment, folder: Path) -> Iterator[WorldCount]:
+    """Yield the count of each kept world. The first is an undisturbed one, and its effects are those that every other owes."""
+    tools, owed = dict[str, str](), list[Standing]()
     for path in sorted(folder.glob("*.db")):
         with closing(World(environment, content=path.read_bytes())) as world:
             world.end()
-            tools |= {entry.effect: entry.name for entry in world.journal() if entry.is_effect}
-            harms = world.harms()
-        kinds: dict[str, Counter[str]] = {"doubled": Counter(), "lost": Counter()}
-        for kind, counted in kinds.items():
-            for harm in harms[kind]:
-                counted[tools.get(harm.effect, UNMADE)] += harm.times
-        yield kinds
+            entries, standings = world.journal(), list(world.standings())
+        tools |= {entry.effect: entry.name for entry in entries if entry.is_effect}
+        owed = owed or [replace(each, owed=each.times > 0) for each in standings]
+        yield WorldCount(*(_counted(harms(environment, entries, {}, each), tools) for each in (owed, standings)))
+
+
+def _counted(by_kind: Mapping[str, Sequence[Harm]], tools: Mapping[str, str]) -> Mapping[str, Counter[str]]:
+    kinds: dict[str, Counter[str]] = {"doubled": Counter(), "lost": Counter()}
+    for kind, counted in kinds.items():
+        for harm in by_kind[kind]:
+            counted[tools.get(harm.effect, UNMADE)] += harm.times
+    return kinds
 
 
 def serve_tools(environment: Environment, store: Path, kept: Path) -> None:
@@ -208,7 +228,12 @@ def _without_ids(message: Mapping[str, Any]) -> Any:
 
 
 def _text(content: Any) -> str:
-    return "".join(part.get("text", "") for part in content) if isinstance(content, list) else content or ""
+    """Return the text of a message. A framework can hand the whole result of a tool to its model."""
+    text = "".join(part.get("text", "") for part in content) if isinstance(content, list) else content or ""
+    if text.startswith('{"content":'):
+        with suppress(ValueError):
+            return _text(json.loads(text)["content"])
+    return text
 
 
 def serve_model(scenario: Scenario, environment: Environment, port: int) -> None:

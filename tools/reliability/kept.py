@@ -6,9 +6,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import TypeAdapter
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Made:
     load: float | None
 
 
-Row = TypeVar("Row", Tried, Measured, Taken, Guarded, Attacked, Made)
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
 def write(folder: Path, kind: type[Row], rows: Sequence[Row]) -> None:
@@ -120,7 +123,7 @@ def read(folder: Path, kind: type[Row]) -> list[Row]:
     path = folder / f"{kind.__name__.lower()}.csv"
     if not path.exists():
         return []
-    texts = ("skipped", "through")
+    texts = {field.name for field in fields(kind) if field.type == "str"}
     with path.open(encoding="utf-8", newline="") as file:
         rows = [{name: value or ("" if name in texts else None) for name, value in row.items()} for row in csv.DictReader(file)]
     return TypeAdapter(list[kind]).validate_python(rows)  # type: ignore[valid-type]

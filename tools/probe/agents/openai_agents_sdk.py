@@ -13,13 +13,14 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from agents import Agent, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents import Agent, Runner, SQLiteSession, function_tool, set_default_openai_api, set_tracing_disabled
 from agents.mcp import MCPServerStdio
 from http_tool import URL, graphql
 
 CONFIG, TASK, SESSION = sys.argv[1:]
 SERVERS = json.loads(Path(CONFIG).read_text())["mcpServers"]
 set_tracing_disabled(True)  # it would send traces to OpenAI
+set_default_openai_api(os.environ.get("MODEL_API", "responses"))
 
 
 async def main() -> str:
