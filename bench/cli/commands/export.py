@@ -16,6 +16,8 @@ from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
 from bench.read.export.address import without_secrets
 from bench.record.archive import archive as write_archive
 from bench.record.verify import require_sound
+from bench.rerun.elsewhere.reading import recorded_run
+from bench.rerun.elsewhere.summary import recorded_lines
 
 out = Terminal()
 
@@ -55,8 +57,10 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry in JSON.")],
-    name: Annotated[str, typer.Option(help="The pack's name.")],
+    file: Annotated[
+        Path, typer.Argument(help="A trajectory of ATIF, or spans of OpenTelemetry in JSON; without --name, graded trials.")
+    ],
+    name: Annotated[str | None, typer.Option(help="The name of the pack to make.")] = None,
     step: Annotated[int | None, typer.Option(min=1, help="The step that fails; else the last that changes something.")] = None,
     reads: Annotated[
         list[str] | None,
@@ -67,13 +71,20 @@ def import_(
     ] = None,
     into: Annotated[Path, typer.Option(help="The folder of packs.")] = PACKS[0],
 ) -> None:
-    """Make a pack from a run that was recorded elsewhere.
+    """Make a pack of a run of others, or count its trials.
 
-    It has a subtask for each step and an effect for each tool call. Its configs let one step fail. What the file holds and the
-    pack does not is counted.
+    With --name it makes a pack of ATIF or OpenTelemetry: a subtask for each step and an effect for each tool call. Its configs
+    let one step fail. What the file holds and the pack does not is counted.
+
+    Without --name it counts the trials of tau-bench, tau2-bench, SWE-agent, mini-SWE-agent, mcp-chaos, Inspect, Who&When or
+    AgentRx: calls, tokens, tool errors with what their repair took, and outcomes. These are never pooled with runs of ours.
 
     For example: bench import trajectory.json --name yesterday --step 7
     """
+    if name is None:
+        for line in recorded_lines(file, recorded_run(file)):
+            out.print(line)
+        return
     run = read_trace(file, reads or (), trace)
     steps = run.steps
     changing = [number for number, imported in enumerate(steps, 1) if any(not call.reads for call in imported.calls)]

@@ -1,0 +1,1 @@
+"""Runs that others recorded: read, counted and re-executed. They are never pooled with ours."""

@@ -1,0 +1,179 @@
+"""The common form of trials that others recorded: messages, calls of tools with their answers, and the outcome.
+
+A reader makes `RecordedTurn`s. `trial_of` pairs the calls in them with their answers, in the same strict way for every format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bench.common.errors import ResultsError, one_line
+from bench.common.tokens import count_tokens
+
+MARK = "recorded elsewhere"
+"""It stands beside every number of these trials."""
+AGENT = "assistant"
+"""Who made a call, where the file does not say otherwise."""
+
+
+@dataclass(frozen=True)
+class AskedCall:
+    """A call as a message asks for it. `by`: who asked."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any]
+    by: str = AGENT
+
+
+@dataclass(frozen=True)
+class RecordedTurn:
+    """A message of a trial.
+
+    role       "assistant", "user", "system", "tool", or an agent's name
+    asked      the calls that it asks for
+    answers    of an answer: the id of its call, and the tool's name where the message holds one
+    failed     of an answer: whether the tool failed; None if the file does not say
+    provider   the prompt's and the reply's tokens, as the provider counted them
+    """
+
+    role: str
+    text: str = ""
+    asked: tuple[AskedCall, ...] = ()
+    answers: str | None = None
+    tool: str | None = None
+    by: str | None = None
+    failed: bool | None = None
+    provider: tuple[int, int] | None = None
+
+    @cached_property
+    def tokens(self) -> int:
+        """The tokens of its text and of the calls that it asks for, as we count them."""
+        asked = "".join(f"{call.tool}{json.dumps(call.arguments, ensure_ascii=False)}" for call in self.asked)
+        return count_tokens(self.text + asked)
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """A call of a tool and its answer. `asked` and `answered` are places in the trial's turns, `answered` is None for a call
+    without an answer."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    by: str
+    asked: int
+    answered: int | None = None
+    answer: str = ""
+    failed: bool | None = None
+
+    @cached_property
+    def key(self) -> tuple[str, str]:
+        """Its tool and its arguments, so that two calls can be compared."""
+        return self.tool, json.dumps(self.arguments, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Blame:
+    """The step to which people attributed a failure, as a place in the turns, and the agent that they blamed."""
+
+    step: int
+    agent: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class RecordedTrial:
+    """A trial of somebody else's.
+
+    solved     None if the file does not say
+    state      whether the final state was right, as the file says; None if it does not
+    expected   the calls that bring about the right state, where the file names them
+    """
+
+    task: str
+    number: str
+    turns: tuple[RecordedTurn, ...]
+    calls: tuple[RecordedCall, ...]
+    solved: bool | None = None
+    state: bool | None = None
+    expected: tuple[tuple[str, Mapping[str, Any]], ...] | None = None
+    ended: str = ""
+    blames: tuple[Blame, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all messages, each counted once."""
+        return sum(turn.tokens for turn in self.turns)
+
+    @property
+    def provider_tokens(self) -> int | None:
+        """The prompts' and the replies' tokens as the provider counted them, or None if the file has none."""
+        counted = [sum(turn.provider) for turn in self.turns if turn.provider]
+        return sum(counted) if counted else None
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """The trials of one file. `model` is empty if the file names none. `sha256` names the file's content."""
+
+    form: str
+    trials: tuple[RecordedTrial, ...]
+    model: str = ""
+    domain: str = ""
+    sha256: str = ""
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def trial_of(where: str, turns: Sequence[RecordedTurn], task: str, number: str, **more: Any) -> RecordedTrial:
+    """Return a trial, with each call paired with its answer.
+
+    Args:
+        where: It begins the lines of errors.
+        turns: The messages, in order.
+        task: The task's name.
+        number: The trial's name among those of the task.
+        more: Other fields of `RecordedTrial`.
+
+    Raises:
+        ResultsError: An answer has no call, or names another tool or asker than its call, or an id is asked twice before it is
+            answered.
+    """
+    calls, open_calls = list[RecordedCall](), dict[str, int]()
+    for place, turn in enumerate(turns):
+        name = f"{where}, task {one_line(task, 60)}, message {place}"
+        if turn.answers is not None:
+            index = open_calls.pop(turn.answers, None)
+            if index is None:
+                raise ResultsError(f"{name}: a tool's message without its call (id {one_line(turn.answers, 60)})")
+            call = calls[index]
+            if turn.tool not in (None, call.tool) or turn.by not in (None, call.by):
+                theirs = f"{turn.tool or call.tool} by {turn.by or call.by}"
+                raise ResultsError(f"{name}: answers {one_line(theirs, 80)}, but {call.tool} was called by {call.by}")
+            calls[index] = RecordedCall(call.tool, call.arguments, call.by, call.asked, place, turn.text, turn.failed)
+        elif open_calls and turn.role != "system":
+            waiting = calls[next(iter(open_calls.values()))]
+            raise ResultsError(f"{name}: comes before the answer of {waiting.tool} (message {waiting.asked})")
+        for asked in turn.asked:
+            if asked.id in open_calls:
+                raise ResultsError(f"{name}: the call's id {one_line(asked.id, 60)} stands twice before it is answered")
+            open_calls[asked.id] = len(calls)
+            calls.append(RecordedCall(asked.tool, asked.arguments, asked.by, place))
+    return RecordedTrial(task, number, tuple(turns), tuple(calls), **more)
+
+
+def require_unique(where: str, trials: Iterable[RecordedTrial]) -> tuple[RecordedTrial, ...]:
+    """Return the trials. Raises ResultsError if two have the same task and number: one of them would count twice."""
+    known, kept = set[tuple[str, str]](), list[RecordedTrial]()
+    for trial in trials:
+        if (trial.task, trial.number) in known:
+            raise ResultsError(f"{where}: task {one_line(trial.task, 60)}, trial {one_line(trial.number, 60)} stands twice")
+        known.add((trial.task, trial.number))
+        kept.append(trial)
+    if not kept:
+        raise ResultsError(f"{where}: holds no trial")
+    return tuple(kept)
