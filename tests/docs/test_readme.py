@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from blocks import blocks_of
+from picture import picture_of
 
 import bench
 from bench.run.experiment.config import Config, load_config
@@ -49,3 +50,8 @@ def test_the_readmes_caveat_says_how_many_trials_the_run_solved() -> None:
     match = re.search(r"\*\*This model solved (\d+) of (\d+) trials", README)
     outcomes = bench.load_run(ROOT / "results" / RECORDING).trials["outcome"]
     assert match and match.groups() == (str(int((outcomes == "solved").sum())), str(len(outcomes)))
+
+
+def test_the_readmes_picture_shows_the_last_lines_of_the_recorded_probe() -> None:
+    pictures = ROOT / "docs" / "pictures"
+    assert (pictures / "probe.svg").read_text(encoding="utf-8") == picture_of(pictures / "bill_agent-probe")
