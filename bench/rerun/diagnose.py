@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 from bench.common.errors import ConfigError
@@ -22,6 +21,7 @@ from bench.record.record import TrialRecord
 from bench.rerun.failure import TrialFailure
 from bench.rerun.mended_parts import NO_WORLD, OUTSIDE, PARTS, MendedPart
 from bench.rerun.mends import MendedAgent, ReplySource, RerunAgent, Start, WatchedModel
+from bench.rerun.minimal_sets import minimal_sets
 from bench.rerun.rerun import Original, RerunArm, differs, timeless
 from bench.rerun.shrink import restricted
 from bench.run.experiment.matrix import Matrix
@@ -203,18 +203,16 @@ async def _minimal(
 ) -> tuple[tuple[MendedSet, ...], MendedSet]:
     """Return all minimal sets of these parts that suffice under the faults that the trial met, the smallest first. Return also
     the parts of the sets that could not be judged."""
-    minimal: list[MendedSet] = []
     unjudged: MendedSet = frozenset()
-    for size in range(1, len(parts) + 1):
-        for mended in map(frozenset, combinations(parts, size)):
-            if any(smaller <= mended for smaller in minimal):
-                continue
-            again = await reruns.of(mended, start, met)
-            if _suffices(entry, whole, again):
-                minimal.append(mended)
-            elif again.outcome in UNJUDGED:
-                unjudged |= mended
-    return tuple(minimal), unjudged
+
+    async def suffices(mended: MendedSet) -> bool:
+        nonlocal unjudged
+        again = await reruns.of(mended, start, met)
+        if again.outcome in UNJUDGED:
+            unjudged |= mended
+        return _suffices(entry, whole, again)
+
+    return await minimal_sets(parts, suffices), unjudged
 
 
 def _suffices(entry: FailedEntry, whole: Rerun, again: Rerun) -> bool:

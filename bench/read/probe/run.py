@@ -10,10 +10,11 @@ from typing import Literal
 
 from bench.common.errors import ResultsError
 from bench.common.numbers import Seconds
+from bench.read.probe.blame import CellBlame, blame_of
 from bench.record.cost import Tariff
 from bench.record.events import Called, Events, of_kind
 from bench.record.manifest import Manifest
-from bench.record.probe.events import CLEAN, CONTROL, CellJudged, CellsPlanned, CellVerdict
+from bench.record.probe.events import CLEAN, CONTROL, CellFinding, CellJudged, CellsPlanned, CellVerdict, mended_plan
 from bench.record.probe.points import POINTS
 from bench.record.probe.probed import Probed
 from bench.record.reading import read_manifest, read_records, read_texts
@@ -31,11 +32,13 @@ class CellRead:
     """One plan of a probe: its runs in order, without those that lost their verdicts by a control.
 
     voided   how many lost theirs
+    mended   the verdicts on runs in which the gateway mended parts
     """
 
     plan: str
     runs: tuple[tuple[TrialRecord, CellJudged], ...]
     voided: int = 0
+    mended: tuple[CellJudged, ...] = ()
 
     @property
     def judged(self) -> CellJudged | None:
@@ -55,6 +58,13 @@ class CellRead:
     def worst(self) -> TrialRecord:
         """The first run with the gravest verdict."""
         return min(self.runs, key=lambda run: _gravity(run[1]))[0]
+
+    @property
+    def blame(self) -> CellBlame | None:
+        """Which part is to blame for its damage; None if nothing was mended."""
+        finding = gravest(self.judged) if self.judged else None
+        effect = finding.effect if finding and finding.effect else self.judged.call if self.judged else ""
+        return blame_of(effect.partition("#")[0], self.mended)
 
     @property
     def is_proven(self) -> bool:
@@ -147,6 +157,12 @@ class ProbeRead:
         return sum(known) if len(known) == len(costs) and any(record.tokens for record in self.records) else None
 
 
+def gravest(judged: CellJudged) -> CellFinding | None:
+    """Return the finding that a verdict is of; None if it has none."""
+    order = ("doubled", "extra", "changed", "lost")
+    return min(judged.findings, key=lambda each: (each.kind != judged.verdict, order.index(each.kind)), default=None)
+
+
 def _graver_first(cell: CellRead) -> tuple[bool, bool, int, int]:
     by_journal = cell.judged is not None and cell.judged.by == "journal"
     return not cell.is_proven, by_journal, GRAVITY.index(cell.verdict), _point_of(cell)
@@ -175,7 +191,12 @@ def probe_of(
         by_plan.setdefault(record.plan, []).extend((record, judged) for judged in of_kind(record.events, CellJudged)[-1:])
     clean, controls = by_plan.pop(CLEAN, []), by_plan.pop(CONTROL, [])
     void = {(plan, number) for _, judged in controls for plan, number in judged.voids}
-    cells = dict(_cells(by_plan, void))
+    mended = dict[str, list[CellJudged]]()
+    for plan, runs in list(by_plan.items()):
+        if parts := next((judged.mended for _, judged in runs), ()):
+            kept = [judged for record, judged in by_plan.pop(plan) if (plan, record.repetition) not in void]
+            mended.setdefault(plan.removesuffix(mended_plan("", parts)), []).extend(kept)
+    cells = dict(_cells(by_plan, void, mended))
     order = planned.cells if planned else ()
     return ProbeRead(
         folder=folder,
@@ -200,12 +221,14 @@ def _kept(record: TrialRecord) -> TrialRecord:
 
 
 def _cells(
-    by_plan: Mapping[str, Sequence[tuple[TrialRecord, CellJudged]]], void: set[tuple[str, int]]
+    by_plan: Mapping[str, Sequence[tuple[TrialRecord, CellJudged]]],
+    void: set[tuple[str, int]],
+    mended: Mapping[str, Sequence[CellJudged]],
 ) -> Iterator[tuple[str, CellRead]]:
     for plan, runs in by_plan.items():
         kept = tuple(run for run in runs if (plan, run[0].repetition) not in void)
         if runs:
-            yield plan, CellRead(plan, kept, len(runs) - len(kept))
+            yield plan, CellRead(plan, kept, len(runs) - len(kept), tuple(mended.get(plan, ())))
 
 
 def _gravity(judged: CellJudged) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
-from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead
+from bench.read.probe.run import CELLS_AGAIN, CLEAN_RUNS, EXIT_CODES, CellRead, ProbeRead, gravest
 from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe.points import StrikePoint
@@ -161,9 +161,9 @@ def _asked(arguments: str) -> str:
 
 def what(judged: CellJudged) -> str:
     """Return what came of it, as a clause."""
-    if not judged.findings:
+    finding = gravest(judged)
+    if not finding:
         return judged.why or SIGNS[judged.verdict][1]
-    finding = _gravest(judged)
     whose = "; the tool did it" if finding.culprit == "tool" else ""
     if judged.by == "journal":
         count = f"was done {_times(finding.times)}" if finding.times else "was not done"
@@ -261,16 +261,14 @@ def _worst(probe: ProbeRead) -> Iterator[str]:
         repeats = [call for call in of_kind(cell.worst.events, GatewayCall) if call.repeats]
         causes = dict.fromkeys(CAUSES[call.cause] for call in repeats if call.cause)
         yield f"Worst: {cell.plan}: {SIGNS[cell.verdict][1]}{'; ' if causes else ''}{'; '.join(causes)}."
-        rows = _gravest(judged).rows if judged.findings else ()
+        finding = gravest(judged)
+        rows = finding.rows if finding else ()
         more = f" and {len(rows) - 2} more" if len(rows) > 2 else ""
         if rows:
             yield f"Rows: {'; '.join(map(row_line, rows[:2]))}{more}."
         yield f"The agent said that it was {'done' if judged.said_done else 'not done'}."
-
-
-def _gravest(judged: CellJudged) -> CellFinding:
-    order = ("doubled", "extra", "changed", "lost")
-    return min(judged.findings, key=lambda finding: (finding.kind != judged.verdict, order.index(finding.kind)))
+        if blame := cell.blame:
+            yield blame.sentence
 
 
 def _times(times: int) -> str:

@@ -7,6 +7,7 @@ processes of the agent (`bench.record.worlds.process_events`), and `CellJudged`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from bench.common.bounds import Many
@@ -48,6 +49,15 @@ no_verdict      `why` says what kept it from one
 """
 DAMAGE = frozenset[CellVerdict](("doubled", "extra", "changed", "lost"))
 JudgedBy = Literal["witness", "journal"]
+GatewayMend = Literal["key", "memory", "client", "reply", "tool"]
+"""What the gateway can mend while a cell is run again.
+
+key     a repeated call gets its first answer
+memory  after a restart the journal answers for what was done before
+client  the answer arrives, so that no client has to ask again
+reply   the model's reply is the one of the clean run
+tool    a call that is delivered twice is done once
+"""
 
 
 @dataclass(frozen=True)
@@ -162,6 +172,7 @@ class CellJudged:
     printed     digest of the end of what it printed
     absorbed    how many calls were done more often than the rows show
     voids       of a control that is not `same`: plan and repetition of the cells that lose their verdicts by it
+    mended      what the gateway mended in this run
     """
 
     call: str
@@ -177,6 +188,7 @@ class CellJudged:
     by: JudgedBy = "witness"
     absorbed: Count = 0
     voids: Many[tuple[str, Count]] = ()
+    mended: Many[GatewayMend] = ()
     kind: Literal["cell"] = "cell"
 
     @property
@@ -228,6 +240,11 @@ class CellsPlanned:
 def plan_of(call: str, point: StrikePoint, form: str = "") -> str:
     """Return the plan of the cell that strikes a call at this point; `form` if it is not the point's first."""
     return f"{call}.{point}.{form}" if form else f"{call}.{point}"
+
+
+def mended_plan(plan: str, parts: Iterable[GatewayMend]) -> str:
+    """Return the plan of a cell that is run again with these parts mended."""
+    return "+".join((plan, *parts))
 
 
 EVENTS = EventPart.of(GatewayCall, GatewayNoticed, StoresRead, CellJudged, CellsPlanned)

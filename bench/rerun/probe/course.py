@@ -26,6 +26,7 @@ class AgentCourse:
     done        whether the task is done, by the owner's check or by the exit code
     said_done   whether the agent said so, and `printed` the digest of the end of what it printed
     in_time     whether it ended before its limit
+    answers     the bytes that the calls were answered, in their order; b"" where there are none
     """
 
     calls: tuple[GatewayCall, ...]
@@ -40,6 +41,7 @@ class AgentCourse:
     in_time: bool = True
     code: int | None = 0
     seconds: float = 0.0
+    answers: tuple[bytes, ...] = ()
 
     @property
     def rows(self) -> ChangedRows:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from time import monotonic
 
 from bench.common.errors import ConfigError
+from bench.read.probe.blame import SUFFICIENT, asked_first, asked_last, asks_client
 from bench.read.probe.run import CLEAN_RUNS
 from bench.record.entry import MOST
 from bench.record.events import OfAKind, of_kind
@@ -19,8 +20,11 @@ from bench.record.probe.events import (
     CellJudged,
     CellsPlanned,
     GatewayCall,
+    GatewayMend,
     StoresRead,
+    mended_plan,
 )
+from bench.rerun.minimal_sets import minimal_sets
 from bench.rerun.probe.bound import AGAIN, UNJUDGED, drawn, same_verdict
 from bench.rerun.probe.causes import name_calls
 from bench.rerun.probe.cells import ProbeCell, cells_of
@@ -30,6 +34,7 @@ from bench.rerun.probe.runner import Worker
 from bench.rerun.probe.verdict import judge
 from bench.rerun.probe.volatile import Masks
 from bench.rerun.probe.writing import CellRun
+from bench.run.gateway.mends import Mends
 from bench.run.gateway.subject import Subject
 
 CONTROL_EVERY = 10
@@ -76,6 +81,10 @@ class Probe:
         self._all_forms, self._only, self._budget = all_forms, tuple(only), budget
         self._kept = [run for run in kept if run.judged]
         self._judged = dict[str, list[CellJudged]]()
+        self._calls = dict[str, Sequence[GatewayCall]]()
+        """The calls of the first damaged run of each cell."""
+        self._replies: Sequence[tuple[str, bytes]] = ()
+        """The model's replies of the last control, each with the identity of its request."""
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
         self._clean_runs, self._clean_made, self._controls = 0, 0, 0
@@ -97,7 +106,7 @@ class Probe:
             self._kept.clear()
             self._until = None if self._budget is None else monotonic() + self._budget
             made = {cell.plan: len(self._judged.get(cell.plan, ())) for cell in self.cells}
-            missing = [(cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan)]
+            missing = [(cell, made[cell.plan]) for cell in self.cells if not self._is_settled(cell.plan) or self._damaged(cell)]
             async for run in self._all(workers, missing):
                 yield run
             again = drawn(self.cells, self._subject.name)
@@ -199,7 +208,8 @@ class Probe:
         for cell, first in queue:
             if self._is_over():
                 break
-            for repetition in range(first, max(first + 1, AGAIN)):
+            settled = self._is_settled(cell.plan) and self._damaged(cell)
+            for repetition in () if settled else range(first, max(first + 1, AGAIN)):
                 run = await self._cell(worker, cell, repetition)
                 problems = problems + 1 if run.problem else 0
                 if problems > MOST_PROBLEMS:
@@ -213,6 +223,8 @@ class Probe:
                     await self._control(worker, since, ended)
                 if self._is_settled(cell.plan) or run.problem:
                     break
+            if self._damaged(cell):
+                made += await self._blame(worker, cell, since, ended)
         if since:
             await self._control(worker, since, ended)
 
@@ -223,14 +235,50 @@ class Probe:
         again = not any(run.is_damage for run in judged) or any(same_verdict(*pair) for pair in pairwise(judged))
         return bool(runs) and (again or len(runs) >= AGAIN)
 
-    async def _cell(self, worker: Worker, cell: ProbeCell, repetition: int) -> CellRun:
+    async def _cell(self, worker: Worker, cell: ProbeCell, repetition: int, mended: tuple[GatewayMend, ...] = ()) -> CellRun:
         assert self.clean
-        began = monotonic()
+        began, plan = monotonic(), mended_plan(cell.plan, mended)
+        strike = None if {"client", "tool"} & {*mended} else cell.strike
+        kinds = {identity: call.call_class for (identity, _), call in self.clean.calls.items()}
+        effects = {identity for identity, kind in kinds.items() if kind in ("effect", "unseen")}
+        mends = Mends(mended, self.clean.counts, effects, self._replies) if mended else None
         try:
-            course = name_calls(await worker.run(self.clean.masks, cell.strike), self.clean.calls)
+            course = name_calls(await worker.run(self.clean.masks, strike, mends=mends), self.clean.calls)
         except ConfigError as error:
-            return CellRun(cell.plan, repetition, (), {}, monotonic() - began, str(error))
-        return _run(cell.plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+            return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
+        if not mended:
+            return _run(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+        judged = judge(self.clean, course, cell.call)
+        return _run(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
+
+    def _damaged(self, cell: ProbeCell) -> bool:
+        return any(run.is_damage for run in self._judged.get(cell.plan, ()))
+
+    async def _blame(
+        self, worker: Worker, cell: ProbeCell, since: list[tuple[str, int]], ended: asyncio.Queue[CellRun | None]
+    ) -> int:
+        """Run a damaged cell again with sets of parts mended, until the minimal sufficient sets are known. Return how many runs
+        this took."""
+        calls, made = self._calls[cell.plan], 0
+
+        async def suffices(mended: frozenset[GatewayMend]) -> bool:
+            nonlocal made
+            parts = tuple(sorted(mended))
+            plan = mended_plan(cell.plan, parts)
+            if plan not in self._judged and not self._is_over():
+                if not self._replies and "reply" in mended:
+                    await self._control(worker, since, ended)
+                run = await self._cell(worker, cell, 0, parts)
+                ended.put_nowait(run)
+                made += 1
+                if run.judged:
+                    self._add(run)
+                    since.append((plan, 0))
+            return any(run.verdict in SUFFICIENT for run in self._judged.get(plan, ()))
+
+        if not await minimal_sets(asked_first(calls), suffices) or asks_client(calls):
+            await minimal_sets(asked_last(calls), suffices)
+        return made
 
     async def _control(self, worker: Worker, since: list[tuple[str, int]], ended: asyncio.Queue[CellRun | None]) -> None:
         """Run the agent with nothing struck. If the rows are not those of clean runs, the cells since the last control have no
@@ -239,6 +287,8 @@ class Probe:
         repetition = self._controls
         self._controls += 1
         course = name_calls(await worker.run(self.clean.masks), self.clean.calls)
+        replies = zip(course.calls, course.identities, course.answers, strict=True)
+        self._replies = [(identity, raw) for call, identity, raw in replies if call.door_kind == "model" and raw]
         judged = judge(self.clean, course)
         if judged.verdict != "same":
             judged = replace(judged, voids=tuple(since))
@@ -250,6 +300,8 @@ class Probe:
         """Keep the verdict of a run, without the rows, which can be many."""
         assert run.judged
         findings = tuple(replace(finding, rows=()) for finding in run.judged.findings)
+        if run.judged.is_damage and not run.judged.mended:
+            self._calls.setdefault(run.plan, of_kind(run.events, GatewayCall))
         self._judged.setdefault(run.plan, []).append(replace(run.judged, findings=findings))
 
     def _void(self, cells: Iterable[tuple[str, int]]) -> None:

@@ -28,6 +28,7 @@ from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.volatile import Masks
 from bench.run.gateway.gateway import Gateway
 from bench.run.gateway.journal import Journal, JournaledCall
+from bench.run.gateway.mends import Mends
 from bench.run.gateway.striker import CellStrike, Striker
 from bench.run.gateway.subject import CommandWords, Subject
 from bench.run.processes.agent_process import AgentProcess
@@ -86,13 +87,16 @@ class Worker:
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
-    async def run(self, masks: Masks, strike: CellStrike | None = None, *, one_by_one: bool = False) -> AgentCourse:
+    async def run(
+        self, masks: Masks, strike: CellStrike | None = None, *, one_by_one: bool = False, mends: Mends | None = None
+    ) -> AgentCourse:
         """Reset the stores, run the agent once from its start to its end, and return what it did.
 
         Args:
             masks: Tell calls apart.
             strike: What is struck, if anything is.
             one_by_one: Whether calls of tools are let through one at a time.
+            mends: What the gateway mends, if anything.
 
         Raises:
             ConfigError: A store, a service or the agent cannot be brought to where it begins.
@@ -106,7 +110,7 @@ class Worker:
             self._first = first.digest
             journal = Journal(self._tidy, masks.identity, self._stores)
             life = _Lives(self._subject.agent.limit)
-            striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one)
+            striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends)
             self._gateway.gate, self._gateway.life, self._gateway.calls = striker, 1, 0
             journal.begin(first)
             texts, lives = Texts(), list[ProcessStarted | ProcessEnded]()
@@ -214,6 +218,7 @@ class Worker:
             in_time=life.in_time,
             code=life.code,
             seconds=seconds,
+            answers=tuple(entry.raw for entry in journal.calls),
         )
 
     def _call_of(self, entry: JournaledCall, texts: Texts) -> GatewayCall:

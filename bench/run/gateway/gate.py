@@ -12,13 +12,14 @@ from typing import Any, Literal, Protocol
 from pydantic import JsonValue
 
 DoorKind = Literal["mcp_stdio", "mcp_http", "http", "model"]
-CallFate = Literal["pass", "twice", "error", "malformed", "rate_limit", "drop"]
+CallFate = Literal["pass", "twice", "error", "malformed", "rate_limit", "answer", "drop"]
 """What becomes of a call that has arrived.
 
 pass       it is passed on as it came
 twice      it is passed on twice, the second time under a new id; the second answer is dropped
 error      it is not passed on, and the door's error is the answer (`isError`, a JSON-RPC error, HTTP 503, as `form` says)
 malformed, rate_limit   the same of a model's request: a reply that is no reply; HTTP 429
+answer     it is not passed on, and `LiveCall.instead` is the answer
 drop       it is not passed on, and nothing is answered: the agent was killed
 """
 AnswerFate = Literal["give", "break", "silence", "late", "stale", "empty", "garbled", "too_large", "cut_off", "half", "drop"]
@@ -53,7 +54,7 @@ class LiveCall:
                Otherwise its events pass as they come, and `answered` is awaited before the last of them
     wire       the id that the protocol gives it, as text; "" if it has none
     form       the wire form of the fault that strikes it
-    instead    the bytes that `stale` gives
+    instead    the bytes that `stale` and `answer` give
     answer     what the server answered, parsed; `failed` whether that is an error
     continues  the number of the call to which this request belongs (a session resumed, a task polled, input that was asked for)
     """

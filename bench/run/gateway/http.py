@@ -292,7 +292,7 @@ class HttpDoor:
         if before == "drop":
             return _hang_up(request)
         if before not in ("pass", "twice"):
-            return await self._give(gate, call, request, self._refusal(call, before))
+            return await self._give(gate, call, request, call.instead or self._refusal(call, before))
         body = Body(self.longest)
         try:
             return await self._relay(gate, call, request, before, body)
@@ -395,7 +395,7 @@ class HttpDoor:
             body.add(b"", data)
             if "answered" not in call.kept and (incoming.framing.is_whole or self._is_end(call, body, data)):
                 self._read(call, request, answer)
-                if not await self._lets_end(gate, call):
+                if not await self._lets_end(gate, call, answer):
                     return _hang_up(request)
             await client.send(raw)
             if "answered" in call.kept and "given" not in call.kept:
@@ -403,14 +403,15 @@ class HttpDoor:
                 await gate.given(call)
         if "answered" not in call.kept:
             self._read(call, request, answer)
-            if not await self._lets_end(gate, call):
+            if not await self._lets_end(gate, call, answer):
                 return _hang_up(request)
             await gate.given(call)
         return answer.stays
 
-    async def _lets_end(self, gate: CallGate, call: LiveCall) -> bool:
+    async def _lets_end(self, gate: CallGate, call: LiveCall, answer: ServiceAnswer) -> bool:
         call.kept["answered"] = True
-        return await gate.answered(call, b"") != "drop"
+        plain = answer.plain if answer.body.length <= IN_MEMORY else None
+        return await gate.answered(call, answer.with_content(plain) if plain else b"") != "drop"
 
     def _is_end(self, call: LiveCall, body: Body, data: bytes) -> bool:
         """Return whether the last bytes of a stream hold the event that ends its answer."""

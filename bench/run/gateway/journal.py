@@ -47,6 +47,7 @@ class JournaledCall:
     """A call, what it was called with as text, which call it is, and when what became of it.
 
     identity  the same for calls of one tool with the same arguments, apart from what is volatile; `nth` counts them, from 1
+    raw       the answer's bytes, b"" if they are too many
     """
 
     call: LiveCall
@@ -61,6 +62,12 @@ class JournaledCall:
     point: StrikePoint | None = None
     given_otherwise: bool = False
     went: Went = ""
+    raw: bytes = b""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its server did it, as its answer says."""
+        return self.passed_on is not None and self.answered is not None and not self.call.failed
 
 
 class Journal:

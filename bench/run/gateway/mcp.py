@@ -205,8 +205,11 @@ def asks_again(call: LiveCall, earlier: LiveCall) -> bool:
 
 
 def error_answer(call: LiveCall) -> bytes:
-    """Return the answer of a call that failed before anything was done, in the wire form that `call.form` names."""
+    """Return the answer of a call that is not passed on: what stands for it, or an error in the wire form that `call.form`
+    names."""
     request: RpcMessage = call.kept["request"]
+    for earlier in messages_of(call.instead or b""):
+        return text_of({**earlier.body, "id": request.body["id"]})
     if call.form == JSON_RPC:
         outcome: Object = {"error": {"code": INTERNAL_ERROR, "message": REFUSED}}
     else:

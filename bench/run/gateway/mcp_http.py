@@ -109,7 +109,7 @@ class McpDoor(HttpDoor):
             call.kept["twice"] = before == "twice"
             self._await(exchange, call)
             return "pass"
-        call.failed, made[call] = True, error_answer(call)
+        call.failed, made[call] = before != "answer", error_answer(call)
         return "made"
 
     def _text(self, request: ServiceRequest) -> bytes:

@@ -286,7 +286,7 @@ class StdioRelay:
             self._calls[call.wire], self._began[call.wire] = call, monotonic()
             return True
         if before != "drop":
-            call.failed = True
+            call.failed = before != "answer"
             await self._to_agent.write(error_answer(call) + b"\n")
             await self._gate().given(call)
         return False

@@ -10,6 +10,7 @@ from typing import Literal
 from bench.record.probe.points import StrikePoint
 from bench.run.gateway.gate import AnswerFate, CallFate, LiveCall
 from bench.run.gateway.journal import Journal, JournaledCall
+from bench.run.gateway.mends import Mends
 
 _BEFORE: dict[StrikePoint, CallFate] = {
     "error": "error",
@@ -50,6 +51,7 @@ class Striker:
         patience: Seconds of silence after which a client is said to wait longer.
         kill: Kills the agent.
         one_by_one: Whether calls of tools are let through one at a time.
+        mends: What is mended, if anything is.
 
     `struck` is the call that was struck, and `delivered` whether it felt that: a server can die before it answers, and an agent
     can make no next request. `dead` says that the agent was killed and not started again: what still arrives
@@ -64,11 +66,12 @@ class Striker:
         kill: Callable[[], Awaitable[None]],
         *,
         one_by_one: bool = False,
+        mends: Mends | None = None,
     ):
         self.journal, self.patience = journal, patience
         self.struck: JournaledCall | None = None
         self.dead = self.delivered = False
-        self._strike, self._kill, self._one_by_one = strike, kill, one_by_one
+        self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
         self._at_next_request = False
         self._calls = dict[LiveCall, JournaledCall]()
         self._flying = dict[LiveCall, bool]()
@@ -82,6 +85,9 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
+        if self._mends and call.continues is None and (instead := self._mends.answer_to(entry, self.journal.calls)):
+            call.instead, entry.given_otherwise = instead, call.kind != "model"
+            return "answer"
         if call.continues is None and self._is_struck(entry):
             self.struck, entry.point, call.struck = entry, self._point, True
             call.form = self._strike.form if self._strike else ""
@@ -108,6 +114,7 @@ class Striker:
         entry = self._calls[call]
         if entry.passed_on is not None:
             self.journal.answer(entry)
+            entry.raw = answer
         await self._land(call)
         if self.dead:
             entry.given_otherwise = True

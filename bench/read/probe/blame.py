@@ -1,0 +1,123 @@
+"""Which part is to blame for a damaged cell: what sufficed when the gateway mended it, and what to do about it.
+
+The mend `client` undoes the fault, so it would always suffice. It is asked only where a client made the call again by itself,
+or where nothing else suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from bench.record.probe.events import CellJudged, CellVerdict, GatewayCall, GatewayMend
+from bench.record.probe.points import KILLS, StrikePoint
+
+PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
+SUFFICIENT = frozenset[CellVerdict](("same", "absorbed"))
+MendedSet = frozenset[GatewayMend]
+REMEDIES: Mapping[GatewayMend, str] = {
+    "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",
+    "memory": "write down before {} that it will be done, and after a restart look there, or ask the tool, before it is done",
+    "client": "let no client make {} again by itself, and never take a missing answer for a done call",
+    "reply": "check what the model's reply asks for before {} is done: it can be cut off, or ask for what was done",
+    "tool": "let the tool do {} once when it gets the same call twice",
+}
+NOT_ASKED: Mapping[GatewayMend, str] = {
+    "key": "no call was made again",
+    "memory": "the agent did not die",
+    "client": "no client made a call again, and another part suffices",
+    "reply": "no reply of the model came after the fault",
+    "tool": "the gateway cannot mend what a tool does with one call",
+}
+
+
+@dataclass(frozen=True)
+class CellBlame:
+    """The minimal sufficient sets of a damaged cell, the smallest first.
+
+    tool     whose effect was damaged
+    asked    the parts that some run mended; `unjudged`: those of sets whose runs have no verdict
+    """
+
+    tool: str
+    minimal: tuple[MendedSet, ...]
+    asked: tuple[GatewayMend, ...]
+    unjudged: MendedSet = frozenset()
+
+    @property
+    def cleared(self) -> list[GatewayMend]:
+        """The parts that are in no minimal set. If nothing suffices, nobody is cleared."""
+        blamed = frozenset[GatewayMend]().union(*self.minimal) | self.unjudged
+        return [part for part in self.asked if part not in blamed] if self.minimal else []
+
+    @property
+    def sentence(self) -> str:
+        """Which parts are to blame, and what to do."""
+        if not self.minimal:
+            tried = f"with {_listed(self.asked, 'and')} mended the damage stays" if self.asked else "no part could be mended"
+            return f"Not explained: {tried}; nobody is cleared."
+        named = _listed([_listed(sorted(each, key=PARTS.index), "and") for each in self.minimal], "or")
+        advice = [" and ".join(REMEDIES[part].format(self.tool) for part in PARTS if part in each) for each in self.minimal]
+        to_do = "; or ".join(advice)
+        return f"To blame: {named}. {to_do[:1].upper()}{to_do[1:]}."
+
+    @property
+    def rest(self) -> str:
+        """What was cleared, and what was not asked and why."""
+        cleared = f"Cleared: {_listed(self.cleared, 'and')}. " if self.cleared else ""
+        left = [f"{part} ({NOT_ASKED[part]})" for part in PARTS if part not in self.asked]
+        undecided = f" Without a verdict: {_listed(sorted(self.unjudged), 'and')}." if self.unjudged else ""
+        return f"{cleared}{'Not asked, and not cleared: ' + ', '.join(left) + '.' if left else ''}{undecided}"
+
+
+def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
+    """Return what the runs with mended parts show; None if there is none.
+
+    Args:
+        tool: Whose effect was damaged.
+        mended: The verdicts on these runs.
+    """
+    runs = sorted(mended, key=lambda judged: len(judged.mended))
+    minimal = list[MendedSet]()
+    for judged in runs:
+        if judged.verdict in SUFFICIENT and not any(each <= frozenset(judged.mended) for each in minimal):
+            minimal.append(frozenset(judged.mended))
+    asked = {part for judged in runs for part in judged.mended}
+    unjudged = frozenset(part for judged in runs if judged.verdict == "no_verdict" for part in judged.mended)
+    minimal.sort(key=lambda each: (len(each), sorted(map(PARTS.index, each))))
+    return CellBlame(tool, tuple(minimal), tuple(part for part in PARTS if part in asked), unjudged) if runs else None
+
+
+def asked_first(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
+    """Return the parts of which sets are mended, by what happened in a damaged run."""
+    struck = _struck(calls)
+    if struck is None:
+        return ()
+    if struck.point == "twice":
+        return ("tool",)
+    again = any(call.repeats and call.door_kind != "model" for call in calls)
+    died = struck.point in KILLS
+    answered = any(call.door_kind == "model" and call.number >= struck.number for call in calls)
+    asked: dict[GatewayMend, bool] = {"key": again, "memory": died, "reply": answered}
+    return tuple(part for part in asked if asked[part])
+
+
+def asked_last(calls: Sequence[GatewayCall]) -> tuple[GatewayMend, ...]:
+    """Return the part that is mended alone: the client of a call that was struck, and whose agent did not die."""
+    struck = _struck(calls)
+    others: frozenset[StrikePoint | None] = frozenset((*KILLS, "twice"))
+    return ("client",) if struck and struck.point not in others else ()
+
+
+def asks_client(calls: Sequence[GatewayCall]) -> bool:
+    """Return whether a client made a call again by itself."""
+    return any(call.cause == "client" for call in calls)
+
+
+def _struck(calls: Sequence[GatewayCall]) -> GatewayCall | None:
+    return next((call for call in calls if call.point), None)
+
+
+def _listed(words: Sequence[str], last: str) -> str:
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -1,0 +1,26 @@
+"""The minimal sufficient sets of parts, found by running every set that holds no smaller sufficient set."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+Part = TypeVar("Part")
+
+
+async def minimal_sets(
+    parts: Sequence[Part], suffices: Callable[[frozenset[Part]], Awaitable[bool]]
+) -> tuple[frozenset[Part], ...]:
+    """Return all minimal sets of these parts that suffice, the smallest first.
+
+    Args:
+        parts: What can be mended.
+        suffices: Runs again with a set mended, and returns whether this suffices.
+    """
+    minimal: list[frozenset[Part]] = []
+    for size in range(1, len(parts) + 1):
+        for mended in map(frozenset, combinations(parts, size)):
+            if not any(smaller <= mended for smaller in minimal) and await suffices(mended):
+                minimal.append(mended)
+    return tuple(minimal)
