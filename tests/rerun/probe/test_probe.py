@@ -52,8 +52,8 @@ def probed(
 
 
 def damaged(runs: Sequence[CellRun]) -> Mapping[str, int]:
-    """Return how many runs of each cell did damage."""
-    return Counter(run.plan for run in runs if run.judged and run.judged.is_damage)
+    """Return how many runs of each cell did damage, with nothing mended."""
+    return Counter(run.plan for run in runs if run.judged and run.judged.is_damage and "+" not in run.plan)
 
 
 def verdicts(runs: Sequence[CellRun]) -> dict[tuple[str, int], str]:
