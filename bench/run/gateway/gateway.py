@@ -277,12 +277,12 @@ class Gateway:
         ended = process.ended.result()
         if ended.failed:
             return self._not_started(files[0], door, os.strerror(ended.failed))
-        code = 1 if relay.is_stopped else ended.code if ended.code is not None else 128 + (ended.signal or 0)
+        code = ended.code if ended.code is not None else 128 + (ended.signal or 0)
         if line is not None and (ended.code is not None or not relay.is_stopped):
             waits = len(relay.unanswered())
             left_open = f" and left {plural(waits, 'call')} unanswered" if waits else ""
             self.gate.noticed(door.door, f"it ended with exit code {code}{left_open}: {line or 'it printed no error'}")
-        return code
+        return 1 if relay.is_stopped else code
 
     def _not_started(self, errors: int, door: KnownServer, why: str) -> int:
         line = f"the server '{door.door}' cannot be started ({why}); correct its command in the agent's config"
