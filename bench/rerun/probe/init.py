@@ -54,16 +54,19 @@ def write_probe_file(path: Path, environment: Mapping[str, str] = os.environ, ho
 def _lines(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator[str]:
     """Yield the lines of the file."""
     table = ""
-    for line in (*_agent(folder), *_config(folder, home), *_stores(folder, environment), *_model(environment)):
+    for line in (*_agent(folder, home), *_config(folder, home), *_stores(folder, environment), *_model(environment)):
         if line.table and (line.table != table or line.table.startswith("[[")):
             yield line.table
             table = line.table
         yield f"{line.written}  # {line.why}"
 
 
-def _agent(folder: Path) -> Iterator[FileLine]:
+def _agent(folder: Path, home: Path) -> Iterator[FileLine]:
     command, why = _command(folder)
-    if command:
+    if command and any(_configs(folder, home)):
+        why = f"{why}; write the command of one whole task, with {{mcp}} where it takes the path of its MCP config"
+        yield FileLine(f"agent = {_text(f'{command} {{mcp}}')}", why)
+    elif command:
         yield FileLine(f"agent = {_text(command)}", f"{why}; write the command that starts one whole task")
     else:
         yield FileLine('# agent = "python agent.py"', "no command was found: write the one that starts one whole task")
@@ -83,12 +86,16 @@ def _command(folder: Path) -> tuple[str, str]:
     return "", ""
 
 
+def _configs(folder: Path, home: Path) -> Iterator[Path]:
+    places = (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME))
+    return (place for place in places if place.is_file())
+
+
 def _config(folder: Path, home: Path) -> Iterator[FileLine]:
-    for place in (*(folder / name for name in CONFIGS), *(home / name for name in IN_HOME)):
-        if place.is_file():
-            shown = place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)
-            yield FileLine(f"mcp = {_text(shown)}", "the agent gets a rewritten copy; this file stays as it is")
-            return
+    for place in _configs(folder, home):
+        shown = place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(place)
+        yield FileLine(f"mcp = {_text(shown)}", "the agent gets a rewritten copy; this file stays as it is")
+        return
     yield FileLine('# mcp = ".mcp.json"', "no MCP config was found: name it, if the agent has one")
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,7 @@ from bench.record.entry import MOST, ConfigEntry
 from bench.record.model_parameters import ModelParameters
 from bench.record.probe.probed import Probed, ProbedStore
 from bench.run.gateway.agent_config import read_config
+from bench.run.gateway.gateway import NOT_HANDED, with_copy
 from bench.run.gateway.subject import CommandWords, McpConfig, ModelSource, ProbedAgent, Service, Subject
 from bench.run.witness.stores import StoreKind, StoreSettings
 
@@ -221,10 +223,11 @@ class ProbeSettings:
     def __init__(self, path: Path, environment: Mapping[str, str] = os.environ):
         self._path, self._environment = path, environment
         self._file = file = read_probe_file(path)
+        agent = self._agent()
         self.subject = Subject(
             name=file.name or _name_of(Path.cwd()),
-            agent=self._agent(),
-            configs=tuple(self._configs()),
+            agent=agent,
+            configs=tuple(self._configs(agent)),
             services=tuple(map(self._service, file.service)),
             model=self._model(),
             settle=file.settle,
@@ -292,12 +295,16 @@ class ProbeSettings:
             limit=file.limit,
         )
 
-    def _configs(self) -> Iterator[McpConfig]:
+    def _configs(self, agent: ProbedAgent) -> Iterator[McpConfig]:
         given = (self._file.mcp,) if isinstance(self._file.mcp, str) else self._file.mcp
         for entry in given:
             path, variable = (entry, "") if isinstance(entry, str) else (entry.path, entry.variable)
             self._existing("mcp", path)
-            yield read_config(Path(path), variable)
+            config = read_config(Path(path), variable)
+            for words in (agent.start, agent.resume):
+                if not variable and all(with_copy(word, config, agent.folder, Path()) == word for word in words):
+                    raise ConfigError(f"{path}: {NOT_HANDED}")
+            yield config
 
     def _service(self, entry: ServiceEntry) -> Service:
         url = self._filled("service.url", entry.url)
@@ -328,7 +335,7 @@ class ProbeSettings:
         """Return the digest of all that determines what the cells do, as far as files show it: the settings, the MCP configs,
         and the files that commands name."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
-        words = [Path(word) for _, command in self.commands() for word in command]
+        words = [place for _, command in self.commands() for place in _places_in(command)]
         for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words)):
             with suppress(OSError, ValueError), opened(self.subject.agent.folder / path) as file:
                 parts.append(digest_of_file(file))
@@ -359,6 +366,15 @@ class ProbeSettings:
         if not (path.is_dir() if is_folder else path.is_file()):
             raise ConfigError(f"{self._path}: {key}: {path} is no {'folder' if is_folder else 'file'} here; name another")
         return path
+
+
+def _places_in(command: CommandWords) -> Iterator[Path]:
+    """Yield the places that a command may name, and those of the module in `python -m MODULE`."""
+    for before, word in pairwise(("", *command)):
+        yield Path(word)
+        if before == "-m":
+            module = Path(*word.split("."))
+            yield from (module.with_suffix(".py"), module / "__init__.py", module / "__main__.py")
 
 
 def _name_of(folder: Path) -> str:

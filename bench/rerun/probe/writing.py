@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.digests import Texts, digest_of
-from bench.common.errors import one_line
+from bench.common.errors import ResultsError, one_line
 from bench.record.config import StoredConfig
 from bench.record.events import Answered, Called, OfAKind, of_kind
 from bench.record.files import FORMAT, MANIFEST, holds
@@ -155,11 +155,21 @@ class ProbeWriter:
 
 
 def is_of_another(folder: Path, probed: Probed) -> bool:
-    """Return whether a folder holds the probe of another subject that came no further than its clean runs. Raises ResultsError
-    for a folder that cannot be read."""
+    """Return whether a folder holds another probe that came no further than its clean runs.
+
+    Raises:
+        ResultsError: The folder cannot be read, or holds cells of another probe.
+    """
     if not holds(folder, MANIFEST) or (there := read_manifest(folder).probe) is None or there == probed:
         return False
-    return all(record.plan == CLEAN for record in read_trials(folder))
+    if all(record.plan == CLEAN for record in read_trials(folder)):
+        return True
+    what = (
+        "other cells were asked for then"
+        if there.subject == probed.subject
+        else "its file, or a file that it names, has changed"
+    )
+    raise ResultsError(f"{folder}: is another probe, since {what}; give --set-aside to begin anew, or --name")
 
 
 def _called(call: GatewayCall, number: int) -> Called:

@@ -41,6 +41,10 @@ NO_FILE = Path()
 """The path of a config that is no file: the servers' commands stand in the agent's command."""
 LONGEST_LINE = 10_000
 """Characters of a word that can hold a server's command."""
+NOT_HANDED = (
+    "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
+    "An agent that opens the file by a fixed name has to take its path from one of both"
+)
 LINUX = sys.platform == "linux"
 
 
@@ -141,12 +145,11 @@ class Gateway:
             copy = self._copy(index).absolute()
             with new_file(copy, 0o600) as file:
                 file.write(rewritten(config, partial(self._shim, index), self._urls[index]))
-            handed = [self._with_copy(word, config, copy) for word in changed]
+            handed = [with_copy(word, config, self._subject.agent.folder, copy) for word in changed]
             if config.variable:
                 variables[config.variable] = str(copy)
             elif handed == changed:
-                what = "no word of the agent's command hands it over; write {mcp} where its path stands, or name a variable"
-                raise ConfigError(f"{config.path}: {what}")
+                raise ConfigError(f"{config.path}: {NOT_HANDED}")
             changed = handed
         return tuple(changed), variables
 
@@ -179,13 +182,6 @@ class Gateway:
     def _shim(self, index: int, server: McpServer) -> CommandWords:
         shim = (sys.executable, "-I", "-S", str(SHIM), str(self._folder.absolute()), self._token)
         return *shim, f"{index}/{server.name}", *server.command
-
-    def _with_copy(self, word: str, config: McpConfig, copy: Path) -> str:
-        """Return a word of the agent's command with the copy in place of the config."""
-        head, equals, path = word.rpartition("=")
-        if path and normpath((self._subject.agent.folder / path).absolute()) == normpath(config.path.absolute()):
-            return f"{head}{equals}{copy}"
-        return word.replace("{mcp}", str(copy))
 
     def _accept(self) -> None:
         with suppress(OSError):  # nobody waits any more
@@ -290,6 +286,14 @@ class Gateway:
         with suppress(OSError):
             os.write(errors, f"bench probe: {line}\n".encode())
         return CANNOT_START
+
+
+def with_copy(word: str, config: McpConfig, folder: Path, copy: Path) -> str:
+    """Return a word of the agent's command, which is started in this folder, with the copy in place of the config."""
+    head, equals, path = word.rpartition("=")
+    if path and normpath((folder / path).absolute()) == normpath(config.path.absolute()):
+        return f"{head}{equals}{copy}"
+    return word.replace("{mcp}", str(copy))
 
 
 def _with_words(words: Sequence[str], server: McpServer, new: CommandWords) -> list[str]:

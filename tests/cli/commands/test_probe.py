@@ -76,7 +76,7 @@ def test_an_agent_that_pays_twice_is_found_and_its_run_is_like_any_other(tmp_pat
     (at,) = [
         number
         for number, line in enumerate(lines)
-        if line.startswith("till does damage in 1 of 1 cell: when the answer of till.charge#1 is lost")
+        if line.startswith("till does damage in 1 of 1 cell: when the answer of till.charge#1 (account ada, amount 30) is lost")
     ]
     assert len(lines) - at <= 10 and "1 cell, about" in out and "till.charge#1.lost: ✕ doubled" in out
     assert ((folder / "orders.db").read_bytes(), (folder / ".mcp.json").read_bytes()) == before and left(tmp_path) == []
@@ -96,6 +96,10 @@ def test_an_agent_that_pays_twice_is_found_and_its_run_is_like_any_other(tmp_pat
         assert line in out, (words, out, err)
     code, out, _ = bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path))
     assert code == 1 and "is complete, and nothing was run" in out
+    with (folder / "probe.toml").open("a") as file:
+        file.write("# mended\nignore = ['nothing']\n")
+    err = refused(bench(folder, "probe", "--yes", "--only", "charge#1.lost", TMPDIR=str(tmp_path)))
+    assert "its file, or a file that it names, has changed; give --set-aside to begin anew, or --name" in err
 
 
 def test_a_stopped_probe_goes_on_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def test_the_commonest_case_is_whole_and_has_no_more_than_fifteen_lines(
     text = written(tmp_path, OPENAI_API_KEY="key")
     values = tomllib.loads(text)
     assert len(text.splitlines()) <= 15 and all("#" in line for line in text.splitlines() if "=" in line)
-    assert values["agent"] == "python agent.py" and values["mcp"] == ".mcp.json"
+    assert values["agent"] == "python agent.py {mcp}" and values["mcp"] == ".mcp.json"
     assert values["store"] == [{"sqlite": "data/orders.db"}] and values["model"]["variables"] == ["OPENAI_BASE_URL"]
     settings = ProbeSettings(tmp_path / "probe.toml", {})
-    assert settings.subject.agent.start == ("python", "agent.py") and settings.stores[0].where == "data/orders.db"
+    assert settings.subject.agent.start == ("python", "agent.py", "{mcp}") and settings.stores[0].where == "data/orders.db"
     assert settings.subject.configs[0].servers[0].command == ("python", "shop.py")
 
 

@@ -27,6 +27,29 @@ def read(text: str, **environment: str) -> ProbeSettings:
 
 
 @pytest.mark.usefixtures("here")
+def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_started() -> None:
+    Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve"}}}')
+    for agent, more in (("python agent.py", ""), ("python agent.py {mcp}", 'resume = "python agent.py --resume"\n')):
+        with pytest.raises(ConfigError, match=r"^\.mcp\.json: no word of the agent's command hands it over; write \{mcp\}"):
+            read(f'agent = "{agent}"\n{more}mcp = ".mcp.json"\n{BASE[BASE.index("[") :]}')
+    for agent in ("python agent.py {mcp}", "python agent.py --config=.mcp.json"):
+        assert read(f'agent = "{agent}"\nmcp = ".mcp.json"\n{BASE[BASE.index("[") :]}').subject.configs
+
+
+@pytest.mark.usefixtures("here")
+def test_a_probe_is_another_where_a_module_of_the_agent_changed() -> None:
+    Path("shop").mkdir()
+    for name in ("agent.py", "shop/clerk.py"):
+        Path(name).write_text("print(1)")
+    text = BASE.replace("python agent.py", "python -m shop.clerk agent.py")
+    known = {read(text).probed(False, ()).subject}
+    for name in ("agent.py", "shop/clerk.py"):
+        Path(name).write_text("print(2)")
+        known.add(read(text).probed(False, ()).subject)
+    assert len(known) == 3
+
+
+@pytest.mark.usefixtures("here")
 def test_three_lines_are_a_whole_probe() -> None:
     settings = read(BASE)
     subject, (store,) = settings.subject, settings.stores
@@ -111,7 +134,7 @@ def test_another_agent_is_another_subject_and_its_words_are_not_in_the_manifest(
 @pytest.mark.usefixtures("here")
 def test_each_command_that_is_run_is_named() -> None:
     Path(".mcp.json").write_text('{"mcpServers": {"shop": {"command": "serve", "args": ["shop"]}}}')
-    text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE
+    text = 'done = "check it"\nmcp = ".mcp.json"\nsaid_done = ["grep", "done"]\n' + BASE.replace("agent.py", "agent.py {mcp}")
     text += '[[service]]\nname = "till"\nvariable = "TILL"\nurl = "http://localhost:{port}"\ncommand = "till {port}"\n'
     assert [words[0] for _, words in read(text).commands()] == ["python", "check", "grep", "serve", "till"]
     assert read(text).probed(False, ()).doors == {"shop": "mcp_stdio", "till": "http"}
