@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import sys
@@ -141,6 +142,33 @@ def test_nothing_that_a_probe_writes_or_says_holds_a_secret(tmp_path: Path) -> N
     for canary in (*(WORDS[name] for name in KNOWN), '4711"', "pin 4711"):
         assert canary not in told
         assert [path for path in files if canary in path.read_text(encoding="utf-8", errors="replace")] == []
+
+
+def test_the_password_of_a_real_database_is_in_no_output(tmp_path: Path, server: str) -> None:
+    import psycopg  # noqa: PLC0415  the server's fixture skips where it is missing
+
+    folder, canary = notes(tmp_path), "canary-password-of-a-database"
+    database = f"canaries_{os.getpid()}"
+    with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+        session.execute(f"CREATE DATABASE {database}".encode())
+    try:
+        with (folder / "probe.toml").open("a") as file:
+            file.write('[[store]]\npostgres = "$ORDERS_DSN"\nvariable = "OWNER_WORD"\n')
+        variables = {name: WORDS[name] for name in ("OPENAI_API_KEY", "PIN")} | {"TMPDIR": str(tmp_path)}
+        told = ""
+        for name in (f"{database}_absent", database):
+            dsn = f"{server} password={canary} dbname={name}"
+            code, out, err = bench(
+                folder, "probe", "--yes", "--only", "add#1.lost", ORDERS_DSN=dsn, OWNER_WORD=dsn, **variables
+            )
+            told += out + err
+        told += bench(folder, "trace", "notes-probe", "--trial", "notes.add#1.lost")[1]
+    finally:
+        with psycopg.connect(f"{server} dbname=postgres", autocommit=True) as session:
+            session.execute(f"DROP DATABASE {database}".encode())
+    assert code in (1, 3) and "notes.add#1.lost: " in told, told
+    files = [path for path in (*(folder / "results").rglob("*"), *(folder / "reports").rglob("*")) if path.is_file()]
+    assert canary not in told and not [path for path in files if canary in path.read_text(errors="replace")]
 
 
 def refused(ended: Ended) -> str:
