@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from probe.__main__ import CLEAN, Bound
 from probe.equality import Trial, counted
 from probe.script import TRIES, Call, Exchange, chat_reply, next_call, of_chat, of_response, placed, response_reply
 from probe.world import PACKS, ToolServer, WorldCount, kept_worlds, next_proposed, reply_of
@@ -116,3 +117,11 @@ def test_a_trial_that_two_judges_see_differently_is_counted_and_an_undecided_one
     [row] = counted([trial(doubled, doubled), trial(right, doubled), trial(right, right), trial(None, doubled)])
     assert (row.trials, row.damaged, row.with_doubled, row.with_lost) == (3, 2, 2, 0)
     assert (row.doubled, row.lost, row.differ, row.owed_otherwise) == (4, 0, 1, 0)
+
+
+def test_a_session_gives_each_pair_its_share_of_what_is_left_and_none_when_it_is_over() -> None:
+    assert 89 < Bound(12 * (CLEAN + 90) / 2, 12, 2, 1000.0).budget() <= 90
+    assert Bound(1000.0, 1, 2, 25.0).budget() == 25.0
+    crowded = Bound(CLEAN + 5, 100, 2, 25.0)
+    assert [crowded.budget() for _ in range(100)] == [1.0] * 100
+    assert Bound(CLEAN / 2, 1, 2, 25.0).budget() == 0

@@ -1,25 +1,32 @@
 """Probe servers and agents of others, as a user would, and show what came of each pair: `nox -s probe`.
 
-python -m probe [--only AGENT-SERVER ...] [--budget SECONDS] [--folder FOLDER]
+python -m probe [--only AGENT-SERVER ...] [--minutes N] [--budget SECONDS] [--workers N] [--folder FOLDER] [--record FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from threading import Lock
 
 import tomli_w
+from reliability.kept import write
 
+from bench.read.probe.run import read_probe
 from probe import parts
 from probe.subjects import FOREIGN, Foreign, Parts, remake
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 
 
 @dataclass(frozen=True)
@@ -41,14 +48,51 @@ AGENTS = (
 )
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How the probe of a pair ended: its exit code, seconds, and the lines with which its output ended."""
+CLEAN = 30.0
+"""Seconds of a pair beside its budget: clean runs, the last cell's second run, and the last control."""
 
-    pair: str
+
+@dataclass(frozen=True)
+class Pair:
+    """What the probe of an agent with a server came to.
+
+    cells      the cells that were run; `damaged` did damage, `proven` did it in each of their runs
+    worst      the gravest cell, and its verdict
+    planned    the cells that were planned
+    processor  seconds of processor; `seconds` as a clock has them
+    """
+
+    agent: str
+    server: str
     code: int
+    cells: int
+    planned: int
+    damaged: int
+    proven: int
+    gave_up: int
+    worst: str
     seconds: float
-    lines: Sequence[str]
+    processor: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent}-{self.server}"
+
+
+class Bound:
+    """Divides the seconds of a session among its pairs, of which `workers` are probed at a time."""
+
+    def __init__(self, seconds: float, pairs: int, workers: int, most: float):
+        self._until, self._left, self._workers, self._most = time.monotonic() + seconds, pairs, workers, most
+        self._lock = Lock()
+
+    def budget(self) -> float:
+        """Return the seconds of the next pair, beside its clean runs; 0 if there is no time for it."""
+        with self._lock:
+            seconds = self._until - time.monotonic()
+            share = seconds * self._workers / self._left
+            self._left -= 1
+        return min(self._most, max(1.0, share - CLEAN)) if seconds > CLEAN else 0.0
 
 
 def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> Path:
@@ -88,39 +132,73 @@ def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> P
     return path
 
 
-def probe(path: Path, budget: float) -> Ended:
-    """Run `bench probe` on a subject, as a user would."""
-    began, pair = time.monotonic(), path.parent.name
-    words = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s"]
-    done = subprocess.run(words, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    (path.parent / "output.txt").write_text(done.stdout, encoding="utf-8")
-    return Ended(pair, done.returncode, time.monotonic() - began, done.stdout.splitlines()[-10:])
+def probe(agent: Agent, foreign: Foreign, path: Path, budget: float) -> Pair:
+    """Run `bench probe` on a subject, as a user would, and print how it ended."""
+    words, output = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s"], path.parent / "output.txt"
+    began = time.monotonic()
+    with output.open("wb") as file:
+        process = subprocess.Popen(words, cwd=path.parent, stdout=file, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, processor = time.monotonic() - began, used.ru_utime + used.ru_stime
+    [run] = (path.parent / "results").iterdir()
+    read = read_probe(run)
+    worst = read.damaged[0] if read.damaged else None
+    pair = Pair(
+        agent.name,
+        foreign.name,
+        process.returncode,
+        len(read.cells),
+        len(read.planned.cells) if read.planned else 0,
+        len(read.damaged),
+        sum(cell.is_proven for cell in read.damaged),
+        sum(cell.verdict == "gave_up" for cell in read.cells.values()),
+        f"{worst.plan}: {worst.verdict}" if worst else "",
+        seconds,
+        processor,
+    )
+    lines = output.read_text(encoding="utf-8").splitlines()[-10:]
+    print(f"{pair.name}: exit {pair.code} after {seconds:.0f} s", *lines, sep="\n    ", flush=True)
+    return pair
 
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m probe", description=__doc__)
     parser.add_argument("--only", nargs="*", default=())
-    parser.add_argument("--budget", type=float, default=25.0)
+    parser.add_argument("--minutes", type=float, default=14.0, help="within which all pairs end")
+    parser.add_argument("--budget", type=float, default=25.0, help="seconds of a pair at most, beside its clean runs")
+    parser.add_argument("--workers", type=int, default=2, help="pairs at a time")
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
+    parser.add_argument("--record", type=Path, default=ROOT / "reports" / "probe")
     asked = parser.parse_args(words)
-    folder = asked.folder.resolve()
+    began, folder = time.monotonic(), asked.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     parts.install(folder)
-    ended = []
+    chosen = list[tuple[Agent, Foreign]]()
     with parts.postgres(folder) as address:
         installed = Parts(folder / parts.PYTHON, folder / parts.NODE, folder / "agents", address)
-        for foreign in FOREIGN:
-            for agent in AGENTS:
-                pair = f"{agent.name}-{foreign.name}"
-                if asked.only and pair not in asked.only:
-                    continue
-                if lacks := installed.lack(agent.program, foreign):
-                    print(f"{pair}: left out: {lacks}", flush=True)
-                    continue
-                done = probe(lay_out(agent, foreign, folder / "subjects" / pair, installed), asked.budget)
-                ended.append(done)
-                print(f"{pair}: exit {done.code} after {done.seconds:.0f} s", *done.lines, sep="\n    ", flush=True)
-    return int(any(each.code == 2 for each in ended))
+        for agent, foreign in product(AGENTS, FOREIGN):
+            if asked.only and f"{agent.name}-{foreign.name}" not in asked.only:
+                continue
+            if lacks := installed.lack(agent.program, foreign):
+                print(f"{agent.name}-{foreign.name}: left out: {lacks}", flush=True)
+            else:
+                chosen.append((agent, foreign))
+        bound = Bound(60 * asked.minutes - (time.monotonic() - began), len(chosen), asked.workers, asked.budget)
+
+        def ended(of: tuple[Agent, Foreign]) -> Pair | None:
+            name = f"{of[0].name}-{of[1].name}"
+            if not (budget := bound.budget()):
+                print(f"{name}: left out: the session's {asked.minutes:g} minutes are over", flush=True)
+                return None
+            return probe(*of, lay_out(*of, folder / "subjects" / name, installed), budget)
+
+        with ThreadPoolExecutor(asked.workers) as pool:
+            pairs = [pair for pair in pool.map(ended, chosen) if pair]
+    write(asked.record, Pair, pairs)
+    minutes, processor = (time.monotonic() - began) / 60, sum(pair.processor for pair in pairs) / 60
+    print(f"{len(pairs)} of {len(chosen)} pairs in {minutes:.1f} minutes, {processor:.1f} minutes of processor")
+    return int(any(pair.code == 2 for pair in pairs))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,7 +123,7 @@ class Equality:
     owed_otherwise: int
 
 
-def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path) -> Path:
+def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed: Path, model: str) -> Path:
     """Make a subject's folder anew. Return its probe.toml."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "kept").mkdir(parents=True)
@@ -142,7 +142,7 @@ def lay_out(agent: WorldAgent, pack: str, instance: str, folder: Path, installed
         "settle": 0.02,
         "limit": 60.0,
         "store": [{"sqlite": "world.db", "ignore": ["world_*", "*.at", "deed.seen"]}, *memory],
-        "model": {"script": [sys.executable, str(HERE / "world.py"), "model", "{port}", pack, instance]},
+        "model": {"url": model},
     }
     path = folder / "probe.toml"
     path.write_text(tomli_w.dumps(described), encoding="utf-8")
@@ -206,17 +206,33 @@ def counted(trials: Iterable[Trial]) -> Iterator[Equality]:
         )
 
 
+@contextmanager
+def model(pack: str, instance: str) -> Iterator[str]:
+    """Serve a model that follows the pack's procedure, for all trials of a subject. Yields its address."""
+    port = parts.free_port()
+    words = [sys.executable, str(HERE / "world.py"), "model", str(port), pack, instance]
+    with subprocess.Popen(words) as serving:
+        try:
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            serving.terminate()
+
+
 def probed(name: str, pack: str, instance: str, folder: Path, installed: Path, most: int) -> list[Trial]:
-    """Probe an agent in a world, as a user would. Of a framework's agent the calls of the first `most` tools are struck."""
-    path = lay_out(AGENTS[name], pack, instance, folder, installed)
-    ran = ["bench", "probe", path.name, "--yes", "--name", folder.name]
-    writing = [tool.name for tool in _environment(pack, instance).tools if tool.writes]
-    for tool in writing if AGENTS[name].program == SMALL else writing[:most]:
-        ran += [word for point in WORLD_POINTS for word in ("--only", f"world.{tool}#1.{point}")]
-    done = subprocess.run(ran, cwd=folder, check=False, capture_output=True, text=True)
-    (folder / "output.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
+    """Probe an agent in a world, as a user would, unless a former call has. Of a framework's agent calls of the first `most`
+    tools are struck."""
+    output = folder / "output.txt"
+    if not output.exists():
+        with model(pack, instance) as address:
+            path = lay_out(AGENTS[name], pack, instance, folder, installed, address)
+            ran = ["bench", "probe", path.name, "--yes", "--name", folder.name]
+            writing = [tool.name for tool in _environment(pack, instance).tools if tool.writes]
+            for tool in writing if AGENTS[name].program == SMALL else writing[:most]:
+                ran += [word for point in WORLD_POINTS for word in ("--only", f"world.{tool}#1.{point}")]
+            done = subprocess.run(ran, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        output.write_text(done.stdout, encoding="utf-8")
     trials = list(compared(name, pack, instance, folder, folder / "results" / folder.name))
-    print(f"{folder.name}: exit {done.returncode}, {len(trials)} trials, {sum(trial.differs for trial in trials)} differ")
+    print(f"{folder.name}: {len(trials)} trials, {sum(trial.differs for trial in trials)} differ")
     for trial in trials:
         if trial.probed is not None and trial.differs:
             print(f"    {trial.plan}: probe {trial.probed}, world {trial.counted.harms}", flush=True)

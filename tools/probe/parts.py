@@ -33,7 +33,7 @@ def postgres(folder: Path) -> Iterator[str]:
     if not found:
         yield ""
         return
-    programs, data, port = found[-1].parent, folder / "postgres", _free_port()
+    programs, data, port = found[-1].parent, folder / "postgres", free_port()
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(parents=True)
     as_user: list[str] = []
@@ -52,6 +52,6 @@ def postgres(folder: Path) -> Iterator[str]:
         subprocess.run([*control, "--mode", "immediate", "stop"], check=False, cwd="/")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])

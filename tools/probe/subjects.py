@@ -117,23 +117,20 @@ def _airline(folder: Path, parts: Parts) -> None:
 def _orders(folder: Path, parts: Parts) -> None:
     folder.mkdir(parents=True)
     table = "id serial PRIMARY KEY, customer text NOT NULL, item text NOT NULL, cents integer NOT NULL"
-    for database, statement in (
-        ("postgres", "DROP DATABASE IF EXISTS shop"),
-        ("postgres", "CREATE DATABASE shop"),
-        ("shop", f"CREATE TABLE orders ({table}, made timestamptz NOT NULL DEFAULT clock_timestamp())"),
-        ("shop", "INSERT INTO orders (customer, item, cents) VALUES ('Bo', 'desk', 30000)"),
+    postgres, shop = f"{parts.postgres}/postgres", _shop(folder, parts)
+    for address, statement in (
+        (postgres, f'DROP DATABASE IF EXISTS "{folder.name}"'),
+        (postgres, f'CREATE DATABASE "{folder.name}"'),
+        (shop, f"CREATE TABLE orders ({table}, made timestamptz NOT NULL DEFAULT clock_timestamp())"),
+        (shop, "INSERT INTO orders (customer, item, cents) VALUES ('Bo', 'desk', 30000)"),
     ):
-        words = [
-            "psql",
-            "--quiet",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--dbname",
-            f"{parts.postgres}/{database}",
-            "--command",
-            statement,
-        ]
+        words = ["psql", "--quiet", "--set", "ON_ERROR_STOP=1", "--dbname", address, "--command", statement]
         subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
+
+
+def _shop(folder: Path, parts: Parts) -> str:
+    """Return the address of a subject's database: two of them are probed at a time."""
+    return f"{parts.postgres}/{folder.name}"
 
 
 LAMP = '{customer: "Ada", item: "lamp", cents: 12000}'
@@ -212,12 +209,12 @@ FOREIGN = (
         node=True,
         postgres=True,
         make=_orders,
-        server=lambda _, parts: (
+        server=lambda folder, parts: (
             parts.program("postgraphile"),
-            *("--connection", f"{parts.postgres}/shop", "--schema", "public", "--host", "127.0.0.1", "--port", "{port}"),
+            *("--connection", _shop(folder, parts), "--schema", "public", "--host", "127.0.0.1", "--port", "{port}"),
             "--disable-query-log",
         ),
-        store=lambda _, parts: {"postgres": f"{parts.postgres}/shop"},
+        store=lambda folder, parts: {"postgres": _shop(folder, parts)},
         service=True,
         task="Order a lamp for Ada.",
         calls=(
