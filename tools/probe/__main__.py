@@ -11,10 +11,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from threading import Lock
 
@@ -93,6 +92,12 @@ class Bound:
             share = seconds * self._workers / self._left
             self._left -= 1
         return min(self._most, max(1.0, share - CLEAN)) if seconds > CLEAN else 0.0
+
+
+def in_turn() -> Iterator[tuple[Agent, Foreign]]:
+    """Yield all pairs, so that the first of them have every agent and every server: a session can end before the last."""
+    for shift in range(len(FOREIGN)):
+        yield from ((agent, FOREIGN[(number + shift) % len(FOREIGN)]) for number, agent in enumerate(AGENTS))
 
 
 def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> Path:
@@ -177,7 +182,7 @@ def main(words: Sequence[str]) -> int:
     chosen = list[tuple[Agent, Foreign]]()
     with parts.postgres(folder) as address:
         installed = Parts(folder / parts.PYTHON, folder / parts.NODE, folder / "agents", address)
-        for agent, foreign in product(AGENTS, FOREIGN):
+        for agent, foreign in in_turn():
             if asked.only and f"{agent.name}-{foreign.name}" not in asked.only:
                 continue
             if lacks := installed.lack(agent.program, foreign):

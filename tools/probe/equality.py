@@ -260,8 +260,8 @@ def main(words: Sequence[str]) -> int:
         for instance in instances_of(pack, PACKS)[: asked.instances]
     ]
     with ThreadPoolExecutor(asked.workers) as pool:
-        trials = pool.map(lambda of: probed(*of, folder / "worlds" / _file_name(*of), folder, asked.most), subjects)
-        rows = list(counted(trial for each in trials for trial in each))
+        probing = [pool.submit(probed, *of, folder / "worlds" / _file_name(*of), folder, asked.most) for of in subjects]
+        rows = list(counted(trial for each in probing for trial in each.result()))
     write(asked.record, Equality, rows)
     print(
         f"{sum(row.trials for row in rows)} trials, {sum(row.damaged for row in rows)} of them damaged, "

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Literal
 
 from bench.common.digests import digest_of
-from bench.common.errors import ConfigError, one_line
+from bench.common.errors import ConfigError
 from bench.common.values import dataclass
 from bench.record.probe.rows import Cell, RowDifference, StoreReading
 from bench.run.witness.documents import LARGEST, SUFFIXES, Objects, objects_in, without
 from bench.run.witness.ignored import NOTHING, Ignored
-from bench.run.witness.place import PREFIX, Place, claimed_place, remove_tree
+from bench.run.witness.path_store import PathStore
+from bench.run.witness.place import PREFIX, remove_tree
 from bench.run.witness.rows import LONGEST, Encoding, printable
 
 _INSIDE = "{store}/"
@@ -42,20 +43,13 @@ class _Entry:
     content: str = ""
 
 
-class FolderStore:
+class FolderStore(PathStore):
     """A folder, or a file, that the owner named.
 
     A link that leads into the folder leads into the copy there; any other still leads where it led. Pipes, sockets and devices
-    are left out, and so are times and owners of files.
+    are left out, and so are times and owners of files. Only a folder can be worked on in place.
 
-    Args:
-        name: The owner's name for it.
-        path: Where it is, as the owner wrote it.
-        folder: Where the copy is made.
-        encoding: How its texts are shown.
-        variables: Variables that hand the copy over; `{store}` in a value is its path.
-        in_place: Work on the owner's own folder, after a backup whose restore was tested.
-        ignores: Whether a path, or a place in a file of JSON, is not read.
+    `encoding` shows its texts. `ignores`: whether a path, or a place in a file of JSON, is not read.
     """
 
     def __init__(
@@ -68,80 +62,56 @@ class FolderStore:
         in_place: bool = False,
         ignores: Ignored = NOTHING,
     ) -> None:
-        self.name, self._path, self._parent, self._encoding = name, path, folder, encoding
-        self._variables, self._in_place, self._ignores = variables, in_place, ignores
-        self._place: Place | None = None
-        self._first: dict[str, _Entry] = {}
+        super().__init__(name, path, folder, variables, in_place)
+        self._encoding, self._ignores = encoding, ignores
+        self._stood: dict[str, _Entry] = {}
         self._known: dict[tuple[int, ...], tuple[int, str]] = {}
         self._objects: dict[str, Objects] = {}
         self._is_file = path.is_file()
 
-    @property
-    def replaces(self) -> Mapping[str, str]:
-        if self._in_place:
-            return {}
-        copy = str(self._handed_over)
-        return {str(path): copy for path in (self._path, self._path.absolute(), self._path.resolve())}
+    def _check(self, path: Path) -> None:
+        if not path.is_dir() and (self._in_place or not path.is_file()):
+            raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
+        if not self._in_place and self._parent.resolve().is_relative_to(path):
+            raise ConfigError(
+                f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
+            )
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return {variable: text.replace("{store}", str(self._handed_over)) for variable, text in self._variables.items()}
-
-    @property
-    def _handed_over(self) -> Path:
-        """The copy of what the owner named."""
-        return self._copy / self._path.resolve().name if self._is_file else self._copy
-
-    def make(self) -> None:
-        """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
-        with self._one_line("cannot be copied"):
-            path = self._path.resolve()
-            if not path.is_dir() and (self._in_place or not path.is_file()):
-                raise ConfigError(f"store {self.name!r}: {self._path} is no folder")
-            if not self._in_place and self._parent.resolve().is_relative_to(path):
-                raise ConfigError(
-                    f"store {self.name!r}: its copies would be made in itself, in {self._parent}; name another folder"
-                )
-            self._place = claimed_place(path) if self._in_place else Place(self._parent, self.name)
-            try:
-                self._begin(path, self._place)
-            except BaseException:
-                self._place.remove()
-                self._place = None
-                raise
-
-    def _begin(self, path: Path, place: Place) -> None:
+    def _begin(self, path: Path) -> None:
         if path.is_file():
-            self._backup.mkdir()
-            shutil.copy2(path, self._backup)
+            self._first.mkdir()
+            shutil.copy2(path, self._first)
         else:
-            restore(path, self._backup, path, path)
-        self._first = self._entries(self._backup, path)
-        if path.is_dir() and self._entries(path, path) != self._first:
+            restore(path, self._first, path, path)
+        self._stood = self._entries(self._first, path)
+        if path.is_dir() and self._entries(path, path) != self._stood:
             raise ConfigError(f"store {self.name!r}: {self._path} changed while it was copied; end what writes to it")
         if not self._in_place:
-            self._copy.parent.mkdir(exist_ok=True)
+            self._root.parent.mkdir(exist_ok=True)
             self.reset()
             return
-        scratch = place.folder / "scratch"
-        restore(self._backup, scratch, path, path)
-        if self._entries(scratch, path) != self._first:
-            raise ConfigError(f"store {self.name!r}: its backup was restored for a test and differed; nothing was changed")
+        scratch = self._made.folder / "scratch"
+        restore(self._first, scratch, path, path)
+        if self._entries(scratch, path) != self._stood:
+            raise self._differed()
         remove_tree(scratch)
-        place.restores("folder", path)
+        self._made.restores("folder", path)
 
     def reset(self) -> None:
         """Bring the copy back to its first state. Only what differs is written."""
         with self._one_line("cannot be reset"):
-            restore(self._backup, self._copy, self._path.resolve(), self._copy)
+            self._restore()
+
+    def _restore(self) -> None:
+        restore(self._first, self._root, self._path.resolve(), self._root)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the paths that differ from the first state, at most `most`."""
         with self._one_line("cannot be read"):
-            now = self._entries(self._copy, self._copy)
-            paths = sorted(path for path in {*self._first, *now} if self._first.get(path) != now.get(path))
-            differences = [row for path in paths for row in self._differences(path, self._first.get(path), now.get(path))]
-            shown = {entry.content for entries in (self._first, now) for entry in entries.values()}
+            now = self._entries(self._root, self._root)
+            paths = sorted(path for path in {*self._stood, *now} if self._stood.get(path) != now.get(path))
+            differences = [row for path in paths for row in self._differences(path, self._stood.get(path), now.get(path))]
+            shown = {entry.content for entries in (self._stood, now) for entry in entries.values()}
             self._objects = {content: objects for content, objects in self._objects.items() if content in shown}
             self._known = {stamp: content for stamp, content in self._known.items() if content[1] in shown}
             digest = self._encoding.hashed()
@@ -160,32 +130,10 @@ class FolderStore:
                 return self._content_of(path) != (first.size, first.content)
             return self._entries(path, path) != self._first
 
-    def remove(self) -> None:
-        """Remove the copy, or restore the owner's folder."""
-        if self._place is None:
-            return
-        if self._in_place:
-            with self._one_line(f"cannot be restored; its backup is {self._backup}"):
-                restore(self._backup, self._copy, self._path.resolve(), self._copy)
-        self._place.remove()
-        self._place = None
-
     @property
-    def _copy(self) -> Path:
-        if self._in_place:
-            return self._path.resolve()
-        copy = self._made.folder / "copy"
-        return copy if self._is_file else copy / self._path.resolve().name
-
-    @property
-    def _backup(self) -> Path:
-        return self._made.folder / "first"
-
-    @property
-    def _made(self) -> Place:
-        if self._place is None:
-            raise RuntimeError("the store has no copy: make() comes first")
-        return self._place
+    def _root(self) -> Path:
+        """The folder whose content is the copy."""
+        return self._copy.parent if self._is_file else self._copy
 
     def _entries(self, folder: Path, root: Path) -> dict[str, _Entry]:
         """Return what stands in a folder, by path. Its links refer to `root`."""
@@ -253,10 +201,10 @@ class FolderStore:
         return self._encoding.row(list(members), list(members.values()))
 
     def _difference(self, path: str, old: _Entry | None, new: _Entry | None) -> RowDifference:
-        before = self._row(self._backup / path, old)
-        after = self._row(self._copy / path, new)
+        before = self._row(self._first / path, old)
+        after = self._row(self._root / path, new)
         if old and new and before and after and old.kind == new.kind == "file" and new.size > old.size >= 0:
-            after |= self._appended(self._copy / path, old)
+            after |= self._appended(self._root / path, old)
         return RowDifference(self.name, "", printable(path), before, after)
 
     def _row(self, path: Path, entry: _Entry | None) -> dict[str, Cell] | None:
@@ -297,15 +245,6 @@ class FolderStore:
             return self._encoding.cell("text", content.decode())
         except UnicodeDecodeError:
             return self._encoding.cell("text", content)
-
-    @contextmanager
-    def _one_line(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise ConfigError(
-                f"store {self.name!r}: {printable(str(self._path))} {what}: {one_line(str(error), 300)}"
-            ) from error
 
 
 def restore(source: Path, folder: Path, root: Path, stands_for: Path) -> None:

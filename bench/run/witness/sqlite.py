@@ -7,37 +7,28 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 from bench.common.digests import digest_of
-from bench.common.errors import ConfigError, one_line
+from bench.common.errors import ConfigError
 from bench.record.probe.rows import RowDifference, StoreReading
 from bench.run.witness.ignored import NOTHING, Ignored
-from bench.run.witness.place import Place, claimed_place
-from bench.run.witness.rows import Encoding, RowPair, StoredRow, printable
+from bench.run.witness.path_store import PathStore
+from bench.run.witness.rows import Encoding, RowPair, StoredRow
 from bench.run.witness.sqlite_pages import pages_of, same_tables
 from bench.run.witness.sqlite_tables import SqliteComparison, quoted, tables_of
 
 PATIENCE = 10.0
 """Seconds for which a lock of somebody else is waited for."""
 _OLDEST = (3, 37, 0)
-_BESIDE = ("-wal", "-shm", "-journal")
+BESIDE = ("-wal", "-shm", "-journal")
+"""Ends of the files that a database has beside it."""
 _ALL = 2**128
 
 
-class SqliteStore:
-    """A SQLite database that the owner named.
-
-    Args:
-        name: The owner's name for it.
-        path: Where it is, as the owner wrote it.
-        folder: Where the copy is made.
-        encoding: How its values are shown.
-        variables: Variables that hand the copy over; `{store}` in a value is its path.
-        in_place: Work on the owner's own file, after a backup whose restore was tested.
-        ignores: Whether a table, or a column, is not read.
-    """
+class SqliteStore(PathStore):
+    """A SQLite database that the owner named. `ignores`: whether a table, or a column, is not read."""
 
     def __init__(
         self,
@@ -49,39 +40,18 @@ class SqliteStore:
         in_place: bool = False,
         ignores: Ignored = NOTHING,
     ) -> None:
-        self.name, self._path, self._parent, self._encoding = name, path, folder, encoding
-        self._variables, self._in_place, self._ignores = variables, in_place, ignores
-        self._place: Place | None = None
+        super().__init__(name, path, folder, variables, in_place)
+        self._encoding, self._ignores = encoding, ignores
         self._totals: dict[str, int] = {}
         self._pages: dict[int, str] = {}
 
-    @property
-    def replaces(self) -> Mapping[str, str]:
-        if self._in_place:
-            return {}
-        return {str(path): str(self._copy) for path in (self._path, self._path.absolute(), self._path.resolve())}
+    def _check(self, path: Path) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; a probe of SQLite needs 3.37 or later")
+        if not path.is_file():
+            raise ConfigError(f"store {self.name!r}: {self._path} is no file")
 
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return {variable: text.replace("{store}", str(self._copy)) for variable, text in self._variables.items()}
-
-    def make(self) -> None:
-        """Make the copy, and the state to which it is reset. In place: make the backup, and test that it can be restored."""
-        with self._one_line("cannot be copied"):
-            if sqlite3.sqlite_version_info < _OLDEST:
-                raise ConfigError(f"this Python has SQLite {sqlite3.sqlite_version}; a probe of SQLite needs 3.37 or later")
-            if not self._path.is_file():
-                raise ConfigError(f"store {self.name!r}: {self._path} is no file")
-            path = self._path.resolve()
-            self._place = claimed_place(path) if self._in_place else Place(self._parent, self.name)
-            try:
-                self._begin(path, self._place)
-            except BaseException:
-                self._place.remove()
-                self._place = None
-                raise
-
-    def _begin(self, path: Path, place: Place) -> None:
+    def _begin(self, path: Path) -> None:
         with closing(opened_database(path, "ro")) as source, closing(opened_database(self._first, "rwc")) as first:
             _back_up(source, first)
         shutil.copymode(path, self._first)
@@ -92,20 +62,23 @@ class SqliteStore:
             self._copy.parent.mkdir()
             self.reset()
             return
-        scratch = place.folder / "scratch.db"
+        scratch = self._made.folder / "scratch.db"
         restore(self._first, scratch)
         if self._totals_of(scratch) != self._totals:
-            raise ConfigError(f"store {self.name!r}: its backup was restored for a test and differed; nothing was changed")
+            raise self._differed()
         scratch.unlink()
-        place.restores("sqlite", path)
+        self._made.restores("sqlite", path)
 
     def reset(self) -> None:
         """Bring the copy back to its first state."""
         with self._one_line("cannot be reset"):
             if self._in_place:
-                restore(self._first, self._copy)
+                self._restore()
             else:
                 _replace(self._first, self._copy)
+
+    def _restore(self) -> None:
+        restore(self._first, self._copy)
 
     def read(self, most: int) -> StoreReading:
         """Return the digest of its content, and the rows that differ from the first state, at most `most`."""
@@ -118,30 +91,6 @@ class SqliteStore:
         """Return whether the owner's database is not as it was when it was copied."""
         with self._one_line("cannot be read"):
             return not self._in_place and self._totals_of(self._path.resolve(), immutable=False) != self._totals
-
-    def remove(self) -> None:
-        """Remove the copy, or restore the owner's database."""
-        if self._place is None:
-            return
-        if self._in_place:
-            with self._one_line(f"cannot be restored; its backup is {self._first}"):
-                restore(self._first, self._copy)
-        self._place.remove()
-        self._place = None
-
-    @property
-    def _copy(self) -> Path:
-        return self._path.resolve() if self._in_place else self._made.folder / "copy" / self._path.name
-
-    @property
-    def _first(self) -> Path:
-        return self._made.folder / "first"
-
-    @property
-    def _made(self) -> Place:
-        if self._place is None:
-            raise RuntimeError("the store has no copy: make() comes first")
-        return self._place
 
     def _totals_of(self, path: Path, *, immutable: bool = True) -> dict[str, int]:
         """Return the digest of each table."""
@@ -200,15 +149,6 @@ class SqliteStore:
         later = (item for item in zip(comparison.columns[width:], row[width:], strict=True) if item[1] is not None)
         return self._encoding.weight((table, (*row[:width], *later)))
 
-    @contextmanager
-    def _one_line(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(
-                f"store {self.name!r}: {printable(str(self._path))} {what}: {one_line(str(error), 300)}"
-            ) from error
-
 
 def opened_database(path: Path, mode: str, *, immutable: bool = False) -> sqlite3.Connection:
     """Return a database, open for reading ("ro"), for writing ("rw"), or made if it is missing ("rwc").
@@ -244,7 +184,7 @@ def restore(backup: Path, path: Path) -> None:
 def _replace(backup: Path, path: Path) -> None:
     half = path.with_name(f"{path.name}.{digest_of(str(path))}.half")
     shutil.copy(backup, half)
-    for end in _BESIDE:
+    for end in BESIDE:
         path.with_name(path.name + end).unlink(missing_ok=True)
     half.replace(path)
 
