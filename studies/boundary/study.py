@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import UNUSABLE
-from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal, resolved
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, had_occasion, refusal, resolved
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Ratio, holm, ratio_of_sums
 from bench.read.render.cells import AdjustedP, BoundedNumber, Number
@@ -39,13 +39,6 @@ LEVELS: Mapping[str, tuple[object, ...]] = {
     "signal": tuple(reversed(get_args(Signal))),
 }
 """Each part's levels, the weakest first."""
-OCCASIONS: Mapping[str, str] = {
-    "strength": "objections",
-    "approval": "waiting_for_people_minutes",
-    "commit": "faults_delivered",
-    "signal": "rejections",
-}
-"""Part -> the column that is above 0 in a trial in which it had an occasion to act."""
 COSTS = {"tokens": 0, "calls": 2, "milliseconds": 0}
 """The costs of a part in a trial, with the digits that a table shows."""
 SHOWN_INTERACTIONS = 3
@@ -115,7 +108,6 @@ def _trials(run: Run) -> pd.DataFrame:
         **{ERRORS: parts["error_rate"].astype(float)},
         damage=told[[f"damage_{kind}" for kind in DAMAGES]].sum(axis=1).astype(float),
         milliseconds=told["latency_seconds"] * 1000,
-        objections=told["rejections"] + told["calls_forbidden"] + told["steps_failed"],
     )
 
 
@@ -147,7 +139,7 @@ def _ablation(scenario: str, trials: pd.DataFrame, levels: Mapping[str, Sequence
 
 
 def _damage(trials: pd.DataFrame, part: str, level: object, reference: object, pairs: list[str]) -> Rises:
-    return rises(trials, "damage", part, level, reference, pairs, OCCASIONS.get(part))
+    return rises(trials, "damage", part, level, reference, pairs, had_occasion(trials, [part]))
 
 
 @dataclass(frozen=True)
@@ -304,7 +296,7 @@ def _factors(run: Run, trials: pd.DataFrame, part: str, level: object, reference
     for place in arms.index:
         other = (*place[:-1], reference)
         if place[-1] == level and other in arms.index:
-            factors |= set(factors_between(run, *(ArmName(*arms.loc[at]) for at in (place, other))))
+            factors |= set(factors_between(run, ArmName(*arms.loc[place]), ArmName(*arms.loc[other])))
     return tuple(sorted(factors))
 
 

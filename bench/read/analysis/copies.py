@@ -19,7 +19,12 @@ def never_errs(run: Run, model: str) -> bool:
     replies."""
     parameters = run.parameters_of(model)
     errs = (parameters.model_extra or {}).get
-    return parameters.kind == "simulated" and not errs("failure_rate") and not errs("bank")
+    return run.is_simulated(model) and parameters.kind == "simulated" and not errs("failure_rate") and not errs("bank")
+
+
+def counting(run: Run, model: str, groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:
+    """Return whether each of a model's trials counts (`counted_once`). All do if the model may err, or is a real one."""
+    return counted_once(groups, values) if never_errs(run, model) else np.ones(len(groups), dtype=bool)
 
 
 def counted_once(groups: Sequence[Hashable], values: Sequence[object]) -> NDArray[np.bool_]:

@@ -2,13 +2,18 @@
 
 Every setting of an arm is a factor: its architecture, each key of its variant with the default that it takes, its model, its
 fault plan. A key is no factor of its own only where it follows from another that differs as well (`FOLLOWS` says why).
+
+A factor that had no occasion to act shows nothing: a reject signal does nothing where nothing was rejected. Claims, comparisons
+and studies all ask `refusal` whether a verdict may rest on their pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import pandas as pd
 
 from bench.read.analysis.frames import Run
 from bench.record.architecture_entry import ArchitectureEntry
@@ -22,6 +27,18 @@ FOLLOWS: Mapping[tuple[str, str], str] = {
     ("learns", "error_rate"): "a proposer that never errs is never asked again",
 }
 """(key, the key that it follows from) -> why it is no factor beside that."""
+OCCASIONS: Mapping[str, tuple[str, ...]] = {
+    "strength": ("rejections", "calls_forbidden", "steps_failed"),
+    "approval": ("waiting_for_people_minutes",),
+    "commit": ("faults_delivered",),
+    "signal": ("rejections",),
+    "repair": ("rejections",),
+    "learns": ("rejections",),
+    "plan": ("faults_delivered",),
+}
+"""Factor -> the columns one of which is above 0 in a trial in which it had an occasion to act. Any other factor always acts."""
+
+Place = TypeVar("Place", bound=Hashable)
 
 
 class ArmName(NamedTuple):
@@ -74,13 +91,27 @@ def _of_model(run: Run, model: str) -> dict[str, object]:
     return {"error_rate": 0.0, "learns": None, **parameters.shown}
 
 
-def factors_between(run: Run, first: ArmName, second: ArmName) -> tuple[str, ...]:
-    """Return the settings in which two arms of a run differ, by name."""
-    arms = (resolved(run, first), resolved(run, second))
+def factors_between(run: Run, first: ArmName, second: ArmName, other_run: Run | None = None) -> tuple[str, ...]:
+    """Return the settings in which two arms differ, by name. The second is of `other_run`, if that is given."""
+    arms = (resolved(run, first), resolved(other_run or run, second))
     keys = sorted({*arms[0].values, *arms[1].values})
     differ = [key for key in keys if arms[0].values.get(key) != arms[1].values.get(key)]
     follows = {pair for arm in arms for pair in arm.follows}
     return tuple(key for key in differ if not any((key, other) in follows for other in differ))
+
+
+def had_occasion(trials: pd.DataFrame, factors: Collection[str]) -> pd.Series[bool]:
+    """Return of each trial whether one of the factors had an occasion to act in it. It always had if there is no factor: two
+    runs with the same settings are compared by what else there is."""
+    if not factors or not set(factors) <= set(OCCASIONS):
+        return pd.Series(True, index=trials.index)
+    columns = [column for factor in factors for column in OCCASIONS[factor]]
+    return trials.reindex(columns=columns).astype("Float64").fillna(0.0).gt(0.0).any(axis=1).astype(bool)
+
+
+def could_differ(first: Mapping[Place, object], second: Mapping[Place, object], acted: Collection[Place]) -> list[Place]:
+    """Return the pairs that could have differed: those with an occasion in either trial (`acted`), and those that differ."""
+    return [place for place in first if place in second and (place in acted or first[place] != second[place])]
 
 
 @dataclass(frozen=True)
@@ -117,17 +148,17 @@ def confounded(factors: Collection[str], named: str) -> str:
     return f"the arms differ in {' and '.join(factors)}, and the sentence names {named} alone"
 
 
-def refusal(evidence: VerdictEvidence, named: str) -> str:
-    """Return why no verdict on the factor that a sentence names may rest on this, or ""."""
+def refusal(evidence: VerdictEvidence, named: str | None) -> str:
+    """Return why no verdict on the factor that a sentence names may rest on this, or "". None: it names all factors."""
     return next(_reasons(evidence, named), "")
 
 
-def _reasons(evidence: VerdictEvidence, named: str) -> Iterator[str]:
-    if reason := confounded(evidence.factors, named):
+def _reasons(evidence: VerdictEvidence, named: str | None) -> Iterator[str]:
+    if named is not None and (reason := confounded(evidence.factors, named)):
         yield reason
     if not evidence.could_differ:
         yield f"none of {evidence.pairs} pairs could have differed"
-    elif evidence.units < LEAST_UNITS:
+    elif evidence.units < min(LEAST_UNITS, evidence.could_differ):
         yield f"the {evidence.could_differ} pairs that could differ are copies of {evidence.units}"
     if evidence.struck is not None:
         first, second = evidence.struck

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bench.common import values
 from bench.read.analysis.arms import UNUSABLE, Arm, Arms, Condition, arms_of, pairs_of
-from bench.read.analysis.copies import counted_once, never_errs
+from bench.read.analysis.copies import counting
 from bench.read.analysis.decided_ahead import NO_ANSWER, decided_ahead
 from bench.read.analysis.frames import Run
 from bench.read.analysis.replies import MALFORMED
@@ -89,7 +89,20 @@ def results_by_model(run: Run, arms: Arms | None = None) -> tuple[ModelResults, 
 
 
 def evidence(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
-    """Return the values, in the order of the run."""
+    """Return the values, in the order of the run. Of repetitions that are copies of each other, only the first counts."""
+    items = with_copies(source, claim)
+    if isinstance(items, Missing) or (isinstance(claim, RateClaim) and claim.about == "runtime"):
+        return items
+    values: dict[Pair, list[object]] = {}
+    for item in items:
+        values.setdefault(item.pair, []).append((item.side, item.value, item.subtask))
+    once = counting(source.run, source.model, [instance for instance, _ in values], list(values.values()))
+    counted = {pair for pair, counts in zip(values, once, strict=True) if counts}
+    return tuple(item for item in items if item.pair in counted)
+
+
+def with_copies(source: ModelResults, claim: Claim) -> tuple[EvidenceItem, ...] | Missing:
+    """Return the values of all trials, in the order of the run."""
     match claim:
         case DirectionClaim():
             return _measured(source, claim, (claim.higher, claim.measure), (claim.lower, claim.measure))
@@ -190,11 +203,9 @@ def _of_runtime(source: ModelResults, claim: RateClaim) -> tuple[EvidenceItem, .
         through = of_arm["damage_stale"].fillna(0)
         tested, otherwise, none = of_arm["stale_refused"] + through, through, "proposed what had become stale"
     counted, was_otherwise = of_arm[tested > 0], otherwise[tested > 0] > 0
-    if never_errs(source.run, source.model):
-        groups = [*counted[["scenario", "instance", "plan"]].itertuples(index=False, name=None)]
-        once = counted_once(groups, was_otherwise.tolist())
-        counted, was_otherwise = counted[once], was_otherwise[once]
-    items = tuple(_items(counted, claim.counted, was_otherwise))
+    groups = [*counted[["scenario", "instance", "plan"]].itertuples(index=False, name=None)]
+    once = counting(source.run, source.model, groups, was_otherwise.tolist())
+    items = tuple(_items(counted[once], claim.counted, was_otherwise[once]))
     return items or Missing(f"no trial of {claim.architecture} {none}")
 
 

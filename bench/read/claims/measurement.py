@@ -56,9 +56,9 @@ def measured(source: ModelResults, claim: Claim, published: Published, family: i
 def _measurement(claim: Claim, items: Sequence[EvidenceItem], published: Published, family: int) -> Measurement:
     match claim:
         case DirectionClaim():
-            return _difference(*_sides(items), family, claim.measure)
+            return _difference(*compared_values(claim, items), family, claim.measure)
         case RatioClaim():
-            return _ratio(*_sides(items), family, claim.measure)
+            return _ratio(*compared_values(claim, items), family, claim.measure)
         case PartClaim():
             return _of_ratio(_ratio_of(*_sides(items)))
         case CellClaim() if claim.measure != "correct":
@@ -66,7 +66,7 @@ def _measurement(claim: Claim, items: Sequence[EvidenceItem], published: Publish
         case CellClaim() | RateClaim():
             return _share(claim, items, published)
         case DegradationClaim():
-            return _degradation(claim, _by_side(items), family)
+            return _difference(*compared_values(claim, items), family, "correct")
 
 
 def _by_side(items: Sequence[EvidenceItem]) -> Mapping[str, Mapping[Pair, float]]:
@@ -82,10 +82,15 @@ def _sides(items: Sequence[EvidenceItem]) -> tuple[Mapping[Pair, float], Mapping
     return first, second
 
 
-def _degradation(claim: DegradationClaim, solved: Mapping[str, Mapping[Pair, float]], family: int) -> Measurement:
+def compared_values(
+    claim: DirectionClaim | RatioClaim | DegradationClaim, items: Sequence[EvidenceItem]
+) -> tuple[Mapping[Pair, float], Mapping[Pair, float]]:
+    """Return the values of the two sides of a claim, by pair. A loss without another beside it is compared with none."""
+    if not isinstance(claim, DegradationClaim):
+        return _sides(items)
+    solved = _by_side(items)
     higher = _lost(claim.higher, solved)
-    lower = _lost(claim.lower, solved) if claim.lower else dict.fromkeys(higher, 0.0)
-    return _difference(higher, lower, family, "correct")
+    return higher, _lost(claim.lower, solved) if claim.lower else dict.fromkeys(higher, 0.0)
 
 
 def _lost(side: Side, solved: Mapping[str, Mapping[Pair, float]]) -> Mapping[Pair, float]:

@@ -10,8 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_by_scenario
-from bench.read.analysis.factors import ARCHITECTURE, ArmName, confounded, factors_between
+from bench.read.analysis.factors import (
+    ARCHITECTURE,
+    ArmName,
+    VerdictEvidence,
+    could_differ,
+    factors_between,
+    had_occasion,
+    refusal,
+)
 from bench.read.analysis.frames import Run
+from bench.read.analysis.statistics import by_unit
 from bench.read.claims.claim import (
     ANYWHERE,
     CellClaim,
@@ -22,6 +31,8 @@ from bench.read.claims.claim import (
     RateClaim,
     RatioClaim,
 )
+from bench.read.claims.evidence import Missing, ModelResults, evidence, with_copies
+from bench.read.claims.measurement import compared_values
 from bench.record.config import FAULT_FREE
 from bench.record.described import UNTOLD, Structure
 
@@ -34,6 +45,7 @@ ASPECTS = {
     "tells": "what the next prompt is told",
 }
 """Field of an architecture's `Structure` -> its name."""
+TOLD = "how the task is told"
 COUNTED = {
     "natural_failures": "distinct replies to first attempts that no fault touched",
     "natural_failures_at": "distinct replies to first attempts that failed their schema of themselves",
@@ -122,25 +134,42 @@ def _compared(claim: Claim) -> tuple[str, str]:
     return claim.architecture, claim.architecture
 
 
-def confounded_by(run: Run, model: str, claim: Claim) -> str:
-    """Return in what the arms of a claim differ beside the thing that it names, or "".
+def refused(source: ModelResults, claim: Claim) -> str:
+    """Return why no verdict on the arms of a claim may rest on this run, or "": they differ in more than the claim names, no
+    pair could have differed, or all pairs are copies of one.
 
     A claim names two architectures as they are published, and so all in which their code differs (`population_of` says what
     that is). Beside that, or if they are variants of one architecture, they differ in one thing alone. Each side of a loss is
     taken from its own control, so that sides under the same plans are compared by these.
     """
+    run = source.run
     match claim:
         case DirectionClaim():
-            sides = [ArmName(name, model, claim.plan) for name in (claim.higher, claim.lower)]
+            sides = [(name, claim.plan) for name in (claim.higher, claim.lower)]
         case RatioClaim():
-            sides = [ArmName(name, model, claim.plan) for name in (claim.of, claim.to)]
+            sides = [(name, claim.plan) for name in (claim.of, claim.to)]
         case DegradationClaim() if claim.lower:
             is_same = claim.higher.plans == claim.lower.plans
-            sides = [ArmName(side.architecture, model, FAULT_FREE if is_same else side.plans[0]) for side in claim.sides]
+            sides = [(side.architecture, FAULT_FREE if is_same else side.plans[0]) for side in claim.sides]
+        case DegradationClaim():
+            sides = [(claim.higher.architecture, plan) for plan in (FAULT_FREE, claim.higher.plans[0])]
         case _:
             return ""
-    factors = factors_between(run, *sides)
-    return confounded(factors, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
+    every, counted = with_copies(source, claim), evidence(source, claim)
+    if isinstance(every, Missing) or isinstance(counted, Missing):
+        return ""
+    first, second = (ArmName(name, source.model, plan) for name, plan in sides)
+    factors = factors_between(run, first, second) or (
+        (TOLD,) if isinstance(claim, DegradationClaim) and claim.higher.told else ()
+    )
+    rows = run.trials[run.trials["trial"].isin({item.trial for item in every})]
+    acted = set(rows.loc[had_occasion(rows, factors), "trial"].tolist())
+    higher, lower = compared_values(claim, every)
+    differ = could_differ(higher, lower, {item.pair for item in every if item.trial in acted})
+    of_counted = compared_values(claim, counted)
+    units = len(by_unit({pair: 0.0 for pair in of_counted[0] if pair in of_counted[1]}))
+    rests_on = VerdictEvidence(factors, len(higher.keys() & lower.keys()), len(differ), units)
+    return refusal(rests_on, ARCHITECTURE if ARCHITECTURE in factors or not factors else factors[0])
 
 
 def _aspects(run: Run, first: str, second: str) -> Iterator[tuple[str, str, str]]:

@@ -37,7 +37,7 @@ from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, Direction
 from bench.read.claims.comparable import ON_SIMULATED, obstacle
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, Measurement, measured
-from bench.read.claims.population import confounded_by
+from bench.read.claims.population import refused
 from bench.read.claims.published import Published
 from bench.read.claims.ranges import PublishedRange, range_of
 
@@ -213,9 +213,7 @@ def _judge(
         return Judgement(claim, source.model, "not measured", measurement.reason, wanted)
     p, floor = adjusted.get(_comparison(claim)), _floor(measurement.test)
     tested, reason = _verdict(claim, measurement, wanted, p)
-    if in_the_way := obstacle(source.run, source.model, claim, published.paper) or confounded_by(
-        source.run, source.model, claim
-    ):
+    if in_the_way := obstacle(source.run, source.model, claim, published.paper) or refused(source, claim):
         tested, reason = "not comparable", in_the_way
     verdict: ClaimVerdict = tested
     if sized := _by_sizes(source, claim, measurement, wanted):

@@ -12,7 +12,8 @@ same draws. So of arms that fail together, no two count for each other.
 
 Seconds are of calls and waiting: framework time depends on this machine, and a replay has none. Errors count against either
 finding on what is solved. For simulated models that never err, repetitions of an instance with the same result in both runs are
-copies, and count once (`bench.read.analysis.copies`).
+copies, and count once (`bench.read.analysis.copies`). If A and B differ in a setting that had no occasion to act in any pair,
+that they are equal shows nothing, and is inconclusive (`bench.read.analysis.factors`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import pandas as pd
 from bench.read.analysis import statistics
 from bench.read.analysis.arms import Arm, Condition, arms_of, instances_by_scenario, pairs_of, require_receipts
 from bench.read.analysis.copies import counted_once, never_errs
+from bench.read.analysis.factors import ArmName, VerdictEvidence, could_differ, factors_between, had_occasion, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.metrics import LEAST_PRICED, METRICS, measure_of
 from bench.read.analysis.pairing import PairedRuns, paired_runs
@@ -196,7 +198,9 @@ def compare(
         never_err, repeatable = (all(test(*each) for each in of_model) for test in (never_errs, _is_repeatable))
         for name, arm in named.items():
             other = after[replace(condition, model=models[1])][runs.counterpart("architecture", name)]
-            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, repeatable))
+            names = (ArmName(name, models[0], condition.plan), ArmName(other.architecture, models[1], condition.plan))
+            factors = factors_between(runs.first, *names, runs.second)
+            pairs.append(_ArmPair(arm, other, len(instances[condition.scenario]) > 1, never_err, repeatable, factors))
     judge = _Judge(margin, criteria, allowed or {})
     rows = _corrected([judge.rows([pair]) for pair in pairs])
     arms = tuple(pair.comparison(of_pair) for pair, of_pair in zip(pairs, rows, strict=True))
@@ -227,6 +231,7 @@ class _ArmPair:
     several         whether the pack has several instances
     never_err       whether equal repetitions are copies
     is_repeatable   whether nothing in a trial is left to chance
+    factors         the settings in which the arms differ
     """
 
     before: Arm
@@ -234,6 +239,7 @@ class _ArmPair:
     several: bool
     never_err: bool
     is_repeatable: bool
+    factors: tuple[str, ...]
 
     @cached_property
     def is_equal(self) -> bool:
@@ -250,14 +256,21 @@ class _ArmPair:
     def has_dollars(self) -> bool:
         return bool(self.before.by_pair(COLUMNS["cost"]) and self.after.by_pair(COLUMNS["cost"]))
 
-    def values(self, criterion: Criterion) -> tuple[dict[Pair, Any], dict[Pair, Any]]:
-        """Return both arms' values. Their pairs are of what stands together over all arms, and the trial: the instance and the
-        repetition, or each repetition by itself if the pack has one instance."""
+    def values(self, criterion: Criterion) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
+        """Return both arms' values, and whether what differs between them had an occasion to act. Their pairs are of what
+        stands together over all arms, and the trial: the instance and the repetition, or each repetition by itself if the pack
+        has one instance."""
         arms = (self.before, self.after)
         if self.never_err:
             arms = _without_copies(*arms, COLUMNS.get(criterion, "outcome"))
         before, after = ({self._unit(pair): value for pair, value in _values(arm, criterion)} for arm in arms)
-        return before, after
+        acted = {self._unit(pair) for pair in self._acted}
+        return before, after, {pair: pair in acted for pair in before if pair in after}
+
+    @cached_property
+    def _acted(self) -> frozenset[Pair]:
+        trials = [arm.trials[had_occasion(arm.trials, self.factors)] for arm in (self.before, self.after)]
+        return frozenset(pair for of_arm in trials for pair in pairs_of(of_arm))
 
     def _unit(self, pair: Pair) -> Pair:
         instance, repetition = pair
@@ -322,15 +335,19 @@ class _Judge:
         return tuple(self._row(criterion, pairs) for criterion in CRITERIA if criterion in asked)
 
     def _row(self, criterion: Criterion, pairs: Sequence[_ArmPair]) -> ArmDifference:
-        before, after = _joined([pair.values(criterion) for pair in pairs])
+        before, after, acted = _joined([pair.values(criterion) for pair in pairs])
         contrast, difference = self._contrast(criterion, before, after)
-        if contrast.pairs and len({unit for unit, _ in before}) == 1 < len(before):
-            contrast = replace(contrast, low=None, high=None, p=None, why="all trials met the same draws, as one pair does")
+        differ = could_differ(before, after, {pair for pair, had in acted.items() if had})
+        rests_on = VerdictEvidence((), len(acted), len(differ), len({unit for unit, _ in differ}))
+        if contrast.pairs and (why := refusal(rests_on, named=None)):
+            contrast = replace(contrast, low=None, high=None, p=None, why=why)
         finding: ComparisonFinding = finding_of(contrast)
         reason = contrast.why or REASONS[finding]
         if (contrast.pairs or 0) < FEWEST.get(criterion, 0):
             finding, reason = "not measured", _lacking(criterion, contrast.pairs or 0)
             contrast, difference = replace(contrast, before=None, after=None, low=None, high=None), statistics.mean_of(())
+        elif contrast.pairs and not differ:
+            pass
         elif criterion == "damage" and all(pair.is_repeatable for pair in pairs):
             finding, reason = counterexamples(before, after, self.allowed)
         elif all(pair.is_equal for pair in pairs):
@@ -351,10 +368,10 @@ class _Judge:
         return contrast_of_amounts(before, after, self.margin, measure_of(COLUMNS[criterion]))
 
 
-def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], Mapping[Pair, Any]]]) -> tuple[dict[Pair, Any], dict[Pair, Any]]:
+def _joined(pairs: Sequence[tuple[Mapping[Pair, Any], ...]]) -> tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]]:
     """Return the values of several arms under pairs that no two arms share: trials of a unit are numbered anew."""
     numbers = Counter[str]()
-    joined: tuple[dict[Pair, Any], dict[Pair, Any]] = ({}, {})
+    joined: tuple[dict[Pair, Any], dict[Pair, Any], dict[Pair, Any]] = ({}, {}, {})
     for sides in pairs:
         for pair in dict.fromkeys([*sides[0], *sides[1]]):
             numbers[pair[0]] += 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bench.read.analysis.factors import could_differ
 from bench.read.analysis.statistics import paired_test, percentiles, resampled
 from bench.read.render.cells import BoundedNumber
 
@@ -83,21 +84,20 @@ def rises(
     level: object,
     reference: object,
     pairs: list[str],
-    occasion: str | None = None,
+    acted: pd.Series[bool] | None = None,
 ) -> Rises:
     """Return the rises of an outcome as `main_effect` does, over the pairs that could differ.
 
     Args:
-        occasion: A column that is above 0 in a trial in which the part had an occasion to act. A pair could differ if this
-            holds of either of its trials, or if it did differ. None: each pair could.
+        acted: Of each trial, whether the part had an occasion to act. None: each pair could differ.
     """
     risen = _risen(trials, outcome, part, (level, reference), pairs)
-    if occasion is None:
+    if acted is None:
         return Rises(_by_instance(risen), len(risen), len(risen))
     shared = [name for name in pairs if name != part]
-    there, here = (trials[trials[part] == name].set_index(shared)[occasion].astype(float) for name in (level, reference))
-    could_differ = risen[((there > 0) | (here > 0)).reindex(risen.index) | (risen != 0)]
-    return Rises(_by_instance(could_differ), len(risen), len(could_differ))
+    on_occasion = trials[acted & trials[part].isin((level, reference))].set_index(shared).index
+    kept = risen.loc[could_differ(risen.to_dict(), dict.fromkeys(risen.index, 0.0), set(on_occasion))]
+    return Rises(_by_instance(kept), len(risen), len(kept))
 
 
 def interaction(

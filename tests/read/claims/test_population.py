@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from records import config_in, edit_manifest, experiment, run_of, trial, write_run
 
 import bench
 from bench.read.analysis.frames import Run
-from bench.read.claims.population import confounded_by, population_of
+from bench.read.claims.evidence import results_by_model
+from bench.read.claims.population import population_of, refused
 from bench.read.claims.published import load_others, load_published
 from bench.read.claims.table import claims_tables
 from bench.read.claims.trace import claim_named
@@ -88,7 +90,7 @@ def test_arms_that_differ_beside_what_the_claim_names_are_not_comparable(tmp_pat
     records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in names for n in range(1, 9)]
     write_run(tmp_path / "run", records)
     plain = bench.load_run(tmp_path / "run")
-    assert confounded_by(plain, "m", BELOW) == ""
+    assert refused(results_by_model(plain)[0], BELOW) == ""
     variant = {"static": {"base": "static", "max_attempts": 9}}
     edit_manifest(
         tmp_path / "run", config={**config_in(tmp_path / "run"), "architecture": variant}, models={"m": {"kind": "openai"}}
@@ -96,3 +98,41 @@ def test_arms_that_differ_beside_what_the_claim_names_are_not_comparable(tmp_pat
     [judgement] = [each for each in judge_all(bench.load_run(tmp_path / "run"), PUBLISHED) if each.claim.id == BELOW.id]
     assert judgement.verdict == "not comparable"
     assert judgement.reason == "the arms differ in architecture and max_attempts, and the sentence names architecture alone"
+
+
+def verdict_on(run: Run) -> tuple[str, str]:
+    [judgement] = [each for each in judge_all(run, PUBLISHED) if each.claim.id == BELOW.id]
+    return judgement.verdict, judgement.reason
+
+
+def told_by(folder: Path, rejections: int, tokens: tuple[int, int] = (400, 400)) -> Run:
+    """A run whose two arms are one architecture, and differ in what the next prompt is told after a rejection."""
+    arms = {BELOW.lower: {"base": "static", "repair": "none"}, BELOW.higher: {"base": "static", "repair": "reason"}}
+    records = [trial(name, "paper", n, scenario="k8s_oomkill", timing="live") for name in arms for n in range(1, 9)]
+    write_run(folder, records)
+    edit_manifest(folder, config={**config_in(folder), "architecture": arms}, models={"m": {"kind": "openai"}})
+    run = bench.load_run(folder)
+    rows = zip(run.trials["architecture"], run.trials["repetition"], strict=True)
+    spent = [float(tokens[name == BELOW.higher] + n) for name, n in rows]
+    return replace(run, trials=run.trials.assign(first_round_tokens=spent, rejections=rejections))
+
+
+def test_no_claim_is_judged_on_pairs_in_which_nothing_could_differ(tmp_path: Path) -> None:
+    """What a prompt is told after a rejection shows nothing where nothing was rejected."""
+    assert verdict_on(told_by(tmp_path / "never", 0)) == ("not comparable", "none of 8 pairs could have differed")
+    assert verdict_on(told_by(tmp_path / "rejected", 1))[0] == "inconclusive"
+    assert "could have differed" not in verdict_on(told_by(tmp_path / "differ", 0, (400, 900)))[1]
+
+
+def test_no_claim_is_judged_on_copies(tmp_path: Path) -> None:
+    """A simulated model that never errs answers each repetition of a task alike."""
+    by_model = {}
+    for name, errs in (("right", 0.0), ("erring", 0.1)):
+        records = [trial(arm, "paper", n, scenario="k8s_oomkill") for arm in (BELOW.lower, BELOW.higher) for n in range(1, 9)]
+        write_run(tmp_path / name, records)
+        edit_manifest(tmp_path / name, models={"m": {"kind": "simulated", "failure_rate": errs}})
+        run = bench.load_run(tmp_path / name)
+        spent = [400.0 + 500 * (arm == BELOW.higher) for arm in run.trials["architecture"]]
+        run = replace(run, trials=run.trials.assign(first_round_tokens=spent))
+        by_model[name] = refused(results_by_model(run)[0], BELOW)
+    assert by_model == {"right": "the 8 pairs that could differ are copies of 1", "erring": ""}

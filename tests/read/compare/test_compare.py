@@ -35,7 +35,7 @@ from bench.read.analysis.per_solved import PerSolved
 from bench.read.analysis.statistics import Mean
 from bench.read.compare.compare import CRITERIA, ArmComparison, ArmDifference, Comparison, compare
 from bench.read.compare.compare_table import arms_table, as_json, compare_table, dollars_line
-from bench.read.compare.verdict import BY_CHANCE, Contrast
+from bench.read.compare.verdict import BY_CHANCE, EQUAL, Contrast
 from bench.record.events import Event
 from bench.record.record import Outcome, TrialRecord
 
@@ -236,6 +236,20 @@ def test_of_many_arms_one_that_differs_by_chance_is_not_worse(tmp_path: Path) ->
     assert {(first.finding), (second.finding)} == {"equal", "no better"} and BY_CHANCE in (first.reason, second.reason)
 
 
+@pytest.mark.parametrize(("rejections", "verdict"), [(0, "inconclusive"), (1, "equal")])
+def test_runs_that_could_not_differ_are_not_equal(rejections: int, verdict: str, tmp_path: Path) -> None:
+    """What a prompt is told after a rejection shows nothing where nothing was rejected."""
+    arms = []
+    for repair in ("none", "reason"):
+        write_run(tmp_path / repair, runs(BEFORE))
+        edit_manifest(tmp_path / repair, config={**config_in(tmp_path / repair), "repair": repair}, models=ERRING)
+        run = bench.load_run(tmp_path / repair)
+        arms.append(replace(run, trials=run.trials.assign(rejections=rejections)))
+    result = compare(arms[0], arms[1], 0.05, CRITERIA)
+    assert result.verdict == verdict
+    assert {row.reason for row in result.overall} == {"none of 8 pairs could have differed" if not rejections else EQUAL}
+
+
 def test_arms_that_met_the_same_draws_count_for_one_pair(tmp_path: Path) -> None:
     """A single repetition of one task, by many architectures, is one pair of draws."""
 
@@ -246,7 +260,7 @@ def test_arms_that_met_the_same_draws_count_for_one_pair(tmp_path: Path) -> None
     result = compared(tmp_path, once(1000), once(2000), "tokens")
     assert (result.verdict, result.overall[0].contrast.why) == (
         "inconclusive",
-        "all trials met the same draws, as one pair does",
+        "the 8 pairs that could differ are copies of 1",
     )
 
 
@@ -533,7 +547,9 @@ def test_a_pipe_is_given_the_tables_of_a_terminal(tmp_path: Path) -> None:
 def test_trace_lists_trials_and_calls_and_refuses_what_it_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = str(write_run(tmp_path / "run", [trial("static", "none", i, scenario="k8s_oomkill") for i in (1, 2)]))
+    folder = str(
+        write_run(tmp_path / "run", [trial("static", "none", i, scenario="k8s_oomkill", timing="live") for i in (1, 2)])
+    )
     assert run_command(monkeypatch, "trace", folder, "table2.calls.static") == 0
     lines = capsys.readouterr().out.splitlines()
     assert (
