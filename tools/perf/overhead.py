@@ -1,8 +1,8 @@
-"""Our own time per model call, and Inspect AI's for the same five calls with its mock model, measured in turns in one run.
+"""A run's time per model call, and Inspect AI's for the same five calls with its mock model, measured in turns in one run.
 
-Ours is everything but the model and the pack's own checks: render, inject, parse, validate, count, log, store. Inspect's is
-the slope between two sizes, which takes start-up out and log writing in; its samples have no checks. All seconds are the
-processor's, and the least of all rounds, so that what else the machine does hardly shows.
+Both are the slope between two sizes, which takes start-up out and the writing of records in. Ours counts everything, so the
+simulated model and the pack's checks as well; Inspect's samples have no checks, and it writes no log in real time. All seconds
+are the processor's, and the least of all rounds, so that what else the machine does hardly shows.
 
     python tools/perf/overhead.py [ROUNDS]
 """
@@ -10,14 +10,12 @@ processor's, and the least of all rounds, so that what else the machine does har
 from __future__ import annotations
 
 import functools
-import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 from inspect_ai import Task, eval  # noqa: A004
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -41,49 +39,23 @@ from bench.run.models.base import Reply, Request, Sleep
 from bench.run.models.simulated import SimulatedModel
 from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
-from bench.scenario import Check, Context, Scenario
 
 PACKS = [Path(__file__).parents[2] / "scenarios"]
 SMALL, LARGE, CALLS, ROUNDS = 20, 120, 5, 5
 
 
-class Timed(SimulatedModel):
-    """A simulated model that knows how long it took itself, and what it was asked and said."""
+class Kept(SimulatedModel):
+    """A simulated model that knows what it was asked and said."""
 
-    spent = 0.0
     exchanges: tuple[tuple[tuple[Message, ...], str], ...] = ()
 
     async def reply(self, request: Request, sleep: Sleep) -> Reply:
-        began = process_time()
         reply = await super().reply(request, sleep)
-        self.spent += process_time() - began
         self.exchanges = (*self.exchanges[-4:], (request.messages, reply.text))
         return reply
 
 
-class TimedChecks:
-    """A pack whose checks know how long they took: they are the pack's code, one a regex, another a compiler."""
-
-    def __init__(self) -> None:
-        self.spent = 0.0
-
-    def within(self, scenario: Scenario) -> Scenario:
-        subtasks = tuple(replace(subtask, checks=tuple(map(self._timed, subtask.checks))) for subtask in scenario.task.subtasks)
-        return replace(scenario, task=replace(scenario.task, subtasks=subtasks))
-
-    def _timed(self, check: Check) -> Check:
-        @functools.wraps(check)
-        def timed(output: Any, context: Context) -> str | None:
-            began = process_time()
-            try:
-                return check(output, context)
-            finally:
-                self.spent += process_time() - began
-
-        return timed
-
-
-def our_matrix(trials: int) -> tuple[Matrix, Timed, TimedChecks]:
+def our_matrix(trials: int) -> tuple[Matrix, Kept]:
     entry = SimulatedEntry(kind="simulated", wrapping=False)
     config = Config(
         name="perf",
@@ -96,33 +68,29 @@ def our_matrix(trials: int) -> tuple[Matrix, Timed, TimedChecks]:
         plan={"none": WrittenPlan()},
     )
     matrix = build_matrix(config, PACKS, code_digest="")
-    model = Timed("simulated", entry, matrix.scenarios)
-    checks = TimedChecks()
-    scenarios = {key: checks.within(scenario) for key, scenario in matrix.scenarios.items()}
-    return replace(matrix, models={"simulated": model}, scenarios=scenarios), model, checks
+    model = Kept("simulated", entry, matrix.scenarios)
+    return replace(matrix, models={"simulated": model}), model
 
 
-async def our_trials(trials: int, folder: Path, *, cold: bool) -> list[float]:
-    """Seconds per call of each trial, the model's own and the checks' taken off. `cold` forgets all token counts
-    and digests before each trial."""
-    matrix, model, checks = our_matrix(trials)
-    writer, graders, seconds = RunWriter(folder, manifest_of(matrix, "perf")), Graders(), []
+async def our_trials(trials: int, folder: Path, *, cold: bool) -> float:
+    """Seconds that so many trials take. `cold` forgets all token counts and digests before each trial."""
+    matrix, model = our_matrix(trials)
+    writer, graders = RunWriter(folder, manifest_of(matrix, "perf")), Graders()
     keeper = ResponseKeeper(model, writer)
+    began = process_time()
     for spec in matrix.specs:
         if cold:
             counts.cache_clear()
             kept_digest.cache_clear()
-        began, others = process_time(), model.spent + checks.spent
         result = await run_trial(spec, matrix, Slots(), graders, keeper)
         writer.add(result.record, result.texts)
-        seconds.append((process_time() - began - (model.spent + checks.spent - others)) / CALLS)
     writer.close()
-    return seconds
+    return process_time() - began
 
 
 def exchanges() -> Sequence[tuple[tuple[Message, ...], str]]:
     """The five prompts of a trial of ours, and the replies."""
-    matrix, model, _ = our_matrix(1)
+    matrix, model = our_matrix(1)
     run(run_trial(matrix.specs[0], matrix, Slots(), Graders()))
     return model.exchanges
 
@@ -159,17 +127,16 @@ def inspect_samples(samples: int) -> float:
     task = Task(dataset=dataset, solver=five_calls(), scorer=includes())
     with tempfile.TemporaryDirectory() as folder:
         began = process_time()
-        (log,) = eval(task, model="mockllm/model", display="none", log_dir=folder, max_samples=1)
+        (log,) = eval(task, model="mockllm/model", display="none", log_dir=folder, max_samples=1, log_realtime=False)
         took = process_time() - began
     if log.status != "success":
         raise RuntimeError(f"Inspect ended with {log.status}")
     return took
 
 
-def own_seconds(*, cold: bool) -> float:
-    """A call's, in the median trial."""
+def our_seconds(trials: int, *, cold: bool = False) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        return statistics.median(run(our_trials(LARGE, Path(folder) / "run", cold=cold)))
+        return run(our_trials(trials, Path(folder) / "run", cold=cold))
 
 
 @dataclass(frozen=True)
@@ -187,14 +154,14 @@ class Overhead:
 
 def measured(rounds: int) -> Overhead:
     """In turns; the first round warms up."""
-    warm, cold, small, large = [], [], [], []
-    for _ in range(rounds + 1):
-        warm.append(own_seconds(cold=False))
-        cold.append(own_seconds(cold=True))
-        small.append(inspect_samples(SMALL))
-        large.append(inspect_samples(LARGE))
-    inspect = (min(large[1:]) - min(small[1:])) / ((LARGE - SMALL) * CALLS)
-    return Overhead(1000 * min(warm[1:]), 1000 * min(cold[1:]), 1000 * inspect)
+    sources = (our_seconds, functools.partial(our_seconds, cold=True), inspect_samples)
+    taken = [[(source(SMALL), source(LARGE)) for source in sources] for _ in range(rounds + 1)][1:]
+
+    def slope(place: int) -> float:
+        small, large = (min(of_round[place][size] for of_round in taken) for size in (0, 1))
+        return 1000 * (large - small) / ((LARGE - SMALL) * CALLS)
+
+    return Overhead(slope(0), slope(1), slope(2))
 
 
 def main(rounds: int) -> Overhead:
