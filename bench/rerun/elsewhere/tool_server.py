@@ -1,0 +1,146 @@
+"""A user's MCP server over stdio, asked one call after another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from bench.common.errors import ConfigError, nearest, one_line
+from bench.run.gateway.mcp import Object, messages_of, text_of
+from bench.run.gateway.stdio import Pipe, PipeClosed
+from bench.run.processes.agent_process import AgentProcess
+
+PROTOCOL = "2025-06-18"
+PATIENCE = 60.0
+"""Seconds for an answer."""
+MOST_PAGES = 100
+"""The most pages of a server's list of tools."""
+MOST_LINES = 10_000
+"""The most lines that a server writes before an answer."""
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What a tool answered: the texts of its content, and whether it failed."""
+
+    text: str
+    failed: bool
+
+
+class ToolServer:
+    """One process of a server. Use it as an asynchronous context manager.
+
+    Args:
+        words: The server's command.
+        environment: Its variables.
+
+    Attributes:
+        tools: Its tools by name, as it lists them. Known once it is entered.
+
+    Raises:
+        ConfigError: The server cannot be started, ends, or does not answer. The line says which.
+    """
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str]):
+        self._words, self._environment, self._number = tuple(words), dict(environment), 0
+        self.tools: dict[str, Object] = {}
+
+    async def __aenter__(self) -> Self:
+        their_input, our_output = os.pipe()
+        our_input, their_output = os.pipe()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        program = shutil.which(self._words[0], path=self._environment.get("PATH")) or self._words[0]
+        largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        streams = (their_input, their_output, nowhere)
+        try:
+            words = [program, *self._words[1:]]
+            self._process = AgentProcess(words, Path.cwd(), self._environment, largest, streams=streams)
+        finally:
+            for file in streams:
+                os.close(file)
+        self._input, self._output = Pipe(our_input), Pipe(our_output)
+        self._lines = self._input.lines()
+        try:
+            client = {"name": "recovery-bench", "version": "1"}
+            await self._ask("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
+            await self._write({"method": "notifications/initialized"})
+            await self._list()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._output.close()
+        self._input.close()
+        await self._process.close()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Call a tool. Raises ConfigError if the server has no such tool, ends, or does not answer."""
+        if tool not in self.tools:
+            raise ConfigError(f"{self._words[0]}: has no tool '{one_line(tool, 60)}'; {nearest(tool, self.tools)}")
+        body = await self._ask("tools/call", {"name": tool, "arguments": dict(arguments)})
+        if "error" in body:
+            error = body["error"]
+            return ToolAnswer(str(error.get("message") if isinstance(error, dict) else error), failed=True)
+        result = _result(body)
+        content = result.get("content")
+        parts = (
+            [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+            if content
+            else []
+        )
+        return ToolAnswer("\n".join(parts), result.get("isError") is True)
+
+    async def _list(self) -> None:
+        cursor: Any = None
+        for _ in range(MOST_PAGES):
+            body = await self._ask("tools/list", {"cursor": cursor} if cursor else {})
+            result = _result(body)
+            for tool in result.get("tools") or ():
+                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                    self.tools[tool["name"]] = tool
+            cursor = result.get("nextCursor")
+            if not cursor:
+                return
+        raise ConfigError(f"{self._words[0]}: lists more than {MOST_PAGES} pages of tools")
+
+    async def _write(self, body: Object) -> None:
+        with suppress(PipeClosed):
+            await self._output.write(text_of({"jsonrpc": "2.0", **body}) + b"\n")
+
+    async def _ask(self, method: str, params: Object) -> Object:
+        self._number += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._write({"id": self._number, "method": method, "params": params})
+                return await self._answer()
+        except TimeoutError as error:
+            raise ConfigError(f"{self._words[0]}: did not answer {method} within {PATIENCE:.0f} s") from error
+
+    async def _answer(self) -> Object:
+        for _ in range(MOST_LINES):
+            try:
+                line, is_whole = await anext(self._lines)
+            except StopAsyncIteration:
+                ended = await self._process.ended
+                how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.code}"
+                why = f"{self._words[0]}: ended before it answered ({how}); start it by hand to see why"
+                raise ConfigError(why) from None
+            for message in messages_of(line) if is_whole else ():
+                if message.kind == "answer" and message.key == str(self._number):
+                    body: Object = message.body
+                    return body
+        raise ConfigError(f"{self._words[0]}: wrote {MOST_LINES:,} lines without an answer")
+
+
+def _result(body: Object) -> Object:
+    result = body.get("result")
+    return result if isinstance(result, dict) else {}
