@@ -82,7 +82,7 @@ class Ablation:
 def ablations(run: Run) -> list[Ablation]:
     """Return the results by scenario. Raise ResultsError if the run does not cross at least two levels of each part of the
     boundary."""
-    trials = _trials(run)
+    trials = boundary_trials(run)
     levels = {part: tuple(level for level in every if (trials[part] == level).any()) for part, every in LEVELS.items()}
     levels[ERRORS] = tuple(sorted(trials[ERRORS].unique(), reverse=True))
     if any(len(levels[part]) < 2 for part in LEVELS):
@@ -95,7 +95,7 @@ def ablations(run: Run) -> list[Ablation]:
     ]
 
 
-def _trials(run: Run) -> pd.DataFrame:
+def boundary_trials(run: Run) -> pd.DataFrame:
     """Return the trials whose variants set the boundary's parts, with a column for each part as it was run."""
     entries = run.config.architecture
     cells = {name for name, entry in entries.items() if None not in (entry.strength, entry.commit, entry.signal)}
@@ -158,7 +158,7 @@ class Gap:
 
 def gaps(run: Run) -> list[Gap]:
     """Return the gaps by scenario and part. Empty if there is only one error rate."""
-    trials = _trials(run)
+    trials = boundary_trials(run)
     trials = trials.assign(is_damaged=(trials["damage"] > 0).astype(float), boundary=_ends(trials))
     rates = sorted(trials[ERRORS].unique(), reverse=True)
     return [
@@ -209,7 +209,7 @@ class Exposure:
 
 
 def exposures(run: Run) -> list[Exposure]:
-    trials = _trials(run)
+    trials = boundary_trials(run)
     return [
         Exposure(
             str(scenario),
@@ -273,7 +273,7 @@ class BoundaryVerdict:
 def verdicts(run: Run) -> list[BoundaryVerdict]:
     """Return the verdicts on all sentences by world. What a sentence rests on is checked by `refusal`: its arms differ in the
     part that it names alone, its pairs could differ, and its N is of instances."""
-    trials = _trials(run)
+    trials = boundary_trials(run)
     told: list[BoundaryVerdict] = []
     for scenario, group in trials.groupby("scenario", sort=False, observed=True):
         pairs = ["instance", "repetition", "plan", ERRORS, *LEVELS]

@@ -23,9 +23,9 @@ from bench.run.trial.loop import run
 from bench.run.trial.slots import Slots
 from bench.scenario import Scenario
 from bench.worlds.read.analysis.workflow import waiting_for_people
+from bench.worlds.run.entries import PATTERNS
 from bench.worlds.run.environment import Environment
 
-PATTERNS = tuple(part.name for part in ARCHITECTURES if part.forms)
 BARE, REMEDIED = Form(), Form(remedies=True)
 ONE = (Trip(1, 300),)
 PACK: Scenario = load_pack("trips", [Path(__file__).parent / "worlds"], "all")

@@ -18,8 +18,13 @@ PATTERNS = (
     "plan_and_replan",
     "work_queue",
 )
+CONTRACTS = ("repair_afterwards",)
+"""Other contracts between a proposal and its effects than that of the patterns."""
 ARCHITECTURES = (
-    *(ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", forms=True) for name in PATTERNS),
+    *(
+        ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", forms=True)
+        for name in (*PATTERNS, *CONTRACTS)
+    ),
     *(
         ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", is_instrument=True)
         for name in ("every_judgment", "every_repair")

@@ -1,0 +1,165 @@
+"""Another contract between a proposal and its effects: act first, verify afterwards, repair. The model's calls are made at
+once. A monitor watches them, judges each step when its effects are made, takes back what can be taken back, and asks the model
+again.
+
+The order is all that differs from the boundary of `state_machine` and of the other patterns: the same checks, policy, people,
+commit and reject signal, after the effects instead of before them. No call is held up and nobody is waited for before an
+effect. An effect that is final cannot be repaired: it is left for a person, and the work goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from bench.record.form import BARE, Form
+from bench.run.trial.proposal import Proposal
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Subtask, Task
+from bench.worlds.run.environment import KILL_SWITCH, Call, PolicyVerdict, ProcedureStep
+from bench.worlds.run.patterns.parts.boundary import Boundary, EffectCommit, ProposalVerifier
+from bench.worlds.run.patterns.parts.calling import Calling
+from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON, take_back
+from bench.worlds.run.patterns.parts.gate import DAYS
+from bench.worlds.run.patterns.parts.judging import PINNED, Judging
+from bench.worlds.run.patterns.parts.memory import StepEffect
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.runtime.actions import WorldActions
+
+STANDING = ("intended", "done")
+"""States of an effect that stands, or may stand."""
+
+
+async def repair_afterwards(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = MonitoredRunner(task, workbench, form)
+    async for ready in office.rounds():
+        await office.work(ready[0])
+
+
+class UnverifiedYet(ProposalVerifier):
+    """Lets each proposal that has an output pass, and keeps the last one for the monitor."""
+
+    def __init__(self, workbench: Workbench, form: Form, verifier: ProposalVerifier):
+        super().__init__(workbench, form)
+        self._verifier = verifier
+        self._last: tuple[Proposal, Any] | None = None
+
+    def admit(self, proposal: Proposal, value: Any, effects: Callable[[], Iterable[Call]]) -> Rejected | None:
+        if value is None:  # no call can be made of it
+            return self._verifier.admit(proposal, value, effects)
+        self._workbench.commit_unverified(proposal)
+        self._last = proposal, value
+        return None
+
+    def taken(self) -> Proposal | None:
+        """Return the proposal that passed last, once."""
+        last, self._last = self._last, None
+        return last[0] if last else None
+
+    def verdict(self, proposal: Proposal) -> Rejected | None:
+        """Return why a proposal that has passed is rejected by its schema or by the pack's checks. None if it is not."""
+        [subtask] = proposal.subtasks
+        part = proposal.parts.get(subtask.name)
+        return self._verifier.admit(proposal, part.value if part else None, tuple)
+
+
+class WatchedCommit(EffectCommit):
+    """Notes the policy's verdict on each effect at the moment when its call is made, and stops none."""
+
+    def __init__(self, form: Form, commit: EffectCommit, world: WorldActions):
+        super().__init__(form)
+        self._commit, self._world = commit, world
+        self.verdicts: dict[int, PolicyVerdict] = {}
+
+    @property
+    def remembers(self) -> bool:
+        return self._commit.remembers
+
+    def key(self, effect: StepEffect) -> str | None:
+        if effect.tool in self._world.tools:  # the world refuses any other
+            self.verdicts[effect.number] = self._world.verdict(effect.tool, effect.arguments)
+        return self._commit.key(effect)
+
+    def undo_key(self, effect: StepEffect) -> str | None:
+        return self._commit.undo_key(effect)
+
+    def expected(self, effect: StepEffect) -> Mapping[str, int] | None:
+        return self._commit.expected(effect)
+
+
+class JudgingAgain(Judging):
+    """Asks a judgment anew with the monitor's rejection, if there is one."""
+
+    rejected: Rejected | None = None
+
+    async def _proposed(self, subtask: Subtask, repair: Rejected | None, documents: Mapping[str, Any]) -> Proposal:
+        repair, self.rejected = repair or self.rejected, None
+        return await super()._proposed(subtask, repair, documents)
+
+
+class MonitoredRunner(ProcedureRunner):
+    """Works through the procedure without a gate, with a monitor behind each step."""
+
+    def __init__(self, task: Task, workbench: Workbench, form: Form):
+        super().__init__(task, workbench, form, keeps="steps")
+        self._workbench, self._gate = workbench, "open"
+        self._asks = form.approval != "never" and (form.approval is not None or form.remedies or form.holds("policy"))
+        verifier, signal, commit = self._boundary.verifier, self._boundary.signal, self._boundary.commit
+        self._passed = UnverifiedYet(workbench, form, verifier)
+        self._watched = WatchedCommit(form, commit, self._world)
+        self._boundary = Boundary(self._passed, signal, self._watched)
+        self._calling = Calling(self._world, form, self.memory, self._watched)
+        self._judging: JudgingAgain = JudgingAgain(task, workbench, form, self.memory, self._calling, self._boundary)
+
+    async def attempt(self, step: ProcedureStep) -> str:
+        """Act, then verify. What is rejected is taken back, and its judgment asked again until nothing is against it."""
+        while True:
+            why = await super().attempt(step)
+            proposal = self._passed.taken()
+            rejected = self._rejected(step, proposal) if proposal else None
+            against = "rejected" if rejected else self._denied(step) or await self._refused(step)
+            if not against:
+                return why
+            await take_back([step.name], self._calling, self.memory, self._world)
+            if standing := [effect.effect for effect in self._effects(step)]:
+                self._world.store.append(FOR_A_PERSON, {"step": step.name, "not repaired": standing})
+                return ""
+            heard = self._boundary.signal.heard(rejected) if rejected else None
+            if heard is None:
+                return self._boundary.signal.told(against)
+            self._judging.rejected = heard
+            self.memory.keep(step.name, judged=False, decided=None)
+            if self._form.pins:
+                self._world.store.put(PINNED + step.name, None)
+
+    def _effects(self, step: ProcedureStep) -> list[StepEffect]:
+        return [effect for effect in self.memory.effects(step.name) if effect.state in STANDING]
+
+    def _rejected(self, step: ProcedureStep, proposal: Proposal) -> Rejected | None:
+        """Return why the proposal behind a step is rejected: by its schema, the pack's checks, or the policy on its effects."""
+        if (rejected := self._passed.verdict(proposal)) or not (why := self._denied(step)):
+            return rejected
+        self._workbench.reject(proposal, why)
+        return Rejected(step.judgment, "check", why, proposal.text)
+
+    def _denied(self, step: ProcedureStep) -> str:
+        """Return why the policy denied an effect of a step when it was made, or ""."""
+        if not self._form.holds("policy") and self._form.approval is None:
+            return ""
+        verdicts = (self._watched.verdicts.get(effect.number, PolicyVerdict()) for effect in self._effects(step))
+        denied = (each for each in verdicts if each.decision == "deny" and each.rule != KILL_SWITCH)
+        return next((each.why or each.rule or "denied" for each in denied), "")
+
+    async def _refused(self, step: ProcedureStep) -> str:
+        """Ask a person about each effect of a step that needed one. Return `denied` or `late` if it is not approved, or ""."""
+        for effect in self._effects(step) if self._asks else ():
+            verdict = self._watched.verdicts.get(effect.number, PolicyVerdict())
+            if verdict.decision != "person" and self._form.approval != "always":
+                continue
+            keeps, asked = self._form.remedies, self._question(step, Call(effect.tool, effect.arguments))
+            key = f"ask {asked.person}: {asked.about}" if keeps else None
+            decision = await self._world.ask_person(asked.person, asked.about, asked.question, key, days=DAYS, of_people=keeps)
+            if decision.answer == "denied" or (decision.answer == "late" and keeps):
+                return decision.answer
+        return ""
