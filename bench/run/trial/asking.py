@@ -175,7 +175,8 @@ class Asking:
         causes = self._cases.of(case_of(given))
         if right := self._trial.right:
             seen = {**self._state.documents, **given}
-            causes.references.update({subtask.name: right(subtask.name, seen) for subtask in subtasks})
+            packs_own = [subtask.name for subtask in subtasks if subtask in self._trial.task.subtasks]
+            causes.references.update({name: right(name, seen) for name in packs_own})
         return causes.next(names_of(subtasks), (sources, repair.detail if repair else None))
 
     async def _propose(

@@ -20,10 +20,12 @@ PATTERNS = (
 )
 CONTRACTS = ("repair_afterwards",)
 """Other contracts between a proposal and its effects than that of the patterns."""
+MODEL_LED = ("delegation_by_model",)
+"""Patterns in which a model orchestrates."""
 ARCHITECTURES = (
     *(
         ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", forms=True)
-        for name in (*PATTERNS, *CONTRACTS)
+        for name in (*PATTERNS, *CONTRACTS, *MODEL_LED)
     ),
     *(
         ArchitecturePart(name, f"bench.worlds.run.patterns.{name}:{name}", acts_in="world", is_instrument=True)

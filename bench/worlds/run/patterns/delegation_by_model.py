@@ -1,0 +1,178 @@
+"""A model orchestrates. It picks the next step, writes the worker's task with the criterion by which the step succeeds, and
+judges the worker's report: accept it, have it done again, do other steps first, or hand it to a person.
+
+The workers' judgments are the pack's, so one bank of replies serves this pattern too; the text of a task is kept, and changes
+no judgment. The message to a worker can be lost (`worker_dies`) or come twice (`claimed_twice`).
+
+Bare, the model's word holds: what it accepts is done, whatever the report says, and a message that comes twice is worked on
+twice. With remedies, its judgment of a report must agree with the report, or it is rejected with the reason; where it never
+agrees, the rule decides. A worker works on a message once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+from pydantic import Field, create_model
+
+from bench.common.errors import GaveUp
+from bench.record.form import BARE, Form
+from bench.run.trial.verification import Rejected
+from bench.run.trial.workbench import Workbench
+from bench.scenario import Check, Context, Json, Output, Subtask, Task
+from bench.worlds.run.environment import ProcedureStep
+from bench.worlds.run.patterns.parts.compensation import FOR_A_PERSON
+from bench.worlds.run.patterns.parts.procedure_runner import ProcedureRunner
+from bench.worlds.run.patterns.plan_and_replan import ACCEPTED, EFFECTS, IN_TIME, missed_criterion
+from bench.worlds.run.runtime.actions import WorldActions
+
+MESSAGES, TASKS = "messages", "tasks"
+"""Logs in the store: what the orchestrator asked for, and the tasks that it wrote."""
+TRIES = 3
+"""How often a step is worked on at most."""
+UNANSWERED = "no report came"
+Criterion = Literal["its judgment is accepted", "it is in time", "its effects are known to be made"]
+Decision = Literal["accept", "retry", "replan", "escalate"]
+Asked = TypeVar("Asked", bound=Output)
+
+ASSIGN = """You lead the work of `{name}`. Pick the step that a worker does next, write the worker's task in a sentence, and \
+name the criterion by which the step has succeeded. The steps that can begin now, in the usual order:
+
+{ready}"""
+EVALUATE = """You lead the work of `{name}`. A worker was sent to do the step `{step}`, {tries} time(s) by now. Its report: \
+{report}. Other steps that can begin now: {others}.
+
+Decide: `accept` if the step has succeeded; `retry` if an effect is not known to be made and it was the first time; `replan` \
+if that was so again and other steps can be done before it; `escalate` in every other case, so that a person takes it."""
+
+
+class Assignment(Output):
+    """A worker's task. `step` is one of the steps that can begin."""
+
+    step: str
+    task: str = Field(max_length=500)
+    criterion: Criterion
+
+
+class Evaluation(Output):
+    """What is done about a report."""
+
+    decision: Decision
+
+
+async def delegation_by_model(task: Task, workbench: Workbench, form: Form = BARE) -> None:
+    office = ProcedureRunner(task, workbench, form, keeps="steps")
+    lead = ModelLead(task, workbench, office, form)
+    async for ready in office.rounds():
+        await lead.delegate(ready)
+
+
+class ModelLead:
+    """Sends workers, and acts on the model's decisions about their reports."""
+
+    def __init__(self, task: Task, workbench: Workbench, office: ProcedureRunner, form: Form):
+        self._task, self._workbench, self._office, self._form = task, workbench, office, form
+        self._world: WorldActions = workbench.world
+        self._later: list[str] = []
+        self._tries: dict[str, int] = {}
+
+    async def delegate(self, ready: Sequence[ProcedureStep]) -> None:
+        """Have one step worked on until the model accepts it, puts it behind the others or hands it to a person."""
+        step = await self._assigned(sorted(ready, key=lambda each: each.name in self._later))
+        others = [each.name for each in ready if each is not step and each.name not in self._later]
+        decision: Decision = "retry"
+        while decision == "retry":
+            self._tries[step.name] = tries = self._tries.get(step.name, 0) + 1
+            why = await self._worked(step)
+            decision = await self._decision(step, why, tries, others)
+            if decision in ("retry", "replan") and tries >= TRIES:
+                decision = "escalate"
+        if decision == "replan":
+            self._later.append(step.name)
+            return
+        if decision == "escalate":
+            self._world.store.append(FOR_A_PERSON, {"step": step.name, "report": why or "done"})
+        await self._office.settle(step, "" if decision == "accept" else why or "failed")
+
+    async def _worked(self, step: ProcedureStep) -> str:
+        """Send the message to a worker. Return why the step failed, or ""."""
+        befalls = await self._world.claim(step)
+        if befalls == "dies":
+            return UNANSWERED
+        why = await self._office.attempt(step)
+        if befalls == "is shared" and not self._form.remedies:
+            why = await self._office.attempt(step)
+        return why
+
+    async def _assigned(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
+        names = tuple(step.name for step in ready)
+        form = create_model("Assignment", __base__=Assignment, step=(Literal[names], ...))
+        listed = "\n".join(f"- `{step.name}`" + (f": asks `{step.judgment}`" if step.judgment else "") for step in ready)
+        first = ready[0]
+        reference = {
+            "step": first.name,
+            "task": f"Do the step {first.name}, and report what came of it.",
+            "criterion": ACCEPTED if first.judgment else EFFECTS if first.until is None else IN_TIME,
+        }
+        instructions = ASSIGN.format(name=self._task.name, ready=listed)
+        assigned = await self._asked("assign", instructions, form, reference)
+        if assigned is None:
+            return first
+        self._world.store.append(TASKS, assigned.model_dump(mode="json"))
+        return next(step for step in ready if step.name == assigned.step)
+
+    async def _decision(self, step: ProcedureStep, why: str, tries: int, others: Sequence[str]) -> Decision:
+        report = why or ("an effect is not known to be made" if self._office.wanting(step) else "all of it is done")
+        rule = decision_by_rule(why, wanting=self._office.wanting(step), tries=tries, others=bool(others))
+
+        def agrees(output: Evaluation, _: Context) -> str | None:
+            return None if output.decision == rule else f"the report is: {report}; that calls for {rule}"
+
+        instructions = EVALUATE.format(
+            name=self._task.name, step=step.name, tries=tries, report=report, others=", ".join(others) or "none"
+        )
+        checks = (agrees,) if self._form.remedies else ()
+        evaluated = await self._asked("evaluate", instructions, Evaluation, {"decision": rule}, checks)
+        return rule if evaluated is None else evaluated.decision
+
+    async def _asked(
+        self, what: str, instructions: str, form: type[Asked], reference: Json, checks: tuple[Check, ...] = ()
+    ) -> Asked | None:
+        """Ask the model until an output is accepted. None if none is, with remedies; bare, the work is then given up."""
+        self._world.store.append(MESSAGES, what)
+        subtask = Subtask(f"{what} {len(self._world.store.log(MESSAGES))}", instructions, (), form, checks)
+        self._workbench.add(subtask, reference)
+        repair: Rejected | None = None
+        while True:
+            try:
+                proposal = await self._workbench.propose(subtask, repair=repair)
+            except GaveUp:
+                if not self._form.remedies:
+                    raise
+                return None
+            repair = self._workbench.verify(proposal)
+            if repair is None:
+                self._workbench.commit(proposal)
+                output = self._workbench.output(subtask)
+                assert isinstance(output, form)
+                return output
+
+
+def decision_by_rule(why: str, *, wanting: bool, tries: int, others: bool) -> Decision:
+    """Return what a report calls for.
+
+    Args:
+        why: Why the step failed, or "".
+        wanting: Whether one of its effects is not known to have happened.
+        tries: How often it was worked on.
+        others: Whether other steps can be done before it.
+    """
+    missed = EFFECTS if why == UNANSWERED else missed_criterion(why, wanting=wanting)
+    if not missed:
+        return "accept"
+    if missed != EFFECTS or why not in ("", "failed", UNANSWERED) or tries >= TRIES:
+        return "escalate"
+    if tries == 1:
+        return "retry"
+    return "replan" if others else "escalate"
