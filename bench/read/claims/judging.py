@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from bench.read.analysis.arms import Arms
@@ -19,7 +20,7 @@ from bench.read.claims.table import (
     verdict_lines,
 )
 from bench.read.claims.trace import claim_named, source_of, traced_lines
-from bench.read.claims.verdicts import JudgedSource, can_judge, judge_all, judge_each
+from bench.read.claims.verdicts import JudgedSource, can_judge, judge_all, judge_each, structural
 from bench.read.render.table import Table
 from bench.read.report.results import Results
 from bench.read.report.summary import SummaryFinding
@@ -47,6 +48,16 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
     for judged in (of.once(of_paper), *of.once(of_others)):
         if finding := verdict_finding(of.run, judged.judgements, judged.published):
             yield finding
+
+
+def standing(of: Results) -> str:
+    """Return how many of the paper's directions and ratios stand as it says, with its title. "" if none was judged."""
+    judged = of.once(of_paper)
+    sides = Counter(judgement.stands for judgement in structural(judged.judgements) if judgement.measured)
+    if not sides:
+        return ""
+    title = f"{judged.published.paper.title} ({judged.published.paper.source})"
+    return f"{title}: {sides[1]} of {sides.total()} claims come out as the paper says, {sides[-1]} against it, {sides[0]} open."
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:

@@ -93,6 +93,15 @@ class Judgement:
         return f"{self.verdict} ({self.measured.otherwise} of {self.measured.n})"
 
     @property
+    def stands(self) -> int:
+        """1 if the verdict is as claimed, -1 if it is against the claim, 0 if it leaves the claim open."""
+        if self.verdict == "decided by sizes":
+            return 1 if self.side > 0 else -1
+        if self.verdict in ("contradicted", "counterexample found"):
+            return -1
+        return int(self.verdict in ("holds", "holds, size differs"))
+
+    @property
     def side(self) -> int:
         """1 if the interval of two architectures lies on the claimed side, -1 if on the other, 0 if on neither."""
         return _side(self.claim, self.measured, self.expected) if self.measured else 0

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 THOUSANDS = re.compile(r"(?<![\d.])\d{4,}")
 """The whole part of a number from 1,000 on."""
+SIDES = {"holds": "stands", "contradicted": "falls", "counterexample": "falls", "decided by sizes": "sizes"}
+"""How a verdict begins, and the side that its colour and sign show."""
 WITHIN_INTERVAL = re.compile(r"(?<=[\d%]), (?=-?\d)")
 
 
@@ -39,6 +41,7 @@ def rendered(template: str, style: str, script: str = "", folder: Path = FOLDER,
             data_uri=_data_uri,
             sort_value=_sort_value,
             grouped=grouped,
+            side_of=_side_of,
             **shown,
         )
     )
@@ -97,6 +100,12 @@ def grouped(cell: Cell) -> str:
     """Return a cell with commas between thousands. A text, such as a run's name, stays as it is."""
     text = text_of(cell)
     return text if isinstance(cell, str | Linked) else THOUSANDS.sub(lambda digits: f"{int(digits[0]):,}", text)
+
+
+def _side_of(cell: Cell) -> str:
+    """Return the class of a verdict's cell, which gives it a colour and a sign."""
+    text = text_of(cell)
+    return next((f"verdict {side}" for begins, side in SIDES.items() if text.startswith(begins)), "verdict open")
 
 
 def _data_uri(picture: Picture) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.read.analysis.arms import instances_of, shortfalls
@@ -15,10 +15,12 @@ from bench.read.render.table import Table, markdown
 from bench.read.report.history import history_facts, listed, sandbox_said, sessions_said
 from bench.read.report.results import Results
 from bench.read.report.summary import Summary, SummaryFinding, summary_of
-from bench.read.report.table_part import FOLDED, SECTIONS
+from bench.read.report.table_part import OPEN, SECTIONS
 from bench.record.manifest import Manifest
 from bench.record.plan_entries import EVERY, FaultEntry
 
+READ_FIRST = ("What is said", "Verdict", "Ours", "Published", "N", "Model", "Claim")
+"""The columns of a table of verdicts that a page shows open, in this order."""
 LONG_TABLES = frozenset({"claims_levels", "failure_differences", "subtasks"})
 MOST_ROWS = 25
 """Tables that compare everything with everything, and how many of their rows `report.md` shows at most. The page can be sorted
@@ -31,20 +33,18 @@ SIMULATED = (
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page. `name` is its anchor. `folded`: its tables are long and stay closed until the reader opens
-    them."""
+    """A section of the page. `name` is its anchor."""
 
     name: str
     title: str
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A report's text. `warnings` is what a reader must know before any number, `first` the figure beside the summary (None if
-    none), `facts` what the run is, line by line."""
+    """A report's text. `warnings` is what a reader must know before any number, `standing` whether the paper's claims hold ("" if
+    none was judged), `first` the figure beside the summary (None if none), `facts` what the run is, line by line."""
 
     title: str
     warnings: tuple[str, ...]
@@ -52,6 +52,41 @@ class Page:
     first: Picture | None
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
+    standing: str = ""
+
+    @property
+    def opened(self) -> tuple[Section, ...]:
+        """The first tables of the sections that a page shows open. Of verdicts they have the columns that are read first."""
+        shown = (replace(each, tables=tuple(map(_read_first, _open_tables(each))), pictures=()) for each in self.sections)
+        return tuple(section for section in shown if section.tables)
+
+    @property
+    def further(self) -> tuple[Section, ...]:
+        """The other tables, those that are open with some of their columns, and the figures."""
+        shown = (replace(each, tables=tuple(_further_tables(each))) for each in self.sections)
+        return tuple(section for section in shown if section.tables or section.pictures)
+
+
+def _open_tables(section: Section) -> Sequence[Table]:
+    return [table for table in section.tables if table.rows][: OPEN.get(section.name, 0)]
+
+
+def _further_tables(section: Section) -> Iterator[Table]:
+    opened = _open_tables(section)
+    for table in section.tables:
+        if table in opened and READ_FIRST[0] in table.columns:
+            yield replace(table, name=f"{table.name}-whole")
+        elif table.rows and table not in opened:
+            yield table
+
+
+def _read_first(table: Table) -> Table:
+    """Return a table of verdicts with the sentences first, the ids last, and no column between that explains a verdict."""
+    if READ_FIRST[0] not in table.columns:
+        return table
+    places = [table.columns.index(name) for name in READ_FIRST if name in table.columns]
+    rows = tuple(tuple(row[place] for place in places) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[place] for place in places), rows=rows, notes=table.notes[:1])
 
 
 def page_of(
@@ -60,6 +95,7 @@ def page_of(
     pictures: Sequence[Picture],
     verdicts: Sequence[SummaryFinding] = (),
     more_facts: Iterable[tuple[str, str]] = (),
+    standing: str = "",
 ) -> Page:
     """Return the page. `verdicts` has a sentence for each source of claims that judged a claim."""
     run = results.run
@@ -70,6 +106,7 @@ def page_of(
         first=next(iter(pictures), None),
         facts=(*_facts(run), *more_facts),
         sections=_sections(tables, pictures[1:]),
+        standing=standing,
     )
 
 
@@ -83,8 +120,7 @@ def _with_coverage(summary: Summary, tables: Sequence[Table]) -> Summary:
 def _sections(tables: Sequence[Table], pictures: Sequence[Picture]) -> tuple[Section, ...]:
     """Return the tables by section, and the figures last."""
     sections = [
-        Section(name, title, tuple(table for table in tables if table.section == name), folded=name in FOLDED)
-        for name, title in SECTIONS.items()
+        Section(name, title, tuple(table for table in tables if table.section == name)) for name, title in SECTIONS.items()
     ]
     sections.append(Section("figures", "Figures", pictures=tuple(pictures)))
     return tuple(section for section in sections if section.tables or section.pictures)

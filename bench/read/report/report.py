@@ -72,7 +72,9 @@ def contents_of(results: Results) -> Contents:
     pictures = _named_apart(all_figures(results))
     claims = [claims_of(part) for part in CLAIMS]
     findings = [finding for source in claims for finding in source.findings(results)]
-    page = page_of(results, tables, pictures, findings, (fact for source in claims for fact in source.facts(results)))
+    facts = (fact for source in claims for fact in source.facts(results))
+    standing = " ".join(filter(None, (source.standing(results) for source in claims)))
+    page = page_of(results, tables, pictures, findings, facts, standing)
     return Contents(page, tuple(tables), tuple(pictures))
 
 

@@ -25,6 +25,9 @@ class Claims(Protocol):
     def findings(self, of: Results, /) -> Iterable[SummaryFinding]:
         """Return sentences for the summary of a report."""
 
+    def standing(self, of: Results, /) -> str:
+        """Return whether the claims hold, with the source's title, in a sentence; "" if none was judged."""
+
     def facts(self, of: Results, /) -> Iterable[tuple[str, str]]:
         """Return titled texts on the claims, for a report's facts."""
 

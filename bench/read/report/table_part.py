@@ -34,8 +34,8 @@ SECTIONS = {
     "more": "More tables",
 }
 """The sections of a report, in reading order, and their titles."""
-FOLDED = ("instances", "refusals")
-"""The sections with long tables: they stay closed until the reader opens them."""
+OPEN = {"paper": 2, "world": 2, "failure": 1, "verdicts": 1, "study": 2}
+"""How many tables of a section a page shows open; all others are folded by section."""
 
 
 @dataclass(frozen=True)
