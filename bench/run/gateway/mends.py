@@ -54,6 +54,8 @@ class Mends:
 
     def _reply(self, identity: str) -> bytes:
         """Return the reply of the clean run to this request, or to the one in its place."""
-        at = next((place for place, (asked, _) in enumerate(self._replies) if asked == identity), self._next)
+        at = self._next
+        if at >= len(self._replies) or self._replies[at][0] != identity:
+            at = next((place for place, (asked, _) in enumerate(self._replies) if asked == identity), at)
         self._next = at + 1
         return self._replies[at][1] if at < len(self._replies) else b""
