@@ -49,7 +49,7 @@ class ProbeProgress:
         elif run.problem:
             self._out.print(f"{run.plan}: could not be run: {run.problem}")
         elif judged := run.judged:
-            self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition
+            self._ended += run.plan not in (CLEAN, CONTROL) and not run.repetition and not judged.mended
             self._out.print(f"{self._place(run)}{run.plan}: {_verdict(judged)}, {run.seconds:.1f} s")
         self._bar.update(self._task, completed=min(self._ended, self._total or self._ended))
 
@@ -64,6 +64,8 @@ class ProbeProgress:
 
         if run.plan in (CLEAN, CONTROL):
             return ""
+        if run.judged and run.judged.mended:
+            return "mended "
         return f"{self._ended} of {self._total} " if self._total and not run.repetition else "again "
 
 

@@ -15,7 +15,7 @@ from bench.record.probe.points import KILLS, StrikePoint
 
 PARTS: tuple[GatewayMend, ...] = get_args(GatewayMend)
 SUFFICIENT = frozenset[CellVerdict](("same", "absorbed"))
-MendedSet = frozenset[GatewayMend]
+GatewayMends = frozenset[GatewayMend]
 REMEDIES: Mapping[GatewayMend, str] = {
     "key": "give {} a key that stays the same when the call is made again, and let the tool do each key once",
     "memory": "write down before {} that it will be done, and after a restart look there, or ask the tool, before it is done",
@@ -41,9 +41,9 @@ class CellBlame:
     """
 
     tool: str
-    minimal: tuple[MendedSet, ...]
+    minimal: tuple[GatewayMends, ...]
     asked: tuple[GatewayMend, ...]
-    unjudged: MendedSet = frozenset()
+    unjudged: GatewayMends = frozenset()
 
     @property
     def cleared(self) -> list[GatewayMend]:
@@ -79,7 +79,7 @@ def blame_of(tool: str, mended: Iterable[CellJudged]) -> CellBlame | None:
         mended: The verdicts on these runs.
     """
     runs = sorted(mended, key=lambda judged: len(judged.mended))
-    minimal = list[MendedSet]()
+    minimal = list[GatewayMends]()
     for judged in runs:
         if judged.verdict in SUFFICIENT and not any(each <= frozenset(judged.mended) for each in minimal):
             minimal.append(frozenset(judged.mended))

@@ -33,7 +33,7 @@ from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.runner import Worker
 from bench.rerun.probe.verdict import judge
 from bench.rerun.probe.volatile import Masks
-from bench.rerun.probe.writing import CellRun
+from bench.rerun.probe.writing import CellRun, run_of
 from bench.run.gateway.mends import Mends
 from bench.run.gateway.subject import Subject
 
@@ -140,7 +140,7 @@ class Probe:
                 clean_run = self.clean.reference if self.clean.one_by_one else clean_run
             else:
                 await asyncio.sleep(max(0.0, began + APART - monotonic()))
-            yield _run(CLEAN, number, clean_run, _same(clean_run), events)
+            yield run_of(CLEAN, number, clean_run, _same(clean_run), events)
         if self.clean is None:
             self._plan(courses)
         self._clean_runs = self._clean_made = FEWEST
@@ -247,9 +247,9 @@ class Probe:
         except ConfigError as error:
             return CellRun(plan, repetition, (), {}, monotonic() - began, str(error))
         if not mended:
-            return _run(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
+            return run_of(plan, repetition, course, judge(self.clean, course, cell.call, cell.point, cell.form))
         judged = judge(self.clean, course, cell.call)
-        return _run(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
+        return run_of(plan, repetition, course, replace(judged, point=cell.point, form=cell.form, mended=mended))
 
     def _damaged(self, cell: ProbeCell) -> bool:
         return any(run.is_damage for run in self._judged.get(cell.plan, ()))
@@ -293,7 +293,7 @@ class Probe:
         if judged.verdict != "same":
             judged = replace(judged, voids=tuple(since))
             self._void(since)
-        ended.put_nowait(_run(CONTROL, repetition, course, judged))
+        ended.put_nowait(run_of(CONTROL, repetition, course, judged))
         since.clear()
 
     def _add(self, run: CellRun) -> None:
@@ -317,7 +317,7 @@ class Probe:
             course = name_calls(await workers[number % len(workers)].run(self.clean.masks), self.clean.calls)
             judged = judge(self.clean, course)
             self._clean_runs += judged.verdict == "same"
-            yield _run(CLEAN, number, course, judged)
+            yield run_of(CLEAN, number, course, judged)
         second = [(cell, 1) for cell in again if len(self._judged.get(cell.plan, ())) == 1]
         async for run in self._all(workers, second):
             yield run
@@ -339,13 +339,6 @@ def _named(course: AgentCourse) -> AgentCourse:
 
 def _same(course: AgentCourse) -> CellJudged:
     return CellJudged("", None, "", None, None, "same", course.said_done, course.printed)
-
-
-def _run(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
-    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
-    readings = ((reading.started, reading) for reading in course.readings)
-    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
-    return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
 
 
 def _course_of(run: CellRun) -> AgentCourse:

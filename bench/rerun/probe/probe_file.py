@@ -216,12 +216,12 @@ class ProbeSettings:
     name is not there.
 
     subject      what is probed
-    stores       its stores
+    stores       its stores; if it `is_taped`, only what the agent knows, since a tape stands for the others
     parameters   the model's name and prices; None without a model
     """
 
-    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ):
-        self._path, self._environment = path, environment
+    def __init__(self, path: Path, environment: Mapping[str, str] = os.environ, *, is_taped: bool = False):
+        self._path, self._environment, self._is_taped = path, environment, is_taped
         self._file = file = read_probe_file(path)
         agent = self._agent()
         self.subject = Subject(
@@ -321,6 +321,8 @@ class ProbeSettings:
     def _stores(self) -> Iterator[StoreSettings]:
         names = set[str]()
         for entry in self._file.store:
+            if self._is_taped and entry.kind != "memory":
+                continue
             where = self._filled("store.postgres", entry.place) if entry.kind == "postgres" else entry.place
             if entry.kind not in ("postgres", "memory"):
                 self._existing(f"store.{entry.kind}", where, is_folder=entry.kind == "folder")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -31,6 +31,7 @@ from bench.run.gateway.journal import Journal, JournaledCall
 from bench.run.gateway.mends import Mends
 from bench.run.gateway.striker import CellStrike, Striker
 from bench.run.gateway.subject import CommandWords, Subject
+from bench.run.gateway.tape import PlayedTape
 from bench.run.processes.agent_process import AgentProcess
 from bench.run.witness.stores import Stores
 from bench.worlds.run.driver.program import hint, why_not
@@ -88,7 +89,13 @@ class Worker:
         await self._exits.aclose()
 
     async def run(
-        self, masks: Masks, strike: CellStrike | None = None, *, one_by_one: bool = False, mends: Mends | None = None
+        self,
+        masks: Masks,
+        strike: CellStrike | None = None,
+        *,
+        one_by_one: bool = False,
+        mends: Mends | None = None,
+        tape: PlayedTape | None = None,
     ) -> AgentCourse:
         """Reset the stores, run the agent once from its start to its end, and return what it did.
 
@@ -97,6 +104,7 @@ class Worker:
             strike: What is struck, if anything is.
             one_by_one: Whether calls of tools are let through one at a time.
             mends: What the gateway mends, if anything.
+            tape: What stands for servers and stores, if a tape does.
 
         Raises:
             ConfigError: A store, a service or the agent cannot be brought to where it begins.
@@ -110,7 +118,7 @@ class Worker:
             self._first = first.digest
             journal = Journal(self._tidy, masks.identity, self._stores)
             life = _Lives(self._subject.agent.limit)
-            striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends)
+            striker = Striker(journal, strike, self._subject.patience, life.kill, one_by_one=one_by_one, mends=mends, tape=tape)
             self._gateway.gate, self._gateway.life, self._gateway.calls = striker, 1, 0
             journal.begin(first)
             texts, lives = Texts(), list[ProcessStarted | ProcessEnded]()
@@ -133,6 +141,11 @@ class Worker:
         """Return a line for each store that is not as it was when it was copied: the agent has written to it."""
         names = await self._stores.changed()
         return [f"store {name!r} itself changed: the agent wrote to it, not to its copy" for name in names]
+
+    @property
+    def handshakes(self) -> Mapping[str, dict[str, Any]]:
+        """What each MCP server answered to what is no call."""
+        return self._gateway.handshakes
 
     async def _live(
         self,

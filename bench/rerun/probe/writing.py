@@ -18,6 +18,7 @@ from bench.record.probe.probed import AGENT, WITHOUT_MODEL, Probed
 from bench.record.reading import read_manifest, read_records, read_trials
 from bench.record.record import Outcome, ResponseRecord, SessionRecord, TrialRecord, arm_of
 from bench.record.store import RunWriter, write_manifest
+from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.secrets import Secrets
 from bench.run.experiment.provenance import code_version, machine, now, package_versions
 from bench.scenario import Grade
@@ -58,6 +59,14 @@ class CellRun:
     def judged(self) -> CellJudged | None:
         judged = of_kind(self.events, CellJudged)
         return judged[-1] if judged else None
+
+
+def run_of(plan: str, repetition: int, course: AgentCourse, judged: CellJudged, more: Sequence[OfAKind] = ()) -> CellRun:
+    """Return a run of the agent as it is recorded, with its verdict and further events."""
+    calls: list[tuple[float, OfAKind]] = [(call.arrived, call) for call in course.calls]
+    readings = ((reading.started, reading) for reading in course.readings)
+    happened = [event for _, event in sorted([*calls, *readings], key=lambda timed: timed[0])]
+    return CellRun(plan, repetition, (*happened, *course.lives, *more, judged), course.texts, course.seconds)
 
 
 class ProbeWriter:

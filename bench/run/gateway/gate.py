@@ -55,6 +55,7 @@ class LiveCall:
     wire       the id that the protocol gives it, as text; "" if it has none
     form       the wire form of the fault that strikes it
     instead    the bytes that `stale` and `answer` give
+    taped      the answer's bytes if the call is played from a tape; it is then passed on to nobody
     answer     what the server answered, parsed; `failed` whether that is an error
     continues  the number of the call to which this request belongs (a session resumed, a task polled, input that was asked for)
     """
@@ -70,6 +71,7 @@ class LiveCall:
     wire: str = ""
     form: str = ""
     instead: bytes | None = None
+    taped: bytes = b""
     answer: JsonValue = None
     failed: bool = False
     continues: int | None = None

@@ -121,6 +121,11 @@ class Gateway:
         for path in (self._folder / "gateway", *map(self._copy, range(len(self._subject.configs)))):
             path.unlink(missing_ok=True)
 
+    @property
+    def handshakes(self) -> Mapping[str, dict[str, Any]]:
+        """Of each MCP server over stdio what it answered to what is no call, by method."""
+        return {name: server.handshake for doors in self._doors for name, server in doors.items()}
+
     def number(self) -> int:
         """Return the number of the next call."""
         self.calls += 1

@@ -110,6 +110,13 @@ class AgentWire(Wire):
         finally:
             await _end(working)
 
+    def beside(self, taped: bytes) -> Wire:
+        """Return a wire on which an answer comes that is on a tape."""
+        reader = asyncio.StreamReader()
+        reader.feed_data(taped)
+        reader.feed_eof()
+        return Wire(reader, self._writer)
+
     async def unwatch(self) -> None:
         if self._gone:
             await _end(self._gone)
@@ -128,11 +135,12 @@ async def _end(task: asyncio.Future[Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ServiceRequest:
-    """A request of the agent. `head` is what the server gets."""
+    """A request of the agent. `head` is what the server gets; `taped` the answer if a tape has it."""
 
     client: AgentWire
     head: Head
     body: Body
+    taped: bytes = b""
 
     @property
     def path(self) -> str:
@@ -293,7 +301,7 @@ class HttpDoor:
             return _hang_up(request)
         if before not in ("pass", "twice"):
             return await self._give(gate, call, request, call.instead or self._refusal(call, before))
-        body = Body(self.longest)
+        body, request = Body(self.longest), replace(request, taped=call.taped)
         try:
             return await self._relay(gate, call, request, before, body)
         except (ClientGone, Broken, BodyTooLarge, OSError) as error:
@@ -334,6 +342,10 @@ class HttpDoor:
         """Pass a request on. Opens with its answer, whose head has come; the connection is kept if the answer was read to its
         end. Raises Broken."""
         client, origin = request.client, self._origin
+        if request.taped:
+            taped = client.beside(request.taped)
+            yield Incoming(taped, await self._answer_head(taped, request, struck), request)
+            return
         wire = client.upstream.pop(origin, None)
         if wire is None or not wire.is_open:
             wire = await client.unless_gone(origin.connect())

@@ -133,6 +133,8 @@ class KnownServer:
     def __init__(self, door: str, kind: Literal["mcp_stdio", "mcp_http"]):
         self.door, self.kind = door, kind
         self._tools: dict[str, tuple[str, bool | None]] = {}
+        self.handshake: dict[str, Any] = {}
+        """The last answer to each method that is no call, which a tape keeps."""
         self._continued: dict[str, int] = {}
 
     def call_of(self, message: RpcMessage, number: Callable[[], int], life: int) -> LiveCall | None:
@@ -175,7 +177,10 @@ class KnownServer:
             _remember(self._continued, _asked_input({**params, "requestState": result.get("requestState")}), belongs)
 
     def learn(self, request: RpcMessage, message: RpcMessage) -> list[str]:
-        """Learn the tools from an answer to `tools/list`. Return what differs from an earlier answer, a line each."""
+        """Learn from an answer to what is no call. Return what differs of the tools from an earlier answer, a line each."""
+        _remember(self.handshake, request.method, message.body)
+        if request.method != "tools/list":
+            return []
         tools = message.result.get("tools")
         listed = {
             str(tool.get("name")): (json.dumps(tool, sort_keys=True), _claim(tool))

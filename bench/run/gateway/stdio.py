@@ -144,8 +144,8 @@ class StdioRelay:
         self._from_server, self._to_server = server
         self._calls: dict[str, LiveCall] = {}
         """Calls that the server has not answered."""
-        self._listings: dict[str, RpcMessage] = {}
-        """Requests for tools that the server has not answered."""
+        self._asked: dict[str, RpcMessage] = {}
+        """Requests that are no calls and that the server has not answered."""
         self._silent: dict[str, tuple[LiveCall, asyncio.Future[WaitEnd]]] = {}
         """Calls whose answer is held."""
         self._again: dict[str, asyncio.Future[None]] = {}
@@ -254,8 +254,8 @@ class StdioRelay:
         return False
 
     def _watch_agent(self, message: RpcMessage) -> None:
-        if message.method == "tools/list" and len(self._listings) < MOST_WAITING:
-            self._listings[message.key] = message
+        if message.kind == "request" and len(self._asked) < MOST_WAITING:
+            self._asked[message.key] = message
         if message.method == "notifications/cancelled":
             key = key_of(message.params.get("requestId"))
             if key in self._silent:
@@ -272,7 +272,11 @@ class StdioRelay:
                 self._watch_agent(message)
                 passed.append(message)
             elif await self._arrive(call):
-                passed.append(message)
+                if not call.taped:
+                    passed.append(message)
+                for answer in messages_of(call.taped):
+                    text = text_of({**answer.body, "id": message.body["id"]})
+                    self._start(self._give(text + b"\n", messages_of(text)))
         await _write_left(self._to_server, piece, messages, passed)
 
     async def _arrive(self, call: LiveCall) -> bool:
@@ -298,7 +302,7 @@ class StdioRelay:
         return message.kind == "answer" and (message.key in self._calls or message.key in self._again)
 
     def _watch_server(self, message: RpcMessage) -> None:
-        if message.kind == "answer" and (request := self._listings.pop(message.key, None)):
+        if message.kind == "answer" and (request := self._asked.pop(message.key, None)):
             for line in self._known.learn(request, message):
                 self._notice(line)
         if message.method == "notifications/tools/list_changed":

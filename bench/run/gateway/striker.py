@@ -11,6 +11,7 @@ from bench.record.probe.points import StrikePoint
 from bench.run.gateway.gate import AnswerFate, CallFate, LiveCall
 from bench.run.gateway.journal import Journal, JournaledCall
 from bench.run.gateway.mends import Mends
+from bench.run.gateway.tape import PlayedTape
 
 _BEFORE: dict[StrikePoint, CallFate] = {
     "error": "error",
@@ -52,6 +53,7 @@ class Striker:
         kill: Kills the agent.
         one_by_one: Whether calls of tools are let through one at a time.
         mends: What is mended, if anything is.
+        tape: Where answers and rows come from, if not from servers and stores.
 
     `struck` is the call that was struck, and `delivered` whether it felt that: a server can die before it answers, and an agent
     can make no next request. `dead` says that the agent was killed and not started again: what still arrives
@@ -67,11 +69,13 @@ class Striker:
         *,
         one_by_one: bool = False,
         mends: Mends | None = None,
+        tape: PlayedTape | None = None,
     ):
         self.journal, self.patience = journal, patience
         self.struck: JournaledCall | None = None
         self.dead = self.delivered = False
         self._strike, self._kill, self._one_by_one, self._mends = strike, kill, one_by_one, mends
+        self._tape = tape
         self._at_next_request = False
         self._calls = dict[LiveCall, JournaledCall]()
         self._flying = dict[LiveCall, bool]()
@@ -97,12 +101,20 @@ class Striker:
             await self._die()
         if self.dead:
             return self._dropped(entry)
-        before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
+        before = self._fate(entry)
         self.delivered = self.delivered or before != "pass"
         if before not in _NOT_PASSED_ON:
             entry.passed_on = self.journal.now()
         else:
             entry.given_otherwise = True
+        return before
+
+    def _fate(self, entry: JournaledCall) -> CallFate:
+        """Return what becomes of a call of a living agent."""
+        before = _BEFORE.get(self._point, "pass") if entry is self.struck and self._point else "pass"
+        if self._tape and before not in _NOT_PASSED_ON:
+            entry.call.taped = self._tape.answer_to(entry)
+            return before if entry.call.taped else "error"
         return before
 
     @staticmethod
@@ -115,6 +127,8 @@ class Striker:
         if entry.passed_on is not None:
             self.journal.answer(entry)
             entry.raw = answer
+            if self._tape:
+                self._tape.do(entry)
         await self._land(call)
         if self.dead:
             entry.given_otherwise = True

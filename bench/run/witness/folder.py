@@ -126,9 +126,9 @@ class FolderStore(PathStore):
             if self._in_place:
                 return False
             if self._is_file:
-                first = self._first[path.name]
+                first = self._stood[path.name]
                 return self._content_of(path) != (first.size, first.content)
-            return self._entries(path, path) != self._first
+            return self._entries(path, path) != self._stood
 
     @property
     def _root(self) -> Path:

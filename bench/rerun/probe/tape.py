@@ -1,0 +1,166 @@
+"""The tape of a cell: recorded once with the real servers, stores and model, and played without them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from bench.common.errors import ConfigError, nearest
+from bench.common.files import content_of, new_file
+from bench.record.probe.rows import RowDifference
+from bench.rerun.probe.causes import name_calls
+from bench.rerun.probe.cells import cells_of
+from bench.rerun.probe.clean import FEWEST, clean_of
+from bench.rerun.probe.course import AgentCourse
+from bench.rerun.probe.probe_file import ProbeSettings
+from bench.rerun.probe.runner import Worker
+from bench.rerun.probe.running import work_folder
+from bench.rerun.probe.secrets import Secrets
+from bench.rerun.probe.verdict import judge
+from bench.rerun.probe.volatile import Masks
+from bench.rerun.probe.writing import CellRun, run_of
+from bench.run.gateway.subject import Subject
+from bench.run.gateway.tape import PlayedTape, TapedCall, TapedStores
+from bench.run.witness.place import Place
+from bench.run.witness.stores import Stores
+
+VERSION = 1
+LARGEST = 200_000
+"""Bytes of the largest tape that is written or read."""
+NOWHERE = "http://127.0.0.1:9"
+"""The address of what a tape stands for."""
+
+
+@dataclass(frozen=True)
+class CellTape:
+    """The tape of one cell.
+
+    clean       the clean runs, without their texts but the arguments of calls
+    handshakes  of each MCP server what it answers to what is no call
+    calls       of the cell
+    """
+
+    version: int
+    plan: str
+    clean: tuple[AgentCourse, ...]
+    handshakes: Mapping[str, dict[str, Any]]
+    calls: tuple[TapedCall, ...]
+
+
+_TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)
+
+
+async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tuple[CellTape, CellRun]:
+    """Run the agent as the cell with this plan needs it, and return its tape and the cell.
+
+    Raises:
+        ConfigError: There is no such cell, it cannot be run, or a tape cannot hold it.
+    """
+    subject = settings.subject
+    if subject.hide:
+        raise ConfigError("--test: a tape holds what servers answer, and `hide` wants no values of it kept; leave `hide` out")
+    if servers := [server.name for config in subject.configs for server in config.servers if server.url]:
+        raise ConfigError(f"--test: {servers[0]} is an MCP server with a URL, which no tape stands for; serve it over stdio")
+    place = Place(work_folder(), "tape")
+    try:
+        stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
+        async with Worker(subject, stores, place.folder, hidden.blot) as worker:
+            courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
+            clean = clean_of(courses, subject.agent.done is not None)
+            cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
+            if plan not in cells:
+                raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
+            course = await worker.run(clean.masks, cells[plan].strike)
+            handshakes = worker.handshakes
+    finally:
+        place.remove()
+    whole = tuple(replace(each, texts=_arguments(each), answers=()) for each in courses)
+    tape = CellTape(VERSION, plan, whole, handshakes, tuple(_taped(course, hidden)))
+    cell, named = cells[plan], name_calls(course, clean.calls)
+    return tape, run_of(plan, 0, named, judge(clean, named, cell.call, cell.point, cell.form))
+
+
+def write_tape(path: Path, tape: CellTape) -> None:
+    """Write a tape. Raises ConfigError for one that is too large."""
+    text = _TAPE.dump_json(tape)
+    if len(text) > LARGEST:
+        raise ConfigError(f"{path}: the tape would have {len(text):,} bytes, more than {LARGEST:,}; probe a shorter task")
+    with new_file(path) as file:
+        file.write(text)
+
+
+def read_tape(path: Path) -> CellTape:
+    """Return a tape. Raises ConfigError for a file that is none."""
+    try:
+        tape = _TAPE.validate_json(content_of(path, LARGEST))
+    except (OSError, ValidationError, RecursionError) as error:
+        raise ConfigError(f"{path}: is no tape; record it by: bench probe --test CELL") from error
+    if tape.version != VERSION:
+        raise ConfigError(f"{path}: is a tape of another version of bench; record it anew by: bench probe --test {tape.plan}")
+    return tape
+
+
+async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
+    """Play a cell from its tape: start the agent as it is now, and strike it again.
+
+    Raises:
+        ConfigError: The agent cannot be started, or the tape does not hold the cell.
+    """
+    clean = clean_of(tape.clean, settings.subject.agent.done is not None)
+    cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
+    if cell is None:
+        raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")
+    stores = TapedStores.of(settings.stores, work_folder(), settings.subject.settle, frozenset(), b"")
+    assert isinstance(stores, TapedStores)
+    stores.tape = playing = PlayedTape(tape.calls)
+    with tempfile.TemporaryDirectory(prefix="bench-tape-") as folder:
+        async with Worker(_offline(settings.subject, tape), stores, Path(folder), str) as worker:
+            course = name_calls(await worker.run(clean.masks, cell.strike, tape=playing), clean.calls)
+    judged = judge(clean, course, cell.call, cell.point, cell.form)
+    if playing.left:
+        judged = replace(judged, verdict="no_verdict", findings=(), why=f"it left the tape: {playing.left}")
+    return run_of(cell.plan, 0, course, judged)
+
+
+def _offline(subject: Subject, tape: CellTape) -> Subject:
+    """Return the subject with nothing behind its doors but the tape."""
+    script = str(Path(sys.modules[PlayedTape.__module__].__file__ or "").with_name("tape_server.py"))
+    configs = tuple(
+        replace(
+            config,
+            servers=tuple(
+                replace(server, command=(sys.executable, "-I", "-S", script, json.dumps(tape.handshakes.get(server.name, {}))))
+                for server in config.servers
+            ),
+        )
+        for config in subject.configs
+    )
+    services = tuple(replace(service, url=NOWHERE, command=()) for service in subject.services)
+    model = subject.model and replace(subject.model, url=f"{NOWHERE}{subject.model.suffix}", script=())
+    return replace(subject, configs=configs, services=services, model=model)
+
+
+def _taped(course: AgentCourse, hidden: Secrets) -> list[TapedCall]:
+    raw = {call.number: answer for call, answer in zip(course.calls, course.answers, strict=True)}
+    rows: dict[int, tuple[RowDifference, ...]] = {}
+    for reading in course.readings:
+        if reading.calls:
+            last = max(reading.calls)
+            rows[last] = (*rows.get(last, ()), *reading.changed)
+    return [
+        TapedCall(identity, nth, call.tool, hidden.blot(raw[call.number].decode("latin-1")), rows.get(call.number, ()))
+        for call, identity, nth in course.own_calls()
+        if raw[call.number]
+    ]
+
+
+def _arguments(course: AgentCourse) -> dict[str, str]:
+    return {call.arguments: course.texts[call.arguments] for call in course.calls}

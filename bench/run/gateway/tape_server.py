@@ -1,0 +1,21 @@
+"""What stands for an MCP server over stdio while a cell is played from a tape: it answers what is no call, as the server did.
+
+    tape_server.py ANSWERS
+
+ANSWERS is JSON: method -> the message that the server answered. The gateway answers the calls from the tape. It imports nothing
+but the standard library, since it starts with each life of the agent.
+"""
+
+import json
+import sys
+
+ANSWERS = json.loads(sys.argv[1])
+for line in sys.stdin:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        continue
+    if isinstance(message, dict) and "id" in message and "method" in message:
+        unknown = {"error": {"code": -32601, "message": "this method is not on the tape"}}
+        known = ANSWERS.get(message["method"], {"result": {}} if message["method"] == "ping" else unknown)
+        print(json.dumps({**known, "jsonrpc": "2.0", "id": message["id"]}), flush=True)
