@@ -53,6 +53,7 @@ HOOKED: dict[str, Sequence[Edit]] = {
     "openai_agents": (
         ("from http_tool", "from hook import called\nfrom http_tool"),
         ("                MCPServerStdio(", "                Careful("),
+        ("name=name)", "name=name, client_session_timeout_seconds=60)"),
         (
             "\n\nasync def main",
             "\n\nclass Careful(MCPServerStdio):\n"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bench.rerun.probe.secrets import Secrets
     from bench.rerun.probe.writing import ProbeWriter
 
+TESTS = Path("tests", "probe")
+"""Where the tests of cells are written."""
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 out, err = Terminal(), Terminal(stderr=True)
 
@@ -53,6 +55,10 @@ def probe(
     workers: Annotated[int, typer.Option(min=1, max=16, help="How many agents run at a time, each on its own copies.")] = 1,
     name: Annotated[str | None, typer.Option(help="The run's folder under results/.")] = None,
     aside: Annotated[bool, typer.Option("--set-aside", help="Rename a folder of an earlier probe, and begin anew.")] = False,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="CELL", help="Write a failing pytest file for this cell, with its tape, into tests/probe."),
+    ] = None,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what a killed probe left; restore what it used in place.")
     ] = False,
@@ -87,6 +93,11 @@ def probe(
         out.print("nothing was started")
         return
     _agree(settings, secrets, yes)
+    if test:
+        from bench.rerun.probe.regression import write_test  # noqa: PLC0415
+
+        out.print(write_test(file, settings, secrets, test, TESTS))
+        return
     folder = named(RESULTS, name or f"{settings.subject.name}-probe")
     asked = Asked(workers, all_forms, tuple(only or ()), limit)
     writer = _opened(settings, secrets, folder, asked, aside)

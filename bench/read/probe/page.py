@@ -97,7 +97,7 @@ def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
         when=sentences.when(judged, cell.worst, texts),
         what=sentences.what(judged),
         word=sentences.SIGNS[cell.verdict][1],
-        steps=steps_of(cell.worst, texts),
+        steps=steps_of(cell.worst.events, texts),
         rows=[sentences.row_line(row) for finding in judged.findings for row in finding.rows][:MOST_ROWS],
         said_done=judged.said_done,
         last_words=last_words(judged, texts),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.common.errors import ConfigError, nearest, one_line
 from bench.read.probe.sentences import CAUSES, row_line
-from bench.record.events import of_kind
+from bench.record.events import Event, of_kind
 from bench.record.probe.events import CellJudged, GatewayCall, GatewayNoticed, StoresRead
 from bench.record.probe.rows import SEQUENCES, RowDifference
 from bench.record.reading import read_texts, read_trials
-from bench.record.record import TrialRecord, latest
+from bench.record.record import latest
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
 
 LONGEST_TEXT, LAST_WORDS, MOST_STEPS, MOST_ROWS = 240, 600, 400, 40
@@ -46,14 +46,14 @@ class TimelineStep:
     death: bool = False
 
 
-def steps_of(record: TrialRecord, texts: Mapping[str, str]) -> list[TimelineStep]:
+def steps_of(events: Sequence[Event], texts: Mapping[str, str]) -> list[TimelineStep]:
     """Return the steps of a cell in the order of their time, at most MOST_STEPS.
 
     Args:
-        record: The cell.
+        events: Of the cell.
         texts: Digest -> text.
     """
-    each = sorted(_steps(record, texts), key=lambda step: step.at)
+    each = sorted(_steps(events, texts), key=lambda step: step.at)
     return each[:MOST_STEPS]
 
 
@@ -77,17 +77,17 @@ def text_of_cell(folder: Path, wanted: str) -> str:
     record, texts = fitting[0], read_texts(folder)
     more = f"; it ran {len(fitting)} times, see {record.plan}/#1" if len(fitting) > 1 else ""
     head = f"{record.scenario}, {record.plan}, run {record.repetition}: {record.outcome.replace('_', ' ')}{more}"
-    return "\n".join([f"trial {record.id}", head, *lines_of(record, texts)])
+    return "\n".join([f"trial {record.id}", head, *lines_of(record.events, texts)])
 
 
-def lines_of(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[str]:
+def lines_of(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[str]:
     """Yield the steps of a cell as lines for a terminal, then the verdict and what the agent said."""
-    for step in steps_of(record, texts):
+    for step in steps_of(events, texts):
         stages = ", ".join(f"{name} {_seconds(at)}" for name, at in step.stages)
         yield f"{step.at:>10.2f} s  {'>> ' if step.struck else ''}{step.title}{f': {stages}' if stages else ''}"
         for note in (*step.notes, *map(row_line, step.rows), *([f"and {step.more} more rows"] if step.more else [])):
             yield f"{'':>14}{note}"
-    for judged in of_kind(record.events, CellJudged):
+    for judged in of_kind(events, CellJudged):
         yield f"verdict: {judged.verdict.replace('_', ' ')}{f': {judged.why}' if judged.why else ''}"
         for finding in judged.findings:
             whose = f", by call {', '.join(map(str, finding.calls))}" if finding.calls else ""
@@ -102,9 +102,9 @@ def last_words(judged: CellJudged, texts: Mapping[str, str]) -> str:
     return one_line(text[-LAST_WORDS:], LAST_WORDS) if text else "(it printed nothing)"
 
 
-def _steps(record: TrialRecord, texts: Mapping[str, str]) -> Iterator[TimelineStep]:
+def _steps(events: Sequence[Event], texts: Mapping[str, str]) -> Iterator[TimelineStep]:
     began: dict[int, float] = {}
-    for event in record.events:
+    for event in events:
         match event:
             case ProcessStarted():
                 began[event.life] = event.started
