@@ -126,13 +126,13 @@ def _compared(run: Run, scenario: str, rate: float, outcome: str, group: pd.Data
     a rejection, a denial, a person who was waited for, an effect against the policy."""
     pairs = ["instance", "repetition", "plan", "contract", *LEVELS]
     usable = group.dropna(subset=[outcome])
-    risen = rises(usable, outcome, "contract", AFTER, BEFORE, pairs, "had_occasion")
+    risen = rises(usable, outcome, "contract", AFTER, BEFORE, pairs, usable["had_occasion"] > 0)
     arms = group.drop_duplicates(["contract", *LEVELS]).set_index([*LEVELS, "contract"])[list(ArmName._fields)].astype(str)
     factors = {
         factor
         for place in arms.index
         if place[-1] == AFTER and (*place[:-1], BEFORE) in arms.index
-        for factor in factors_between(run, *(ArmName(*arms.loc[at]) for at in (place, (*place[:-1], BEFORE))))
+        for factor in factors_between(run, ArmName(*arms.loc[place]), ArmName(*arms.loc[(*place[:-1], BEFORE)]))
     }
     evidence = VerdictEvidence(tuple(sorted(factors)), risen.pairs, risen.could_differ, len(risen.by_instance))
     return ContractVerdict(scenario, rate, outcome, risen, refusal(evidence, ARCHITECTURE), None)

@@ -94,7 +94,7 @@ def _shown(cell: CellRead, texts: Mapping[str, str]) -> ShownCell:
     assert judged is not None
     return ShownCell(
         cell=cell,
-        when=sentences.when(judged, cell.worst, texts),
+        when=sentences.when(judged, of_kind(cell.worst.events, GatewayCall), texts),
         what=sentences.what(judged),
         word=sentences.SIGNS[cell.verdict][1],
         steps=steps_of(cell.worst.events, texts),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bench.common.errors import one_line
 from bench.common.wording import plural
@@ -139,12 +139,11 @@ def not_shown(probe: ProbeRead) -> list[str]:
     return each
 
 
-def when(judged: CellJudged, record: TrialRecord, texts: Mapping[str, str]) -> str:
+def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, str]) -> str:
     """Return what was done to the struck call, as a clause. `texts` has the call's arguments by their digest."""
     if not judged.point:
         return "nothing is struck"
-    struck = (call for call in of_kind(record.events, GatewayCall) if call.number == judged.struck)
-    asked = next((_asked(texts.get(call.arguments, "")) for call in struck), "")
+    asked = next((_asked(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
     return WHEN[judged.point].format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 
@@ -229,7 +228,7 @@ def _outcome(probe: ProbeRead) -> str:
         assert judged is not None
         again = f"in {worst.damaged} of {plural(len(worst.runs), 'run')}{'' if worst.is_proven else _interval(worst)}"
         where = f"{len(probe.damaged)} of {plural(cells, 'cell')}"
-        done = when(judged, worst.worst, probe.texts)
+        done = when(judged, of_kind(worst.worst.events, GatewayCall), probe.texts)
         return f"{name} does damage in {where}: when {done}, {what(judged)}, {again}"
     if probe.conclusion == "none":
         return f"{name} did no damage in any of {plural(cells, 'cell')}, which holds for this task and single faults"

@@ -130,7 +130,7 @@ class Probe:
             clean_run = _named(course)
             if why := objection(course, number + 1, checked):
                 why += "".join([f"; {line}" for line in await worker.written_around()])
-                yield replace(_run(CLEAN, number, clean_run, _same(clean_run)), problem=why)
+                yield replace(run_of(CLEAN, number, clean_run, _same(clean_run)), problem=why)
                 raise ConfigError(why)
             events: list[OfAKind] = []
             if number == FEWEST - 1:

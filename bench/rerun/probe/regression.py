@@ -10,10 +10,12 @@ from pathlib import Path
 from bench.common.errors import ConfigError
 from bench.common.files import new_file
 from bench.read.probe.sentences import what, when
-from bench.record.probe.events import CellJudged
+from bench.record.events import of_kind
+from bench.record.probe.events import CellJudged, GatewayCall
 from bench.rerun.probe.probe_file import ProbeSettings
 from bench.rerun.probe.secrets import Secrets
 from bench.rerun.probe.tape import record_tape, write_tape
+from bench.rerun.probe.writing import CellRun
 
 TEST = '''"""{sentence}
 
@@ -58,12 +60,12 @@ def write_test(file: Path, settings: ProbeSettings, hidden: Secrets, plan: str, 
     if test.exists():
         return f"{tape_file} is recorded anew: {judged.verdict.replace('_', ' ')}; {test} stays as it was"
     with new_file(test) as written:
-        written.write(_text(file, judged, plan, name, tape_file.name).encode())
+        written.write(_text(file, run, judged, plan, name, tape_file.name).encode())
     return f"{test} and its tape {tape_file.name} are written; run it by: pytest {test}"
 
 
-def _text(file: Path, judged: CellJudged, plan: str, name: str, tape: str) -> str:
-    sentence = f"When {when(judged)}, {what(judged)}."
+def _text(file: Path, run: CellRun, judged: CellJudged, plan: str, name: str, tape: str) -> str:
+    sentence = f"When {when(judged, of_kind(run.events, GatewayCall), run.texts)}, {what(judged)}."
     plain = sentence.replace("\\", "/").replace('"""', "'''")
     parts = {"file": json.dumps(str(file)), "plan_text": json.dumps(plan), "tape": json.dumps(tape)}
     return TEST.format(sentence=plain, plan=plan.replace("'", "?"), name=name.lower(), **parts)

@@ -18,7 +18,7 @@ from bench.common.files import content_of, new_file
 from bench.record.probe.rows import RowDifference
 from bench.rerun.probe.causes import name_calls
 from bench.rerun.probe.cells import cells_of
-from bench.rerun.probe.clean import FEWEST, clean_of
+from bench.rerun.probe.clean import FEWEST, clean_of, objection
 from bench.rerun.probe.course import AgentCourse
 from bench.rerun.probe.probe_file import ProbeSettings
 from bench.rerun.probe.runner import Worker
@@ -74,7 +74,10 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
         stores = Stores.of(settings.stores, work_folder(), subject.settle, subject.hide, b"")
         async with Worker(subject, stores, place.folder, hidden.blot) as worker:
             courses = [await worker.run(Masks(), one_by_one=number == FEWEST - 1) for number in range(FEWEST)]
-            clean = clean_of(courses, subject.agent.done is not None)
+            for number, each in enumerate(courses, 1):
+                if why := objection(each, number, subject.agent.done is not None):
+                    raise ConfigError(why)
+            clean = clean_of(courses)
             cells = {cell.plan: cell for cell in cells_of(clean, all_forms=True)}
             if plan not in cells:
                 raise ConfigError(f"--test {plan}: there is no such cell; {nearest(plan, list(cells))}")
@@ -114,7 +117,7 @@ async def play(settings: ProbeSettings, tape: CellTape) -> CellRun:
     Raises:
         ConfigError: The agent cannot be started, or the tape does not hold the cell.
     """
-    clean = clean_of(tape.clean, settings.subject.agent.done is not None)
+    clean = clean_of(tape.clean)
     cell = next((each for each in cells_of(clean, all_forms=True) if each.plan == tape.plan), None)
     if cell is None:
         raise ConfigError(f"the tape of {tape.plan} does not hold this cell; record it anew by: bench probe --test {tape.plan}")

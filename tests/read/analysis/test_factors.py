@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def differ(run: Run, first: str, second: str, models: tuple[str, str] = ("right", "right")) -> tuple[str, ...]:
-    return factors_between(run, *(ArmName(name, model, "none") for name, model in zip((first, second), models, strict=True)))
+    return factors_between(run, ArmName(first, models[0], "none"), ArmName(second, models[1], "none"))
 
 
 def test_a_check_that_asks_people_as_well_is_two_things(run: Run) -> None:
