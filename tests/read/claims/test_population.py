@@ -10,7 +10,6 @@ from records import config_in, edit_manifest, experiment, run_of, trial, write_r
 import bench
 from bench.read.analysis.frames import Run
 from bench.read.claims.claim import DirectionClaim
-from bench.read.claims.claim import DirectionClaim
 from bench.read.claims.evidence import results_by_model
 from bench.read.claims.population import population_of, refused
 from bench.read.claims.published import load_others, load_published
@@ -20,9 +19,9 @@ from bench.read.claims.verdicts import judge_all
 from bench.run.architectures.registry import ARCHITECTURES
 
 PUBLISHED = load_published()
-BELOW = claim_named(PUBLISHED, "retry.rca.runtime-below-static")
-assert isinstance(BELOW, DirectionClaim)
-assert isinstance(BELOW, DirectionClaim)
+CLAIMED = claim_named(PUBLISHED, "retry.rca.runtime-below-static")
+assert isinstance(CLAIMED, DirectionClaim)
+BELOW: DirectionClaim = CLAIMED
 
 
 def run_with(folder: Path, *architectures: str, **variants: object) -> Run:
