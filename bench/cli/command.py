@@ -28,6 +28,7 @@ GROUPS = {
         "export",
         "import",
         "reexecute",
+        "noise",
     ),
     "Your own agent": ("probe", "serve", "scorecard"),
     "Code that agents change": ("code",),

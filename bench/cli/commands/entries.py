@@ -13,6 +13,7 @@ COMMANDS = (
     CommandPart("export", "bench.cli.commands.export:export"),
     CommandPart("import", "bench.cli.commands.export:import_"),
     CommandPart("reexecute", "bench.cli.commands.reexecute:reexecute"),
+    CommandPart("noise", "bench.cli.commands.noise:noise"),
     CommandPart("archive", "bench.cli.commands.export:archive"),
     CommandPart("runs", "bench.cli.commands.runs:runs"),
     CommandPart("verify", "bench.cli.commands.verify:verify"),

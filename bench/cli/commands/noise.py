@@ -1,0 +1,117 @@
+"""The command `bench noise`: how far apart two runs of the same system come out by chance, from any board's per-task file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import typer
+
+from bench.cli.authoring.tables import CellValue, FileRow, read_table
+from bench.cli.terminal import Terminal
+from bench.common.errors import ResultsError, one_line
+from bench.rerun.elsewhere.reading import recorded_run
+from bench.rerun.elsewhere.trials import MARK
+
+TASK_COLUMNS = ("task", "task_id", "instance", "instance_id", "question_id", "id")
+OUTCOME_COLUMNS = ("solved", "resolved", "passed", "success", "correct", "reward", "score")
+OUTCOMES = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
+LEAST = 2
+"""The fewest trials of a task that say how far they part."""
+out = Terminal()
+
+
+def noise(
+    file: Annotated[
+        Path, typer.Argument(help="A table (.csv, .tsv, .jsonl) with a row for each trial, or a file of graded trials.")
+    ],
+    difference: Annotated[float, typer.Option(min=0.001, max=0.999, help="The difference of two scores to be found.")] = 0.05,
+    task: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the task's name.")] = None,
+    outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the outcome: 0 or 1.")] = None,
+) -> None:
+    """Say how far two runs of one system differ by chance, and how many tasks a difference needs.
+
+    Each task needs two trials of the same system. The trials of a task are compared with each other, never with another task's.
+
+    For example: bench noise trials.csv --difference 0.03
+    """
+    for line in noise_lines(outcomes_of(file, task, outcome), difference):
+        out.print(line)
+    out.print(f"These trials were {MARK}.")
+
+
+def outcomes_of(path: Path, task: str | None = None, outcome: str | None = None) -> Mapping[str, Sequence[bool]]:
+    """Return each task's outcomes.
+
+    Args:
+        path: A table, or a file of graded trials.
+        task: The column of the task's name; by default the first that is usual.
+        outcome: The column of the outcome.
+
+    Raises:
+        PackError: The table cannot be read.
+        ResultsError: A column is missing, or an outcome is not 0 or 1. The line says where.
+    """
+    outcomes: dict[str, list[bool]] = {}
+    if path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
+        rows = read_table(path)
+        for row in rows:
+            name = row.fields[_column(row, task, TASK_COLUMNS, "--task")]
+            value = row.fields[_column(row, outcome, OUTCOME_COLUMNS, "--outcome")]
+            outcomes.setdefault(str(name), []).append(_outcome(row.at, value))
+        return outcomes
+    for trial in recorded_run(path).trials:
+        if trial.solved is not None:
+            outcomes.setdefault(trial.task, []).append(trial.solved)
+    if not outcomes:
+        raise ResultsError(f"{path}: says of no trial whether it was solved")
+    return outcomes
+
+
+def noise_lines(outcomes: Mapping[str, Sequence[bool]], difference: float) -> Sequence[str]:
+    """Return what the outcomes say, one fact a line. Raises ResultsError if no task has two trials."""
+    # Here, because it imports numpy, for which no other command should wait.
+    from scipy import special  # noqa: PLC0415
+
+    from bench.read.analysis.statistics.mcnemar import required_instances  # noqa: PLC0415
+
+    repeated = {task: tries for task, tries in outcomes.items() if len(tries) >= LEAST}
+    if not repeated:
+        raise ResultsError("no task has two trials, so nothing says how far two runs part; run each task twice or more")
+    mixed = sum(len(set(tries)) > 1 for tries in repeated.values())
+    # The unbiased variance of one trial of a task, in the mean over tasks, is that of a run's score times the number of tasks.
+    variance = fmean(fmean(tries) * (1 - fmean(tries)) * len(tries) / (len(tries) - 1) for tries in repeated.values())
+    tasks, normal = len(repeated), float(special.ndtri(0.975))
+    floor = normal * math.sqrt(2 * variance / tasks)
+    score = fmean(fmean(tries) for tries in repeated.values())
+    first, second = ({(task, 0): tries[place] for task, tries in repeated.items()} for place in (0, 1))
+    needed = required_instances(first, second, difference)
+    left = len(outcomes) - len(repeated)
+    return [
+        f"{tasks} tasks with two trials or more ({left} with fewer are left out), score {score:.1%}; {mixed} tasks are mixed.",
+        f"Two runs of the same system with a trial of each task differ by up to {100 * floor:.1f} points in 95% of cases.",
+        f"To find a difference of {100 * difference:.1f} points with 80% power takes {needed.number:,} tasks with a trial each "
+        f"[{needed.low:,}, {needed.high:,}], if two systems part as often as the first two trials here."
+        if needed
+        else "",
+    ]
+
+
+def _column(row: FileRow, named: str | None, usual: Sequence[str], option: str) -> str:
+    column = named or next((name for name in usual if name in row.fields), None)
+    if column is None or column not in row.fields:
+        known = one_line(", ".join(row.fields), 160)
+        raise ResultsError(
+            f"{row.at}: has no column {named or 'of ' + ', '.join(usual)}; name one with {option}; it has {known}"
+        )
+    return column
+
+
+def _outcome(at: str, value: CellValue) -> bool:
+    outcome = OUTCOMES.get(str(value).strip().lower())
+    if outcome is None:
+        raise ResultsError(f"{at}: the outcome {one_line(str(value), 40)!r} is neither 0 nor 1")
+    return outcome
