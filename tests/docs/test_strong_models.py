@@ -1,0 +1,37 @@
+"""What the page on strong models says stands in its report, which holds numbers and no text of others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = " ".join((ROOT / "docs/results/strong_models.md").read_text(encoding="utf-8").split())
+REPORT = (ROOT / "reports/strong_models/report.md").read_text(encoding="utf-8")
+
+
+def cells(first: str) -> list[str]:
+    """Return the cells of the report's only row that begins so."""
+    (row,) = {line for line in REPORT.splitlines() if line.startswith(f"| {first} |") and "`" not in line}
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def test_each_sentence_on_strong_models_says_what_the_report_counts() -> None:
+    _, errors, repaired, _, calls, tokens, struck, spared = cells("chance")
+    assert f"Of {errors} reads that were struck, {repaired} were followed by a success of the same tool." in PAGE
+    assert f"after {calls.split(',')[0]} call and {tokens.split(',')[0]} tokens in the median" in PAGE
+    assert f"With a drawn error {struck.split(' (')[0]} trials were solved" in PAGE
+    assert f"and without it {spared.split(' (')[0]}." in PAGE
+    *_, struck, spared = cells("the model")
+    assert f"caused {struck.split(' (')[0]} were solved, and without it {spared.split(' (')[0]}." in PAGE
+    airline = cells("GPT-4o airline, 4 trials a task")
+    assert f"**GPT-4o repaired {airline[6]} of {airline[3].split(' (')[0]} errors" in PAGE
+    assert f"It took {airline[8].split(',')[0]} calls and {airline[9].split(',')[0]} tokens in the median." in PAGE
+    newest = [cells(f"{name} airline")[3].split(" (")[0] for name in ("Sonnet 4.5", "Opus 4.6", "GPT-5.4")]
+    assert f"made {newest[0]}, {newest[1]} and {newest[2]} errors" in PAGE
+    tasks, _, _, mixed, pairs, same, *_ = cells("50")
+    assert f"{same} of {pairs} pairs do, and {mixed} of {tasks} tasks are solved in some runs" in PAGE
+
+
+def test_the_report_says_that_its_trials_were_recorded_elsewhere_and_stays_small() -> None:
+    assert "RECORDED ELSEWHERE" in REPORT
+    assert len(REPORT) < 60_000
