@@ -79,7 +79,7 @@ def _verdict(judged: CellJudged) -> str:
 
 
 def show_probe(out: Terminal, folder: Path, target: Path) -> int:
-    """Write a probe's page into a folder, print the lines on it, and return the exit code that its conclusion has."""
+    """Write a probe's page and its summary into a folder, print the lines on it, and return its exit code."""
     # Here, because it compiles the page's template, and no other command should wait for that.
     from bench.read.probe.page import page_of  # noqa: PLC0415
     from bench.read.probe.run import EXIT_CODES, read_probe  # noqa: PLC0415

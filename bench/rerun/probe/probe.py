@@ -83,8 +83,8 @@ class Probe:
         self._judged = dict[str, list[CellJudged]]()
         self._calls = dict[str, Sequence[GatewayCall]]()
         """The calls of the first damaged run of each cell."""
-        self._replies: Sequence[tuple[str, bytes]] = ()
-        """The model's replies of the last control, each with the identity of its request."""
+        self._replies: Sequence[tuple[int, bytes]] = ()
+        """The model's replies of the last control, each with how long its request was."""
         self._unproved = list[tuple[str, int]]()
         """The cells of former sessions since the last control."""
         self._clean_runs, self._clean_made, self._controls = 0, 0, 0
@@ -287,8 +287,9 @@ class Probe:
         repetition = self._controls
         self._controls += 1
         course = name_calls(await worker.run(self.clean.masks), self.clean.calls)
-        replies = zip(course.calls, course.identities, course.answers, strict=True)
-        self._replies = [(identity, raw) for call, identity, raw in replies if call.door_kind == "model" and raw]
+        replies = zip(course.calls, course.answers, strict=True)
+        asked = [(course.texts[call.arguments], raw) for call, raw in replies if call.door_kind == "model" and raw]
+        self._replies = [(len(text), raw) for text, raw in asked]
         judged = judge(self.clean, course)
         if judged.verdict != "same":
             judged = replace(judged, voids=tuple(since))

@@ -15,7 +15,7 @@ class Mends:
         parts: What is mended. `client` and `tool` mend the fault itself, which then is not delivered: a `Striker` without one.
         counts: How often the clean run made each call, by its identity.
         effects: The identities of calls that are no reads.
-        replies: The model's replies of a clean run in their order, each with the identity of its request.
+        replies: The model's replies of a clean run, each with how long its request was.
     """
 
     def __init__(
@@ -23,11 +23,9 @@ class Mends:
         parts: Collection[GatewayMend],
         counts: Mapping[str, int],
         effects: Collection[str],
-        replies: Sequence[tuple[str, bytes]] = (),
+        replies: Sequence[tuple[int, bytes]] = (),
     ):
         self._parts, self._counts, self._effects, self._replies = frozenset(parts), counts, effects, replies
-        self._next = 0
-        """The place of the reply that follows in the clean run."""
 
     def answer_to(self, entry: JournaledCall, calls: Sequence[JournaledCall]) -> bytes:
         """Return what a call is answered without being passed on; b"" if it is passed on.
@@ -44,7 +42,7 @@ class Mends:
             if nth <= len(former) and former[nth - 1].raw:
                 return former[nth - 1].raw
         if entry.call.kind == "model":
-            return self._reply(entry.identity) if "reply" in self._parts else b""
+            return self._reply(entry) if "reply" in self._parts else b""
         if "key" in self._parts and self._is_effect(entry) and len(done) >= self._counts.get(entry.identity, 1):
             return done[0].raw
         return b""
@@ -52,10 +50,8 @@ class Mends:
     def _is_effect(self, entry: JournaledCall) -> bool:
         return entry.identity in self._effects or (entry.identity not in self._counts and not entry.call.reads)
 
-    def _reply(self, identity: str) -> bytes:
-        """Return the reply of the clean run to this request, or to the one in its place."""
-        at = self._next
-        if at >= len(self._replies) or self._replies[at][0] != identity:
-            at = next((place for place, (asked, _) in enumerate(self._replies) if asked == identity), at)
-        self._next = at + 1
-        return self._replies[at][1] if at < len(self._replies) else b""
+    def _reply(self, entry: JournaledCall) -> bytes:
+        """Return the reply of the clean run to the request that is as long as this one, or nearest. A conversation grows, so its
+        length says how far it is, also after a restart."""
+        size = len(entry.arguments)
+        return min(self._replies, key=lambda reply: abs(reply[0] - size), default=(0, b""))[1]
