@@ -51,7 +51,7 @@ class Mends:
         return entry.identity in self._effects or (entry.identity not in self._counts and not entry.call.reads)
 
     def _reply(self, entry: JournaledCall) -> bytes:
-        """Return the reply of the clean run to the request whose length is nearest. A conversation grows, so its length says how
+        """Return the clean run's reply to the request whose length is nearest. A conversation grows, so its length says how
         far it is, also after a restart."""
         size = len(entry.arguments)
         return min(self._replies, key=lambda reply: abs(reply[0] - size), default=(0, b""))[1]
