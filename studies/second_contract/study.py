@@ -97,13 +97,14 @@ class ContractVerdict:
 
 
 def contracts(run: Run) -> list[ContractVerdict]:
-    """Return the contracts compared by world, error rate and outcome."""
+    """Return the contracts compared by world, error rate and outcome, where they differ in any instance."""
     trials = _both_contracts(run)
     told = [
         _compared(run, str(scenario), float(str(rate)), outcome, group)
         for (scenario, rate), group in trials.groupby(["scenario", ERRORS], sort=False, observed=True)
         for outcome in SENTENCES
     ]
+    told = [each for each in told if any(each.risen.by_instance.values())]  # else nothing came out otherwise
     adjusted = holm({place: each.risen.p for place, each in enumerate(told) if not each.refused})
     family = len(adjusted)
     return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, family)) for place, each in enumerate(told)]
@@ -158,7 +159,8 @@ NOTES = (
 BETWEEN = (
     "more: the second contract less the first, cell by cell, over the pairs in which something was objected to under either, "
     "or which did differ; damage for each fault: in the trials that were struck; 95% intervals are of resampled instances",
-    "holds, contradicted: the interval lies on one side of 0, and p < 0.05 after Holm's correction over all rows",
+    "holds, contradicted: the interval lies on one side of 0, and p < 0.05 after Holm's correction over all rows; "
+    "what is the same in every instance is left out",
     "to decide: the instances at which this difference would be found with a power of 80%, if the truth were as measured",
     "SIMULATED: the proposer's errors are declared in the config",
 )
