@@ -1,4 +1,4 @@
-"""Who orchestrates: arms that differ in one thing alone are compared, copies stand in one row, and a lost answer tells forms apart."""
+"""Who orchestrates: only arms that differ in one thing are compared, and copies stand in one row."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ agrees, the rule decides. A worker works on a message once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, create_model
 
@@ -107,7 +107,8 @@ class ModelLead:
 
     async def _assigned(self, ready: Sequence[ProcedureStep]) -> ProcedureStep:
         names = tuple(step.name for step in ready)
-        form = create_model("Assignment", __base__=Assignment, step=(Literal[names], ...))
+        steps: Any = Literal[names]
+        form = create_model("Assignment", __base__=Assignment, step=(steps, ...))
         listed = "\n".join(f"- `{step.name}`" + (f": asks `{step.judgment}`" if step.judgment else "") for step in ready)
         first = ready[0]
         reference = {
