@@ -32,8 +32,8 @@ MESSAGES, TASKS = "messages", "tasks"
 TRIES = 3
 """How often a step is worked on at most."""
 UNANSWERED = "no report came"
-Criterion = Literal["its judgment is accepted", "it is in time", "its effects are known to be made"]
-Decision = Literal["accept", "retry", "replan", "escalate"]
+StepCriterion = Literal["its judgment is accepted", "it is in time", "its effects are known to be made"]
+LeadDecision = Literal["accept", "retry", "replan", "escalate"]
 Asked = TypeVar("Asked", bound=Output)
 
 ASSIGN = """You lead the work of `{name}`. Pick the step that a worker does next, write the worker's task in a sentence, and \
@@ -52,13 +52,13 @@ class Assignment(Output):
 
     step: str
     task: str = Field(max_length=500)
-    criterion: Criterion
+    criterion: StepCriterion
 
 
 class Evaluation(Output):
     """What is done about a report."""
 
-    decision: Decision
+    decision: LeadDecision
 
 
 async def delegation_by_model(task: Task, workbench: Workbench, form: Form = BARE) -> None:
@@ -81,7 +81,7 @@ class ModelLead:
         """Have one step worked on until the model accepts it, puts it behind the others or hands it to a person."""
         step = await self._assigned(sorted(ready, key=lambda each: each.name in self._later))
         others = [each.name for each in ready if each is not step and each.name not in self._later]
-        decision: Decision = "retry"
+        decision: LeadDecision = "retry"
         while decision == "retry":
             self._tries[step.name] = tries = self._tries.get(step.name, 0) + 1
             why = await self._worked(step)
@@ -123,7 +123,7 @@ class ModelLead:
         self._world.store.append(TASKS, assigned.model_dump(mode="json"))
         return next(step for step in ready if step.name == assigned.step)
 
-    async def _decision(self, step: ProcedureStep, why: str, tries: int, others: Sequence[str]) -> Decision:
+    async def _decision(self, step: ProcedureStep, why: str, tries: int, others: Sequence[str]) -> LeadDecision:
         report = why or ("an effect is not known to be made" if self._office.wanting(step) else "all of it is done")
         rule = decision_by_rule(why, wanting=self._office.wanting(step), tries=tries, others=bool(others))
 
@@ -160,7 +160,7 @@ class ModelLead:
                 return output
 
 
-def decision_by_rule(why: str, *, wanting: bool, tries: int, others: bool) -> Decision:
+def decision_by_rule(why: str, *, wanting: bool, tries: int, others: bool) -> LeadDecision:
     """Return what a report calls for.
 
     Args:
