@@ -11,30 +11,8 @@ from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError
 from bench.common.signals import AsCtrlC, exit_code
 
-GROUPS = {
-    "Run": ("run", "merge", "regrade", "verify", "archive"),
-    "Read": (
-        "report",
-        "watch",
-        "runs",
-        "compare",
-        "trace",
-        "learn",
-        "advise",
-        "diagnose",
-        "diverge",
-        "shrink",
-        "search",
-        "export",
-        "import",
-        "reexecute",
-        "noise",
-    ),
-    "Your own agent": ("probe", "serve", "scorecard"),
-    "Code that agents change": ("code",),
-    "Packs and this machine": ("list", "check", "new", "doctor"),
-}
-"""The commands by purpose. Any other is listed under "More"."""
+FIRST = ("probe", "run", "report", "compare", "trace", "scorecard", "new", "check")
+"""The commands that help lists first, in the order in which people need them; all others stand under "More"."""
 WORDS = {
     "<str>": "NAME",
     "<list[str]>": "NAME",
@@ -78,13 +56,12 @@ class SuggestingCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Lists its commands by purpose."""
+    """Lists the commands that people need first, then all others."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
-        grouped = {name for names in GROUPS.values() for name in names}
-        more = tuple(name for name in self.commands if name not in grouped)
+        more = tuple(name for name in self.commands if name not in FIRST)
         width = max(map(len, self.commands))
-        for title, names in {**GROUPS, "More": more}.items():
+        for title, names in (("First", FIRST), ("More", more)):
             rows = [
                 (name.ljust(width), self.commands[name].get_short_help_str(formatter.width - width - 6))
                 for name in names

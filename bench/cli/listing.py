@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.cli.command_part import COMMANDS
 from bench.cli.terminal import Terminal
+from bench.common.errors import ConfigError, nearest
 from bench.common.paths import CONFIGS, STUDIES_FOLDER
 from bench.common.registry import Part, Registry
 from bench.read.report.studies import STUDIES
@@ -18,27 +20,78 @@ from bench.run.experiment.model_entries import MODELS
 from bench.run.packs import find_packs, lacks, variants_of
 from bench.run.trial.effects import EFFECTS, points_of
 
+KINDS = (
+    *("packs", "architectures", "models", "effects"),
+    *("studies", "metrics", "tables", "figures", "exports"),
+)
+"""What `bench list` lists, in its order."""
+SAME = {"scenarios": "packs", "systems": "architectures", "faults": "effects"}
+"""Further words for a kind."""
 
-def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path]) -> None:
+
+def kind_names(incomplete: str) -> list[str]:
+    """Return the kinds that begin so, for a shell."""
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def print_parts(out: Terminal, err: Terminal, roots: Sequence[Path], kind: str | None, as_json: bool) -> None:
+    """Print the parts of one kind, or of all.
+
+    Args:
+        out: The terminal for the parts.
+        err: The terminal for what is left out.
+        roots: Folders of packs.
+        kind: The kind; all if None.
+        as_json: Whether JSON is printed, of each kind its names.
+
+    Raises:
+        ConfigError: There is no such kind.
+    """
     # Here, because these import pandas, and no other command should wait for that.
     from bench.read.analysis.metrics import METRICS  # noqa: PLC0415
     from bench.read.report.export_part import EXPORTS  # noqa: PLC0415
     from bench.read.report.figures import FIGURES  # noqa: PLC0415
     from bench.read.report.tables import TABLES  # noqa: PLC0415
 
-    _print_packs(out, roots)
-    _print_architectures(out)
+    asked = SAME.get(kind, kind) if kind else None
+    if asked is not None and asked not in KINDS:
+        raise ConfigError(f"list {kind}: is no kind of part; {nearest(asked, KINDS)}")
+    registries: dict[str, Registry[Any]] = {
+        **{"architectures": ARCHITECTURES, "models": MODELS, "effects": EFFECTS, "studies": STUDIES},
+        **{"metrics": METRICS, "tables": TABLES, "figures": FIGURES, "exports": EXPORTS},
+    }
+    if as_json:
+        names = {"packs": list(find_packs(roots)), **{name: list(parts.names) for name, parts in registries.items()}}
+        out.print(json.dumps({name: names[name] for name in KINDS if asked in (None, name)}, indent=2))
+        return
+    printers: dict[str, Callable[[], None]] = {
+        "packs": lambda: _print_packs(out, roots),
+        "architectures": lambda: _print_architectures(out),
+        "models": lambda: _print_models(out),
+        "effects": lambda: _print_effects(out),
+    }
+    for name in KINDS:
+        if asked not in (None, name):
+            continue
+        if name in printers:
+            printers[name]()
+        else:
+            out.print(f"{registries[name].plural}\n  {_named(registries[name])}")
+    tell_left_out(err, *registries.values(), COMMANDS)
+
+
+def _print_models(out: Terminal) -> None:
     out.print("models (by config)")
     for path in (*sorted(CONFIGS.glob("*.toml")), *sorted(STUDIES_FOLDER.glob("*/*.toml"))):
         out.print(f"  {path}: {', '.join(load_config(path, {}).model)}")
     out.print(f"kinds of models\n  {_named(MODELS)}")
+
+
+def _print_effects(out: Terminal) -> None:
     out.print("fault effects (and the points at which each can strike)")
     for name in EFFECTS.names:
         packages = dict.fromkeys(effect.package for effect in EFFECTS if effect.name == name and effect.package)
         out.print(f"  {name}: {', '.join(points_of(name))}{''.join(f'  from {package}' for package in packages)}")
-    for kind in (STUDIES, METRICS, TABLES, FIGURES, EXPORTS):
-        out.print(f"{kind.plural}\n  {_named(kind)}")
-    tell_left_out(err, ARCHITECTURES, MODELS, EFFECTS, STUDIES, METRICS, TABLES, FIGURES, EXPORTS, COMMANDS)
 
 
 def tell_left_out(err: Terminal, *kinds: Registry[Any]) -> None:

@@ -13,8 +13,9 @@ import typer
 
 from bench.cli.command import Commands, SuggestingCommand
 from bench.cli.command_part import COMMANDS, CommandPart
+from bench.cli.completion import model_names, pack_names, plan_names, run_names
 from bench.cli.doctor import WITHOUT_THEM, guards_table, versions_table
-from bench.cli.listing import print_parts, tell_left_out
+from bench.cli.listing import kind_names, print_parts, tell_left_out
 from bench.cli.loopback import spare_loopback
 from bench.cli.probed import show_probe
 from bench.cli.remembered import packs_of, remember
@@ -72,14 +73,18 @@ def bench(
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print all findings, limits and verdicts of the report.")]
 
 
-def list_(scenarios: PacksOption = PACKS) -> None:
+def list_(
+    kind: Annotated[str | None, typer.Argument(autocompletion=kind_names, help="One kind of part, such as effects.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: of each kind its names.")] = False,
+    scenarios: PacksOption = PACKS,
+) -> None:
     """List packs, architectures, models, faults, metrics and tables.
 
     Studies and export forms are listed too, and what other packages bring.
 
-    For example: bench list --scenarios scenarios
+    For example: bench list effects
     """
-    print_parts(out, err, scenarios)
+    print_parts(out, err, scenarios, kind, as_json)
 
 
 def doctor() -> None:
@@ -100,18 +105,29 @@ def doctor() -> None:
 
 def run(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/smoke.toml.")],
-    model: Annotated[list[str] | None, typer.Option(help="Use this model of the config; may be given more than once.")] = None,
-    scenario: Annotated[list[str] | None, typer.Option(help="Run this scenario; may be given more than once.")] = None,
-    architecture: Annotated[
-        list[str] | None, typer.Option(help="Run this architecture alone; may be given more than once.")
+    model: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=model_names, help="Use this model of the config; may be given more than once."),
     ] = None,
-    plan: Annotated[list[str] | None, typer.Option(help="Run this fault plan alone; may be given more than once.")] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", "--pack", autocompletion=pack_names, help="Run this pack; may be given more than once."),
+    ] = None,
+    architecture: Annotated[
+        list[str] | None,
+        typer.Option("--architecture", "--system", help="Run this architecture alone; may be given more than once."),
+    ] = None,
+    plan: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=plan_names, help="Run this fault plan alone; may be given more than once."),
+    ] = None,
     repetitions: Annotated[
         str | None,
         typer.Option(metavar="N|N-M", help="How many repetitions, or a range such as 6-10 for `bench merge`."),
     ] = None,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Run this many instances of each pack, drawn by the config's seed.")
+        int | None,
+        typer.Option("--instances", "--limit", min=1, help="Run this many instances of each pack, drawn by the config's seed."),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="N/M", help="Run this shard of the trials; `bench merge` joins shards.")
@@ -199,7 +215,12 @@ def run(
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder; several stand side by side.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            autocompletion=run_names, help="A run's name under results/, or its folder; several stand side by side."
+        ),
+    ],
     to: Annotated[Path | None, typer.Option(help="Where to write; reports/RUN, or reports/RUN+RUN, if not given.")] = None,
     verbose: Verbose = False,
 ) -> None:
@@ -249,7 +270,7 @@ def _report(folders: list[Path], target: Path, verbose: bool) -> None:
 
 
 def regrade(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+    runs: Annotated[list[str], typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     scenarios: PacksOption = PACKS,
     unguarded: UnguardedOption = False,
 ) -> None:

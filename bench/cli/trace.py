@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -18,7 +19,7 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def trace(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     claim: Annotated[str | None, typer.Argument(help="A claim's id, from the table of verdicts.")] = None,
     trial: Annotated[
         str | None,

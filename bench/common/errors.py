@@ -200,20 +200,31 @@ class UndeclaredCalls(Exception):
 
 MOST_NAMED, LONGEST_LIST = 40, 800
 """The most known names in an error line, and the most characters of them."""
+SURELY = 0.7
+"""A known name that is nearer than this (1 is the same) is named without others."""
 LONGEST_NAME = 200
 """Only this many characters of a name are compared with known names: the time grows faster than the length."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error line for an unknown name: the nearest known name, or else the known names, at most
-    MOST_NAMED and of at most LONGEST_LIST characters."""
-    names = sorted(known)
+    """Return the end of an error line for an unknown name: the name that was surely meant, or the three nearest, or else the
+    known names, at most MOST_NAMED and of at most LONGEST_LIST characters."""
+    names, asked = sorted(known), name[:LONGEST_NAME]
+    holding = [each for each in names if len(asked) > 1 and asked in each]
+    close = list(dict.fromkeys((*difflib.get_close_matches(asked, names, n=3, cutoff=0.5), *holding)))[:3]
+    if close:
+        surely = difflib.SequenceMatcher(None, close[0], asked).ratio() > SURELY or len(close) == 1
+        return f"did you mean {_either([close[0]] if surely else close)}?"
     shown = names[:MOST_NAMED]
     while len(", ".join(shown)) > LONGEST_LIST:
         shown.pop()
-    close = difflib.get_close_matches(name[:LONGEST_NAME], names, n=1, cutoff=0.5)
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(shown) or 'none'}{more}"
+    return f"known: {', '.join(shown) or 'none'}{more}"
+
+
+def _either(names: Sequence[str]) -> str:
+    *others, last = (f"'{name}'" for name in names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def one_line(text: str, longest: int) -> str:

@@ -34,12 +34,12 @@ def folder_of(run: str) -> Path:
         return path.with_suffix("")
     meant = RESULTS / run if path.name == run else path
     folder = next((folder for folder in (path, RESULTS / run) if folder.is_dir() or Path(f"{folder}.zip").is_file()), None)
-    if folder is None and (known := _runs_known()):
+    if folder is None and (known := runs_known()):
         raise ResultsError(f"{meant}: holds no run; {nearest(path.name, known)}")
     return folder or meant
 
 
-def _runs_known() -> list[str]:
+def runs_known() -> list[str]:
     """Return the names of folders and archives under results/, at most MOST_NAMES of them."""
     try:
         names = [path.name.removesuffix(".zip") for path in islice(RESULTS.iterdir(), MOST_NAMES)]

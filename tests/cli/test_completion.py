@@ -7,6 +7,17 @@ from pathlib import Path
 import pytest
 from commands import bench_anew
 
+CONFIG = """name = "mine"
+scenarios = ["demo"]
+architectures = ["static"]
+models = ["simulated"]
+plans = ["lost_field"]
+repetitions = 1
+seed = 1
+model.simulated.kind = "simulated"
+plan.lost_field.faults = [{ point = "output", effect = "missing_field", attempts = [1] }]
+"""
+
 
 @pytest.mark.parametrize(
     ("words", "number", "completed"),
@@ -14,10 +25,20 @@ from commands import bench_anew
         ("bench wa", 1, ["watch"]),
         ("bench new ", 2, ["scenario", "plugin"]),
         ("bench run --eng", 2, ["--engine"]),
+        ("bench list eff", 2, ["effects"]),
+        ("bench report mi", 2, ["mine-simulated"]),
+        ("bench run mine.toml --model recorded:", 4, ["recorded:mine-simulated"]),
+        ("bench run broken.toml --plan no", 4, ["none"]),
+        ("bench run mine.toml --pack de", 4, ["demo"]),
         ("bench nothing-like-it", 1, []),
     ],
 )
 def test_a_word_that_is_begun_is_completed(tmp_path: Path, words: str, number: int, completed: list[str]) -> None:
+    (tmp_path / "mine.toml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "broken.toml").write_text("name = ", encoding="utf-8")
+    for folder, file in (("results/mine-simulated", "manifest.json"), ("scenarios/demo", "scenario.py")):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / file).touch()
     asked = {"_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": f"{number}"}
     code, out, err = bench_anew(tmp_path, **asked)
     assert (code, out.split(), err) == (0, completed, "")

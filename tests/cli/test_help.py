@@ -22,9 +22,12 @@ from bench.run.trial import loop
 ROOT = Path(__file__).parents[2]
 
 
-def test_help_names_each_command_in_a_whole_sentence_in_a_group_and_the_version_is_told(tmp_path: Path) -> None:
+def test_help_names_each_command_in_a_whole_sentence_eight_first_and_the_version_is_told(tmp_path: Path) -> None:
     code, out, _ = bench(tmp_path, "--help")
-    shown = [line for line in out.partition("\nRun:\n")[2].splitlines() if line.startswith("  ")]
+    commands = out.partition("\nFirst:\n")[2]
+    shown = [line for line in commands.splitlines() if line.startswith("  ")]
+    first = [line.split()[0] for line in commands.partition("\nMore:\n")[0].splitlines() if line.strip()]
+    assert first == ["probe", "run", "report", "compare", "trace", "scorecard", "new", "check"]
     assert code == 0 and len(shown) >= 16 and "Commands:" not in out
     assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
     code, out, _ = bench(tmp_path, "--version")

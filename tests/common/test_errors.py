@@ -41,6 +41,8 @@ def test_an_unknown_name_is_told_the_nearest_or_the_first_of_many() -> None:
     names = [f"table{number}" for number in range(100)]
     assert nearest("tabel7", names) == "did you mean 'table7'?"
     assert nearest("x", ["b", "a"]) == "known: a, b"
+    assert nearest("k8s", ["functions", "k8s_oomkill", "paper"]) == "did you mean 'k8s_oomkill'?"
+    assert nearest("rep", ["repair", "repairs", "repair_bank", "smoke"]) == "did you mean 'repair', 'repairs' or 'repair_bank'?"
     assert nearest("x", names).endswith(" and 60 more") and nearest("x", names).count(",") == MOST_NAMED - 1
 
 

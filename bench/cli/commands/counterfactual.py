@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.remembered import option_of, packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -32,7 +33,7 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def shrink(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="The trial's id, its first characters, or worst: that with most damage.")],
     damage: Annotated[
         str, typer.Option(help="The kind of damage that is looked into, such as doubled; every kind, if not given.")

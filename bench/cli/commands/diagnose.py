@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -26,7 +27,7 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def diagnose(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     trial: Annotated[str, typer.Option(help="One trial: its id, its first characters, or worst: that with most damage.")] = "",
     most: Annotated[int, typer.Option(min=1, help="Diagnose at most this many failed trials, picked evenly.")] = 20,
     whole: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ConfigError, ResultsError
 from bench.common.paths import folder_of
@@ -110,7 +111,9 @@ class Diverged:
 
 
 def diverge(
-    run: Annotated[str, typer.Argument(metavar="A", help="A run's name under results/, or its folder.")],
+    run: Annotated[
+        str, typer.Argument(metavar="A", autocompletion=run_names, help="A run's name under results/, or its folder.")
+    ],
     other: Annotated[
         str | None, typer.Argument(metavar="B", help="Another run; without it two sides of A are compared.")
     ] = None,

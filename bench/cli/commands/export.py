@@ -10,6 +10,7 @@ from rich.filesize import decimal
 
 from bench.cli.authoring.imported import read_trace, summary_of
 from bench.cli.authoring.pack_of_trace import pack_of_trace
+from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import ResultsError
 from bench.common.paths import PACKS, REPORTS, folder_of, name_of, named
@@ -23,7 +24,9 @@ out = Terminal()
 
 
 def export(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, its folder, or its archive.")],
+    run: Annotated[
+        str, typer.Argument(autocompletion=run_names, help="A run's name under results/, its folder, or its archive.")
+    ],
     to: Annotated[Path | None, typer.Option(help="The folder to write into; reports/RUN/FORM, if not given.")] = None,
     form: Annotated[str, typer.Option(help="The form; `bench list` names them.")] = "csv",
     endpoint: Annotated[
@@ -104,7 +107,7 @@ def import_(
 
 
 def archive(
-    runs: Annotated[list[str], typer.Argument(help="A run's name under results/, or its folder.")],
+    runs: Annotated[list[str], typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
 ) -> None:
     """Write runs as one small file each.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.remembered import packs_of
 from bench.cli.setup import PacksOption
 from bench.cli.terminal import Terminal
@@ -19,7 +20,12 @@ out, err = Terminal(), Terminal(stderr=True)
 
 
 def learn(
-    run: Annotated[str, typer.Argument(help="The run to learn from: its name under results/, its folder, or its archive.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=run_names, help="The run to learn from: its name under results/, its folder, or its archive."
+        ),
+    ],
     to: Annotated[Path, typer.Option(help="The file to write, which a config's variant names as its policy.")],
     architecture: Annotated[
         str, typer.Option(help="The architecture to learn from; it must ask for each subtask alone.")

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import typer
 
+from bench.cli.completion import run_names
 from bench.cli.terminal import Terminal
 from bench.common.errors import BenchError, ConfigError
 from bench.common.paths import folder_of
@@ -94,7 +95,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 def watch(
-    run: Annotated[str, typer.Argument(help="A run's name under results/, or its folder.")],
+    run: Annotated[str, typer.Argument(autocompletion=run_names, help="A run's name under results/, or its folder.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; a free one, if not given.")] = 0,
     beside: Annotated[bool, typer.Option("--beside", hidden=True, help="End when the standard input ends.")] = False,
 ) -> None:

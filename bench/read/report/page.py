@@ -43,7 +43,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A report's text. `warnings` is what a reader must know before any number, `standing` whether the paper's claims hold ("" if
+    """A report's text. `warnings` is what a reader must know before any number, `standing` whether the paper holds ("" if
     none was judged), `first` the figure beside the summary (None if none), `facts` what the run is, line by line."""
 
     title: str

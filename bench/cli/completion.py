@@ -1,0 +1,48 @@
+"""What a shell offers for a value that is begun: runs, packs, and what a config names. A file that cannot be read offers
+nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from bench.common.errors import BenchError
+from bench.common.paths import PACKS, runs_known
+
+
+def run_names(incomplete: str) -> list[str]:
+    """Return the runs under results/ that begin so."""
+    return _beginning(incomplete, runs_known())
+
+
+def pack_names(incomplete: str) -> list[str]:
+    """Return the packs under scenarios/ that begin so."""
+    from bench.run.packs import find_packs  # noqa: PLC0415  a completion of another value should not wait for it
+
+    return _beginning(incomplete, find_packs(PACKS))
+
+
+def model_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the config's models, and the recordings, that begin so."""
+    return _beginning(incomplete, (*_of_config(ctx, "model"), *(f"recorded:{name}" for name in runs_known())))
+
+
+def plan_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the config's fault plans that begin so."""
+    return _beginning(incomplete, ("none", *_of_config(ctx, "plan")))
+
+
+def _of_config(ctx: typer.Context, table: str) -> Iterable[str]:
+    from bench.run.experiment.config import load_config  # noqa: PLC0415  a completion of another value should not wait for it
+
+    try:
+        named: Iterable[str] = getattr(load_config(Path(ctx.params.get("config") or ""), {}), table)
+    except (BenchError, OSError):
+        return ()
+    return named
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(incomplete))
