@@ -12,7 +12,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, chdir, suppress
 from dataclasses import replace
 from functools import partial
 from os.path import normpath
@@ -45,7 +45,6 @@ NOT_HANDED = (
     "no word of the agent's command hands it over; write {mcp} where your agent takes the config's path, or name a variable. "
     "An agent that opens the file by a fixed name has to take its path from one of both"
 )
-LINUX = sys.platform == "linux"
 
 
 class Gateway:
@@ -109,11 +108,8 @@ class Gateway:
 
     def _listen(self) -> None:
         (self._folder / "gateway").unlink(missing_ok=True)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:  # the path of a socket can't be long
-            self._socket.bind(f"/proc/self/fd/{folder}/gateway" if LINUX else str(self._folder / "gateway"))
-        finally:
-            os.close(folder)
+        with chdir(self._folder):  # the path of a socket can't be long
+            self._socket.bind("gateway")
         self._socket.listen()
         self._socket.setblocking(False)
 
