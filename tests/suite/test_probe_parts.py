@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from probe.__main__ import CLEAN, Bound
-from probe.equality import Trial, counted
+from probe.equality import Equality, Trial, counted
+from probe.report import PAGE, RECORD, page
 from probe.script import TRIES, Call, Exchange, chat_reply, next_call, of_chat, of_response, placed, response_reply
 from probe.world import PACKS, ToolServer, WorldCount, kept_worlds, next_proposed, reply_of
+from reliability.kept import read
 
 from bench.run.packs.loading import load_pack
 from bench.worlds.run.environment import Environment
@@ -125,3 +127,10 @@ def test_a_session_gives_each_pair_its_share_of_what_is_left_and_none_when_it_is
     crowded = Bound(CLEAN + 5, 100, 2, 25.0)
     assert [crowded.budget() for _ in range(97)] == [1.0] * 97
     assert Bound(CLEAN / 2, 1, 2, 25.0).budget() == 0
+
+
+def test_the_page_shows_what_the_record_holds_and_no_trial_differs() -> None:
+    assert page(PAGE.read_text(encoding="utf-8"), RECORD) == PAGE.read_text(encoding="utf-8")
+    rows = read(RECORD, Equality)
+    assert rows
+    assert [row for row in rows if row.differ] == []

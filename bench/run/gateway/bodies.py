@@ -58,7 +58,11 @@ class Body:
 
     def plain(self, encoding: str) -> bytes | None:
         """Return what the body carries, unpacked; None if it cannot be, or is too long."""
-        return None if self.data is None else unpacked(self.data, encoding, self._longest)
+        if self.data is None:
+            return None
+        unpacking = Unpacking(encoding, self._longest)
+        plain = unpacking.add(self.data)
+        return plain if unpacking.is_whole else None
 
     @property
     def digest(self) -> JsonValue:
@@ -75,39 +79,34 @@ class Body:
         self._file.close()
 
 
-def unpacked(data: bytes, encoding: str, longest: int) -> bytes | None:
-    """Return data without its Content-Encoding; None if it has another than gzip and deflate, is none, or is too long."""
-    if encoding.strip().lower() in ("", "identity"):
-        return data
-    if not data or not (bits := _ZLIB.get(encoding.strip().lower())):
-        return None
-    unpacking = zlib.decompressobj(bits)
-    try:
-        plain = unpacking.decompress(data, longest + 1)
-    except zlib.error:
-        return None
-    return plain if len(plain) <= longest and unpacking.eof else None
-
-
 class Unpacking:
-    """Unpacks a body as it comes, up to a bound. `plain` is False if what it returns is not the content."""
+    """Unpacks a body as it comes, a bounded part of it at a time, if its Content-Encoding is gzip or deflate.
 
-    def __init__(self, encoding: str):
+    is_packed    whether it is packed at all
+    is_readable  False as soon as what `add` returns is not the content
+    """
+
+    def __init__(self, encoding: str, longest: int = LARGEST_PARSED):
         coding = encoding.strip().lower()
         self.is_packed, bits = coding not in ("", "identity"), _ZLIB.get(coding)
-        self._unpacking = zlib.decompressobj(bits) if bits else None
+        self._unpacking, self._longest = zlib.decompressobj(bits) if bits else None, longest
         self.is_readable = not self.is_packed or bits is not None
 
     def add(self, data: bytes) -> bytes:
         """Return what these bytes carry, or nothing where that cannot be read."""
-        if not self.is_packed or not self.is_readable or not self._unpacking:
+        if not self._unpacking or not self.is_readable:
             return data if self.is_readable else b""
         try:
-            plain = self._unpacking.decompress(data, LARGEST_PARSED)
-            self.is_readable = not self._unpacking.unconsumed_tail
+            plain = self._unpacking.decompress(data, self._longest + 1)
+            self.is_readable = len(plain) <= self._longest and not self._unpacking.unconsumed_tail
         except zlib.error:
             self.is_readable = False
         return plain if self.is_readable else b""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was read, to the end."""
+        return self.is_readable and (self._unpacking is None or self._unpacking.eof)
 
 
 def parsed(body: Body, content_type: str, encoding: str) -> JsonValue:

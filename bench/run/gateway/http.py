@@ -447,9 +447,7 @@ class HttpDoor:
         how: WaitEnd = waiting.result() if waiting.done() else "waits_longer"
         call.kept["went"] = how
         gate.went(call, how)
-        if how == "waits_longer":
-            return True
-        if after == "late":
+        if how == "waits_longer" or after == "late":
             return True
         with suppress(TimeoutError):
             await request.client.unless_gone(asyncio.wait_for(asyncio.Event().wait(), gate.patience))
@@ -495,9 +493,9 @@ class HttpDoor:
         value = json_of(plain)
         match after:
             case "empty":
-                return answer.with_content(b"" if value is None else _as_json(emptied(value)))
+                return answer.with_content(b"" if value is None else as_json(emptied(value)))
             case "too_large":
-                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else _as_json(enlarged(value)))
+                return answer.with_content(plain * (1 + 2**21 // len(plain)) if value is None else as_json(enlarged(value)))
             case _:
                 return answer.with_content(garbled(plain))
 
@@ -537,5 +535,6 @@ def _hang_up(request: ServiceRequest) -> bool:
     return False
 
 
-def _as_json(value: JsonValue) -> bytes:
+def as_json(value: JsonValue) -> bytes:
+    """Return a value as JSON in UTF-8."""
     return json.dumps(value, ensure_ascii=False).encode()

@@ -8,17 +8,14 @@ count of both, if it sent one.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
-
-from pydantic import JsonValue
 
 from bench.common.errors import ConfigError
 from bench.common.tokens import count_tokens
 from bench.run.gateway.bodies import Body, json_of
 from bench.run.gateway.gate import AnswerFate, CallFate, CallGate, DoorKind, LiveCall, WaitEnd
-from bench.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest
+from bench.run.gateway.http import Desk, HttpDoor, ServiceAnswer, ServiceRequest, as_json
 from bench.run.gateway.http_wire import made_head
 from bench.run.gateway.replies import ModelApi, ModelReply, api_of, cut_stream, fields_in, texts_in
 from bench.run.gateway.server_sent import events_of, with_data
@@ -85,7 +82,7 @@ class ModelDoor(HttpDoor):
 
     def _read(self, call: LiveCall, request: ServiceRequest, answer: ServiceAnswer) -> None:
         super()._read(call, request, answer)
-        if not (api := api_of(call.tool)) or (plain := _plain(answer)) is None:
+        if not (api := api_of(call.tool)) or not answer.body.length or (plain := answer.plain) is None:
             return
         text = blotted(plain.decode(errors="replace"), _key(request)).encode()
         whole = api.joined(fields_in(events_of(text))) if answer.is_stream else json_of(text)
@@ -104,10 +101,10 @@ class ModelDoor(HttpDoor):
             if streams:
                 text, fields["Content-Type"] = b"data: " + text + b"\n\n", "text/event-stream"
         elif before == "rate_limit":
-            text, first = _as_json(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
+            text, first = as_json(api.error("rate_limit_error", "Rate limit reached.")), "HTTP/1.1 429 Too Many Requests"
             fields["Retry-After"] = str(RETRY_AFTER)
         else:
-            text = _as_json(api.error("api_error", "The service is not available."))
+            text = as_json(api.error("api_error", "The service is not available."))
             first = "HTTP/1.1 503 Service Unavailable"
         return made_head(first, {**fields, "Content-Length": str(len(text))}).raw + text
 
@@ -117,10 +114,10 @@ class ModelDoor(HttpDoor):
         api = _api(call)
         if answer.is_stream:
             cut = cut_stream(api, events_of(plain))
-            content = b"".join(event if data is None else with_data(event, _as_json(data)) for event, data in cut)
-            return answer.with_content(_renamed(content))
+            content = b"".join(event if data is None else with_data(event, as_json(data)) for event, data in cut)
+            return answer.with_content(content.replace(b"event: response.completed\n", b"event: response.incomplete\n"))
         reply = json_of(plain)
-        return answer.with_content(_as_json(api.cut(reply))) if isinstance(reply, dict) else None
+        return answer.with_content(as_json(api.cut(reply))) if isinstance(reply, dict) else None
 
 
 class _Open:
@@ -158,15 +155,3 @@ def _key(request: ServiceRequest) -> str:
     """Return the key that a request carries; "" without one."""
     scheme, _, token = request.head.get("authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else next((key for name in KEYS if (key := request.head.get(name))), "")
-
-
-def _plain(answer: ServiceAnswer) -> bytes | None:
-    return answer.plain if answer.body.length else None
-
-
-def _renamed(stream: bytes) -> bytes:
-    return stream.replace(b"event: response.completed\n", b"event: response.incomplete\n")
-
-
-def _as_json(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode()

@@ -119,16 +119,13 @@ def _halved(value: Any) -> Any:
         return [_halved(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {name: _half(item) if name in TEXTS and isinstance(item, str) else _halved(item) for name, item in value.items()}
+    is_text = {name: name in TEXTS and isinstance(item, str) for name, item in value.items()}
+    return {name: item[: len(item) // 2] if is_text[name] else _halved(item) for name, item in value.items()}
 
 
 def _read(arguments: str) -> JsonValue:
     value = json_of(arguments)
     return arguments if value is None else value
-
-
-def _half(text: Any) -> Any:
-    return text[: len(text) // 2] if isinstance(text, str) else text
 
 
 def _list(value: Any) -> list[Fields]:
@@ -146,6 +143,10 @@ def _text(value: Any) -> str:
 def _usage(value: Any, asked: str, told: str) -> tuple[int, int] | None:
     counts = tuple(count for name in (asked, told) if isinstance(count := _object(value).get(name), int))
     return counts if len(counts) == 2 else None
+
+
+def _openai_error(kind: str, text: str) -> Fields:
+    return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
 
 # Chat completions
@@ -187,18 +188,7 @@ def _joined_choice(choice: Fields) -> Fields:
 
 
 def _cut_chat(reply: Fields) -> Fields:
-    return {**reply, "choices": [_cut_choice(choice) for choice in _list(reply.get("choices"))]}
-
-
-def _cut_choice(choice: Fields) -> Fields:
-    message = dict(_object(choice.get("message")))
-    if "content" in message:
-        message["content"] = _half(message["content"])
-    if calls := _list(message.get("tool_calls")):
-        function = _object(calls[-1].get("function"))
-        last = {**calls[-1], "function": {**function, "arguments": _half(function.get("arguments"))}}
-        message["tool_calls"] = [*calls[:-1], last]
-    return {**choice, "message": message, "finish_reason": "length"}
+    return {**reply, "choices": [{**_halved(choice), "finish_reason": "length"} for choice in _list(reply.get("choices"))]}
 
 
 def _is_chat_piece(event: Fields) -> bool:
@@ -244,13 +234,8 @@ ENDS_OF_RESPONSE = ("response.completed", "response.incomplete", "response.faile
 
 
 def _cut_response(reply: Fields) -> Fields:
-    output = [dict(item) for item in _list(reply.get("output"))]
-    for item in output[-1:]:
-        item["status"] = "incomplete"
-        if "arguments" in item:
-            item["arguments"] = _half(item["arguments"])
-        if "content" in item:
-            item["content"] = [{**part, "text": _half(part.get("text", ""))} for part in _list(item["content"])]
+    output = _list(reply.get("output"))
+    output[-1:] = [{**_halved(item), "status": "incomplete"} for item in output[-1:]]
     return {**reply, "output": output, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 
 
@@ -307,12 +292,8 @@ def _joined_block(block: Fields, text: str) -> Fields:
 
 
 def _cut_message(reply: Fields) -> Fields:
-    blocks = [dict(block) for block in _list(reply.get("content"))]
-    for block in blocks[-1:]:
-        if "text" in block:
-            block["text"] = _half(block["text"])
-        if "input" in block:
-            block["input"] = {}
+    blocks = _list(reply.get("content"))
+    blocks[-1:] = [{**_halved(block), "input": {}} if "input" in block else _halved(block) for block in blocks[-1:]]
     return {**reply, "content": blocks, "stop_reason": "max_tokens"}
 
 
@@ -333,7 +314,7 @@ APIS: tuple[ModelApi, ...] = (
         _is_chat_piece,
         _cut_chat,
         _cut_chat_event,
-        lambda kind, text: {"error": {"message": text, "type": kind, "param": None, "code": None}},
+        _openai_error,
     ),
     ModelApi(
         "/responses",
@@ -344,7 +325,7 @@ APIS: tuple[ModelApi, ...] = (
         _is_response_piece,
         _cut_response,
         _cut_response_event,
-        lambda kind, text: {"error": {"message": text, "type": kind, "param": None, "code": None}},
+        _openai_error,
     ),
     ModelApi(
         "/messages",

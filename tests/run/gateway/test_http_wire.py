@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from itertools import pairwise
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.run.gateway.bodies import Body, json_of, parsed, unpacked
+from bench.run.gateway.bodies import Body, Unpacking, json_of, parsed
 from bench.run.gateway.http_wire import BadMessage, Framing, Head, chunk, framing_of, head_of, made_head
 from bench.run.gateway.server_sent import EventCutter, data_of, events_of, with_data
 
@@ -130,8 +131,24 @@ def test_an_event_with_other_data_keeps_its_other_lines(lines: list[bytes], data
 
 @given(st.binary(max_size=100), st.sampled_from(["gzip", "deflate", "br", "", "x"]))
 def test_whatever_says_to_be_packed_is_unpacked_or_is_not(data: bytes, encoding: str) -> None:
-    plain = unpacked(data, encoding, 1000)
+    body = Body(1000)
+    body.add(data, data)
+    plain = body.plain(encoding)
+    body.close()
     assert plain == data if encoding == "" else plain is None or encoding in ("gzip", "deflate")
+
+
+@given(st.binary(max_size=60), st.integers(0, 60), st.lists(st.integers(0, 80), max_size=3))
+def test_what_is_packed_is_unpacked_whole_or_in_pieces_within_its_bound(data: bytes, longest: int, cuts: list[int]) -> None:
+    packed = gzip.compress(data)
+    body = Body(200)
+    body.add(packed, packed)
+    assert body.plain("gzip") == data
+    body.close()
+    whole = Unpacking("gzip", longest)
+    assert (whole.add(packed), whole.is_whole) == ((data, True) if len(data) <= longest else (b"", False))
+    pieces = Unpacking("gzip")
+    assert b"".join(map(pieces.add, in_pieces(packed, cuts))) == data and pieces.is_whole
 
 
 @given(st.recursive(st.none() | st.integers() | st.binary(max_size=5).map(repr), st.lists), st.binary(max_size=5))
