@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import resource
 import subprocess
 import sys
 import time
@@ -58,24 +58,16 @@ class Pair:
     cells      the cells that were run; `damaged` did damage, `proven` did it in each of their runs
     worst      the gravest cell, and its verdict
     planned    the cells that were planned
-    processor  seconds of processor; `seconds` as a clock has them
     """
 
     agent: str
     server: str
-    code: int
     cells: int
     planned: int
     damaged: int
     proven: int
     gave_up: int
     worst: str
-    seconds: float
-    processor: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.agent}-{self.server}"
 
 
 class Bound:
@@ -137,34 +129,27 @@ def lay_out(agent: Agent, foreign: Foreign, folder: Path, installed: Parts) -> P
     return path
 
 
-def probe(agent: Agent, foreign: Foreign, path: Path, budget: float) -> Pair:
-    """Run `bench probe` on a subject, as a user would, and print how it ended."""
+def probe(path: Path, budget: float) -> int:
+    """Run `bench probe` on a subject, as a user would, print how it ended, and return its exit code."""
     words, output = ["bench", "probe", path.name, "--yes", "--budget", f"{budget:g}s"], path.parent / "output.txt"
     began = time.monotonic()
-    with output.open("wb") as file:
-        process = subprocess.Popen(words, cwd=path.parent, stdout=file, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds, processor = time.monotonic() - began, used.ru_utime + used.ru_stime
-    [run] = (path.parent / "results").iterdir()
-    read = read_probe(run)
-    worst = read.damaged[0] if read.damaged else None
-    pair = Pair(
-        agent.name,
-        foreign.name,
-        process.returncode,
-        len(read.cells),
-        len(read.planned.cells) if read.planned else 0,
-        len(read.damaged),
-        sum(cell.is_proven for cell in read.damaged),
-        sum(cell.verdict == "gave_up" for cell in read.cells.values()),
-        f"{worst.plan}: {worst.verdict}" if worst else "",
-        seconds,
-        processor,
-    )
-    lines = output.read_text(encoding="utf-8").splitlines()[-10:]
-    print(f"{pair.name}: exit {pair.code} after {seconds:.0f} s", *lines, sep="\n    ", flush=True)
-    return pair
+    done = subprocess.run(words, cwd=path.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    output.write_text(done.stdout, encoding="utf-8")
+    how = f"{path.parent.name}: exit {done.returncode} after {time.monotonic() - began:.0f} s"
+    print(how, *done.stdout.splitlines()[-10:], sep="\n    ", flush=True)
+    return done.returncode
+
+
+def found_in(agent: str, server: str, folder: Path) -> Iterator[Pair]:
+    """Yield what a subject's records say, if its clean runs came to their end."""
+    for run in folder.glob("results/*/manifest.json"):
+        read = read_probe(run.parent)
+        if read.planned:
+            worst = f"{read.damaged[0].plan}: {read.damaged[0].verdict}" if read.damaged else ""
+            proven = sum(cell.is_proven for cell in read.damaged)
+            gave_up = sum(cell.verdict == "gave_up" for cell in read.cells.values())
+            counts = len(read.cells), len(read.planned.cells), len(read.damaged), proven, gave_up
+            yield Pair(agent, server, *counts, worst)
 
 
 def main(words: Sequence[str]) -> int:
@@ -191,19 +176,21 @@ def main(words: Sequence[str]) -> int:
                 chosen.append((agent, foreign))
         bound = Bound(60 * asked.minutes - (time.monotonic() - began), len(chosen), asked.workers, asked.budget)
 
-        def ended(of: tuple[Agent, Foreign]) -> Pair | None:
+        def ended(of: tuple[Agent, Foreign]) -> int | None:
             name = f"{of[0].name}-{of[1].name}"
             if not (budget := bound.budget()):
                 print(f"{name}: left out: the session's {asked.minutes:g} minutes are over", flush=True)
                 return None
-            return probe(*of, lay_out(*of, folder / "subjects" / name, installed), budget)
+            return probe(lay_out(*of, folder / "subjects" / name, installed), budget)
 
         with ThreadPoolExecutor(asked.workers) as pool:
-            pairs = [pair for pair in pool.map(ended, chosen) if pair]
-    write(asked.record, Pair, pairs)
-    minutes, processor = (time.monotonic() - began) / 60, sum(pair.processor for pair in pairs) / 60
-    print(f"{len(pairs)} of {len(chosen)} pairs in {minutes:.1f} minutes, {processor:.1f} minutes of processor")
-    return int(any(pair.code == 2 for pair in pairs))
+            codes = [code for code in pool.map(ended, chosen) if code is not None]
+    names = [(agent.name, foreign.name) for agent, foreign in chosen]
+    write(asked.record, Pair, [pair for of in names for pair in found_in(*of, folder / "subjects" / "-".join(of))])
+    used, minutes = resource.getrusage(resource.RUSAGE_CHILDREN), (time.monotonic() - began) / 60
+    processor = (used.ru_utime + used.ru_stime) / 60
+    print(f"{len(codes)} of {len(chosen)} pairs in {minutes:.1f} minutes, {processor:.1f} minutes of processor")
+    return int(2 in codes)
 
 
 if __name__ == "__main__":

@@ -25,10 +25,9 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
         worst = f"`{pair.worst}`" if pair.worst else "none"
         yield f"| {pair.agent} | {pair.server} | {cells} | {pair.damaged} | {pair.proven} | {pair.gave_up} | {worst} |"
     damaged, cells = sum(pair.damaged for pair in pairs), sum(pair.cells for pair in pairs)
-    processor = sum(pair.processor for pair in pairs) / 60
     yield ""
-    yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage. They took {processor:.0f} minutes of"
-    yield "processor. A pair's cells are the gravest that its share of the minutes allowed."
+    yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage. A pair's cells are the gravest for"
+    yield "which its share of the session's minutes sufficed; a pair that is not here had none."
 
 
 def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
@@ -37,7 +36,7 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- |"
     for point, fault in WORLD_POINTS.items():
         trials, doubled, lost, differ = _sums(
-            (row for row in rows if row.point == point), "trials", "doubled", "lost", "differ"
+            [row for row in rows if row.point == point], "trials", "doubled", "lost", "differ"
         )
         yield f"| `{point}` | `{fault}` | {trials} | {doubled} | {lost} | {differ} |"
     [clean] = _sums([row for row in rows if not row.point], "trials")
