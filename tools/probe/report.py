@@ -22,7 +22,8 @@ def of_pairs(pairs: Sequence[Pair]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for pair in sorted(pairs, key=lambda pair: (pair.server, pair.agent)):
         worst = f"`{pair.worst}`" if pair.worst else "none"
-        yield f"| {pair.agent} | {pair.server} | {pair.cells} of {pair.planned} | {pair.damaged} | {pair.proven} | {pair.gave_up} | {worst} |"
+        begins = f"| {pair.agent} | {pair.server} | {pair.cells} of {pair.planned} |"
+        yield f"{begins} {pair.damaged} | {pair.proven} | {pair.gave_up} | {worst} |"
     damaged, cells = sum(pair.damaged for pair in pairs), sum(pair.cells for pair in pairs)
     yield ""
     yield f"These are {len(pairs)} pairs and {cells} cells, {damaged} of them with damage. A pair's cells are the gravest for"
