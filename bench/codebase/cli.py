@@ -27,6 +27,7 @@ OF_A_PATCH = re.compile(r"patch ([0-9]{1,18})")
 WORDS = {
     "body": "the function {}",
     "skeleton": "the outside of functions in {}",
+    "effects": "what {} does while it is imported",
     "name": "where module {} is found",
     "status": "whether {} is there",
 }
@@ -141,7 +142,7 @@ def patch(
     person: Annotated[str, typer.Option(help="The person who made it.")] = "",
     folder: FolderOption = HERE,
 ) -> None:
-    """Make a patch of all that changed in the tree since the last step.
+    """Make a patch of all that changed in this worktree since its last patch, or its first step.
 
     For example: bench code patch --action "fix the total"
     """

@@ -25,6 +25,12 @@ ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 """The id of an object: a digest of SHA-1 or SHA-256. Any other word in its place could be an option of git."""
 WITHIN = b"160000 "
 """The mode of an index's entry that is a repository within."""
+SECRET = re.compile(
+    r"\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|\.netrc|\.pypirc|\.npmrc|credentials.*"
+)
+"""Names of files that hold secrets."""
+LARGE = 1_000_000
+"""The most bytes of a file that git does not track, for a step to hold it."""
 FOREIGN = ("local", "worktree")
 """The scopes of those settings that a repository brings with it. All other settings are the user's."""
 NOT_RUN = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
@@ -97,11 +103,21 @@ class Repository:
                 shutil.copy2(repository_index, index["GIT_INDEX_FILE"])
             self._forget_repositories_within(index)
             within = self.ask("ls-files", "-z", "--others", "--exclude-standard", environment=index).split(b"\0")
-            left_out = [b":(top,exclude,literal)" + path for path in within if path.endswith(b"/")]
+            left_out = [b":(top,exclude,literal)" + path for path in within if path.endswith(b"/") or self._is_private(path)]
             paths = ("--pathspec-from-file=-", "--pathspec-file-nul")
             self.ask("add", "--all", "--ignore-errors", *paths, given=b"\0".join([b".", *left_out]), environment=index)
             self._forget_repositories_within(index)  # a file can have become a repository
             return self.ask("write-tree", environment=index).decode().strip()
+
+    def _is_private(self, path: bytes) -> bool:
+        """Return whether a file that git does not track has the name of a secret, or is large. No step holds such a file."""
+        name = os.fsdecode(path)
+        if SECRET.fullmatch(Path(name).name):
+            return True
+        try:
+            return (self.root / name).lstat().st_size > LARGE
+        except OSError:
+            return False
 
     def _forget_repositories_within(self, index: Mapping[str, str]) -> None:
         entries = self.ask("ls-files", "-z", "--stage", environment=index).split(b"\0")
@@ -125,6 +141,12 @@ class Repository:
     def commit_of(self, tree: str) -> str:
         """Make a commit with this tree and without a parent, and return its id."""
         return self.ask("commit-tree", _checked(tree), "-m", "bench code", environment=AUTHOR).decode().strip()
+
+    def first_tree(self) -> str:
+        """Return the tree of the commit from which a linked worktree began; "" in the main worktree."""
+        if not (self.root / ".git").is_file():
+            return ""
+        return self.ask("rev-parse", "HEAD^{tree}").decode().strip()
 
     def _last(self) -> str:
         try:

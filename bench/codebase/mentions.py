@@ -23,8 +23,16 @@ OWN_NAMES = frozenset({"globals", "locals", "vars", "dir"})
 """Functions that return the names around the call when they get no argument."""
 DYNAMIC = frozenset(
     ["eval", "exec", "__globals__", "f_globals", "f_locals", "getmodule", "__subclasses__", "modules", "pickle", "dill"]
-).union(["cloudpickle", "copyreg", "doctest", "testmod", "run_module", "run_path"])
+).union(
+    *(["cloudpickle", "copyreg", "doctest", "testmod", "run_module", "run_path", "compile", "marshal", "dis", "__code__"],),
+    *(["module_from_spec", "spec_from_file_location", "spec_from_loader", "find_spec", "exec_module", "load_module"],),
+    *(["iter_modules", "walk_packages", "find_loader", "getmembers", "getmembers_static", "getattr_static", "attrgetter"],),
+    *(["methodcaller", "import_string", "entry_points", "getsource", "getsourcelines", "getsourcefile", "reload"],),
+    *(["currentframe", "_getframe", "get_type_hints", "__getattribute__", "create_module"],),
+)
 """Names through which code can reach other names, and other modules, that its text does not contain."""
+BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+"""Functions whose second argument is the name of a member, as a text."""
 WORDS = re.compile(r"[^\W\d]\w*")
 
 
@@ -36,9 +44,11 @@ def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterato
         local: The local variables of the function around the code. They hold nothing that the function or its caller does not
             mention elsewhere, so a local variable is no mention.
     """
-    waiting, followed = list(nodes), set[int]()
+    waiting, followed, called = list(nodes), set[int](), set[int]()
     while waiting:
         node = waiting.pop()
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
         if isinstance(node, ast.Attribute) and node.attr != "__dict__":
             followed.add(id(node.value))
         if isinstance(node, ast.Name) and node.id in local:
@@ -48,7 +58,7 @@ def mentions(nodes: Iterable[ast.AST], local: Set[str] = frozenset()) -> Iterato
             word = node.id if isinstance(node, ast.Name) else node.attr
             if isinstance(node.ctx, ast.Load) and id(node) not in followed:
                 yield BARE + word
-            if word in DYNAMIC:
+            if word in DYNAMIC or (word in BY_TEXT | OWN_NAMES | BY_NAME and id(node) not in called | followed):
                 yield ANY
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):  # a docstring
             waiting.extend(ast.iter_child_nodes(node))
@@ -128,8 +138,8 @@ def _of_call(call: ast.Call) -> Iterator[str]:
         yield ANY
     if word in BY_TEXT and call.args:
         yield _named_by(call.args[0]) or ANY
-    if word == "getattr" and len(call.args) > 1 and (name := _named_by(call.args[1])):  # it may be a module of a package
-        yield name
+    if word in BY_NAME:  # what it returns may be a module of a package
+        yield (_named_by(call.args[1]) if len(call.args) > 1 else "") or ANY
 
 
 def _named_by(node: ast.expr) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 import sysconfig
 import tempfile
@@ -12,8 +13,16 @@ from pathlib import Path
 from bench.codebase.present import LEFT
 from bench.codebase.watching import unwatched
 
-INSTALLED = LEFT | {"site-packages", ".venv", ".nox", ".tox", "node_modules"}
-"""Folders of a tree whose files are not part of its versions."""
+INSTALLED = tuple(
+    {
+        os.path.realpath(folder) + os.sep
+        for folder in (
+            *(sys.prefix, sys.base_prefix, sys.exec_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")),
+            *(sysconfig.get_path("platlib"), site.getusersitepackages(), *site.getsitepackages()),
+        )
+    }
+)
+"""The folders of this Python and of what is installed for it, by their real places."""
 
 
 class PathNames:
@@ -25,8 +34,8 @@ class PathNames:
 
     def __init__(self, root: Path):
         self.root = root
-        prefixes = {sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}
-        self._installed = tuple(f"{os.path.realpath(prefix)}{os.sep}" for prefix in prefixes)
+        inside = f"{root}{os.sep}"
+        self._within = tuple(folder for folder in INSTALLED if folder.startswith(inside) and folder != inside)
         self._scratch = os.path.realpath(tempfile.gettempdir()) + os.sep
         self.of = cache(self._of)
         """Returns the name of a path in facts; None if its content is not followed."""
@@ -45,11 +54,9 @@ class PathNames:
             if path.startswith("<"):
                 return None
             path = os.path.abspath(path)
-        lexical = os.path.relpath(path, self.root)
-        if not lexical.startswith(".."):  # a link in it may come to lead elsewhere
-            return None if INSTALLED & set(lexical.split(os.sep)) else lexical
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        inside = os.path.relpath(real, self.root)
-        if not inside.startswith(".."):
-            return None if INSTALLED & set(inside.split(os.sep)) else inside
-        return None if f"{real}{os.sep}".startswith((*self._installed, self._scratch)) or "site-packages" in real else real
+        for each in (os.path.normpath(path), real):  # the first may have a link in it, which may come to lead elsewhere
+            inside = os.path.relpath(each, self.root)
+            if not inside.startswith(".."):
+                return None if LEFT & set(inside.split(os.sep)) or f"{real}{os.sep}".startswith(self._within) else inside
+        return None if f"{real}{os.sep}".startswith((*INSTALLED, self._scratch)) else real

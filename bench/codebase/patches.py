@@ -192,7 +192,7 @@ def _put(file: Path, content: bytes | None) -> None:
 
 
 def note_changes(state: Workspace, action: str = "", call: str = "", person: str = "") -> Patch:
-    """Make a patch of all that changed in the tree since the last step. An agent that edits files itself uses this.
+    """Make a patch of all that changed in this worktree since its last patch, or its first step. Runs in between do not matter.
 
     Args:
         state: The execution state.
@@ -211,13 +211,14 @@ def note_changes(state: Workspace, action: str = "", call: str = "", person: str
         if not step:
             raise CodeError("there is no step to compare with; `bench code run` makes the first")
         repository = state.repository
+        before = state.store.patched_tree(str(state.root)) or before
         tree = repository.snapshot()
         edits = []
         for path in repository.changed(before, tree):
             blobs = (repository.blob_at(before, path), repository.blob_at(tree, path))
             edits.append(Edit(path, *(repository.content(blob) if blob else None for blob in blobs)))
         if not edits:
-            raise CodeError(f"nothing changed since step {step}")
+            raise CodeError("nothing changed in this worktree since its last patch, or its first step")
         patch = _keep(state, edits, "applied", action, call, person)
         state.step("apply", f"patch {patch.id}", patch.id)
         return patch

@@ -37,7 +37,7 @@ class Present:
 
     def value(self, kind: str, name: str) -> str:
         """Return the present value of the fact of this kind and name."""
-        if kind in ("body", "skeleton"):
+        if kind in ("body", "skeleton", "effects"):
             path, _, function = name.partition("::")
             module = self.module(path)
             if module is None:
@@ -66,6 +66,15 @@ class Present:
             except (OSError, ValueError):
                 self._modules[path] = None
         return self._modules[path]
+
+    def python_files(self) -> set[str]:
+        """Return the paths of all Python files below the root, without those in hidden folders."""
+        found_paths = set[str]()
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if not name.startswith(".") and name not in LEFT]
+            inside = os.path.relpath(folder, self.root)
+            found_paths |= {os.path.normpath(os.path.join(inside, name)) for name in names if name.endswith(".py")}
+        return found_paths
 
     def variable(self, name: str) -> str:
         """Return the digest of a variable of the environment, or of all variables if the name is "*"."""

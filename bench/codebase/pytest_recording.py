@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -23,7 +24,13 @@ from bench.codebase.validity import ValidityDecision
 from bench.codebase.watching import unwatched
 from bench.common.escaping import escape_line
 
-OURS = ("--bench-impact", "--bench-record", "usual", "reversed", "--tb=")
+DISPLAY = re.compile(
+    r"--bench-(impact|record).*|usual|reversed|-q+|-v+|-x|-s|-l|-r\w+|--(tb|color|durations|durations-min|maxfail|show-capture)=.*"
+    r"|--(quiet|verbose|exitfirst|showlocals|no-header|no-summary|full-trace)"
+)
+"""Options that change what is shown, or which tests run, and no result."""
+MOST_TEXT = 4000
+"""The most letters that are kept of what pytest writes of a failure; the end tells most."""
 IGNORABLE = {"clock": CLOCK, "chance": CHANCE}
 """What the ini option `bench_impact_ignores` can name, with the reason that is then no reason to run a test again."""
 CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -69,11 +76,15 @@ class RecordingPlugin:
         if config.inipath is not None:
             self._depend_on(self.recorder.session, config.inipath)
         self.decision = self.state.decide(self.layout) if mode == "select" else ValidityDecision({}, ())
+        if self.decision.kept and self.state.has_new_effects(config.getini("python_files")):
+            self.decision = ValidityDecision({}, (*self.decision.kept, *self.decision.invalid), self.decision.stale)
         names: Counter[str] = Counter(name.partition("::")[0] for name in self.decision.invalid)
         known = {name.partition("::")[0] for name in self.decision.kept}
-        self._whole = {config.rootpath / name for name in known if not names[name]} if mode == "select" else set()
+        inert = {name for name in known if not names[name] and self.state.is_inert(config.rootpath / name)}
+        self._whole = {config.rootpath / name for name in inert} if mode == "select" else set()
         self._tests: dict[str, tuple[ExecutionContext, float]] = {}
         self._outcomes: dict[str, tuple[str, str]] = {}
+        self._messages: dict[str, str] = {}
         self._collections: dict[Path, ExecutionContext] = {}
         self._fixtures: dict[int, ExecutionContext] = {}
         self._selected: list[pytest.Item] = []
@@ -92,9 +103,10 @@ class RecordingPlugin:
     def _layout_of(self, config: pytest.Config, arguments: list[str]) -> str:
         """Return the arguments and variables that can change a result: all but the requested files and display options."""
         folder = config.invocation_params.dir
-        requested = {word for word in config.known_args_namespace.file_or_dir if (folder / word).exists()}
-        left_out = {"-q", "-qq", "-v", "-vv", "-x", "--no-header", "bench.codebase.plugin", *requested}
-        words = [word for word in arguments if word not in left_out and not word.startswith(OURS)]
+        files = config.known_args_namespace.file_or_dir
+        requested = {word for word in files if (folder / word.partition("::")[0]).exists()}
+        left_out = {"bench.codebase.plugin", *requested}
+        words = [word for word in arguments if word not in left_out and not DISPLAY.fullmatch(word)]
         words += [f"in {os.path.relpath(folder, self.state.root)}"] if folder.resolve() != self.state.root else []
         words += [f"{name}={os.environ[name]}" for name in AT_START if name in os.environ]
         return " ".join(words)
@@ -122,7 +134,10 @@ class RecordingPlugin:
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
         if isinstance(collector, pytest.Session):
             return (yield)
-        context = self._collections.setdefault(collector.path, ExecutionContext("collection", self._relative(collector.path)))
+        if collector.path not in self._collections:
+            self._collections[collector.path] = ExecutionContext("collection", self._relative(collector.path))
+            self.recorder.records.collections.append(self._collections[collector.path])
+        context = self._collections[collector.path]
         if collector.path.is_dir():
             for name in ("conftest.py", "__init__.py"):  # also if there is none
                 self._depend_on(context, collector.path / name)
@@ -187,6 +202,8 @@ class RecordingPlugin:
         before = self._outcomes.get(item.nodeid, ("passed", ""))
         if WORST.index(outcome) > WORST.index(before[0]) or item.nodeid not in self._outcomes:
             self._outcomes[item.nodeid] = (outcome, detail)
+        if report.failed:
+            self._messages[item.nodeid] = report.longreprtext[-MOST_TEXT:]
         return report
 
     @contextmanager
@@ -254,11 +271,14 @@ class RecordingPlugin:
             if name.partition("::")[0] not in partly and name in self._outcomes:
                 records, volatile = self.recorder.records.of(context)
                 outcome, detail = self._outcomes[name]
-                executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile))
+                message = self._messages.get(name, "")
+                executions.append(Execution("test", name, outcome, detail, seconds, tuple(records), volatile, message))
         return executions
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name in self._bad:
             terminalreporter.write_line(escape_line(f"FAILED {name} (kept from step {self.decision.kept[name].step})"))
+            for line in self.state.store.message(self.decision.kept[name].id).splitlines():
+                terminalreporter.write_line(f"    {escape_line(line)}")
         kept = f"{len(self._kept)} results kept, {len(self._bad)} of them failures"
         terminalreporter.write_line(f"bench: step {self.step}: {len(self._tests)} tests run, {kept}")

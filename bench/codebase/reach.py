@@ -49,7 +49,11 @@ class NameChange:
         kept = Counter(each.digest for each in before) & Counter(each.digest for each in after)
         (stayed, left), (stays, came) = (_parted(statements, kept) for statements in (before, after))
         moved = [each.digest for each in stayed] != [each.digest for each in stays]
-        if moved or any(each.kind != "binding" for each in left) or any(each.kind == "other" for each in came):
+        if (
+            moved
+            or any(each.kind != "binding" for each in left)
+            or any(each.kind not in ("binding", "import") for each in came)
+        ):
             return
         self.imports = tuple(each for each in came if each.kind == "import")
         self.names = frozenset(name for each in (*left, *came) for name in each.binds)
@@ -258,7 +262,11 @@ class ChangedMeanings:
 
     def _binds(self, path: str, statement: TopStatement, hit: frozenset[str]) -> bool:
         """Add the names that a statement binds, which mentions these names. Return False if the statement may do more."""
-        if statement.kind == "other" or self._takes_all(statement) or (statement.kind == "import" and hit & self._gone):
+        if (
+            statement.kind not in ("binding", "import")
+            or self._takes_all(statement)
+            or (statement.kind == "import" and hit & self._gone)
+        ):
             return False
         handed = all(word.startswith(BARE) for word in hit)  # the module itself, under another name
         self.names |= {BARE + name for name in statement.binds} if handed else set()

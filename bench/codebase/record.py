@@ -69,6 +69,7 @@ class Execution:
     detail     what else is part of the result: the type of an error, the digest of an output
     seconds    its duration, in wall seconds
     volatile   why its result cannot be kept; "" if it can
+    message    what pytest wrote of a failure; "" if there is none
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Execution:
     seconds: float
     records: tuple[Record, ...]
     volatile: str = ""
+    message: str = ""
 
     @property
     def facts(self) -> frozenset[Fact]:

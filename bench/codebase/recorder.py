@@ -31,7 +31,7 @@ from bench.codebase.naming import PathNames
 from bench.codebase.present import FROM_OUTSIDE, Present, platform_value
 from bench.codebase.record import CHANCE, CLOCK, ExecutionContext
 from bench.codebase.records import RecordMaker
-from bench.codebase.watching import unwatched, watching
+from bench.codebase.watching import disguised, unwatched, watching
 from bench.codebase.workspace import drop_outdated_bytecode
 
 UNSTABLE_CALLS = {
@@ -44,6 +44,10 @@ UNSTABLE_CALLS = {
 
 MAKERS = ("script", "step")
 """Kinds of executions whose purpose is to write files. The result of a test that writes into the tree is never kept."""
+
+
+WIDER = ("collection", "module", "fixture")
+"""Kinds of contexts whose outcome several tests share."""
 
 
 @contextmanager
@@ -86,6 +90,7 @@ class Recorder:
         self._writers: dict[str, ExecutionContext] = {}
         self._drawn: object = None
         self._caches: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._held: weakref.WeakSet[Any] = weakref.WeakSet()
         self._loaded_before()
 
     @property
@@ -102,8 +107,9 @@ class Recorder:
         with ExitStack() as stack:
             stack.enter_context(watching(self))
             for owner, name, wrapped in self._wrappers(loaders):
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, wrapped)
+                original = getattr(owner, name)
+                stack.callback(setattr, owner, name, original)
+                setattr(owner, name, disguised(wrapped, original))
             threading.setprofile(self._in_thread)
             stack.callback(threading.setprofile, None)
             stack.callback(self._count_calls)
@@ -130,6 +136,8 @@ class Recorder:
             self._pause()
             self._count_calls()
             state = self._note_draws()
+            if context.kind in WIDER:
+                self._hold_caches(context)
             self._stack.pop()
             self._profiles.pop()
             self._running.pop()
@@ -286,13 +294,21 @@ class Recorder:
         return cached
 
     def forget(self) -> None:
-        """Clear the caches of the tree's functions, and the source lines that tracebacks have read.
+        """Clear the caches that a test filled, and the source lines of files that tracebacks have read.
 
-        Then each test that needs them is seen to compute or read them.
+        Then each test that needs them is seen to compute or read them. Lines of generated code are in no file, and stay.
         """
-        linecache.clearcache()
-        for cached in list(self._caches):
+        for file in [file for file, entry in linecache.cache.items() if len(entry) > 1 and entry[1] is not None]:
+            del linecache.cache[file]
+        for cached in set(self._caches) - set(self._held):
             cached.cache_clear()
+
+    def _hold_caches(self, context: ExecutionContext) -> None:
+        """Keep what a collection, a module or a fixture put into caches. Every test may use it, so every test relies on it."""
+        for cached in list(self._caches):
+            if cached not in self._held and cached.cache_info().currsize:
+                self._held.add(cached)
+                self.session.uses.add(context)
 
     def _importing(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def imported(name: str, globals_: Any = None, locals_: Any = None, fromlist: Any = (), level: int = 0) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection
 from functools import cache
@@ -12,6 +13,11 @@ from bench.codebase.naming import PathNames
 from bench.codebase.present import Present
 from bench.codebase.record import ExecutionContext, Fact, Record
 
+STATE = ("body", "file", "status", "listing", "scan", "environment")
+"""Kinds of facts that tell what a collection or an import made of its state."""
+READS_CODE = re.compile(r"\b(__code__|__closure__|__defaults__|dis|marshal|co_\w+|getsource\w*|getclosurevars)\b")
+"""Words of functions that look at code which they do not run. They rely on the files of all modules of the tree."""
+
 
 class RecordMaker:
     """Makes records of contexts. The record of a module or a fixture is made once.
@@ -19,16 +25,19 @@ class RecordMaker:
     Attributes:
         by_name: The context of each imported module, by the module's name.
         by_path: The context of each imported module, by the name of its path.
+        collections: The contexts of collections. Their outcome is state, as that of an import.
     """
 
     def __init__(self, present: Present, names: PathNames, session: ExecutionContext, ignored: Collection[str]):
         self.by_name: dict[str, ExecutionContext] = {}
         self.by_path: dict[str, ExecutionContext] = {}
+        self.collections: list[ExecutionContext] = []
         self._present, self._names, self._session, self._ignored = present, names, session, ignored
         self._made: dict[ExecutionContext, Record] = {}
         self._leads: dict[str, str] = {}
         self._search: dict[str, None] = {}
         self._facts_of = cache(self._versions_of)
+        self._state: Record | None = None
 
     def of(self, context: ExecutionContext) -> tuple[list[Record], str]:
         """Return the records that a finished context depends on, with its own record, and why its result cannot be kept."""
@@ -46,8 +55,22 @@ class RecordMaker:
             new = current.uses - done
             done |= new
             waiting.extend(new)
+        shared = [] if context.kind != "test" else [self._shared()]
         why = sorted({reason for known in done for reason in known.volatile}.difference(self._ignored))
-        return [self._made[known] for known in done], "; ".join(why)
+        return [*shared, *(self._made[known] for known in done)], "; ".join(why)
+
+    def _shared(self) -> Record:
+        """Return what collections and imports did beyond binding names. It is state, and any test may see it."""
+        if self._state is None:
+            facts = set[Fact]()
+            for context in {*self.by_path.values(), *self.collections}:
+                for fact in self._finished(context).facts:
+                    if fact.kind in STATE:
+                        facts.add(fact)
+                    elif fact.kind == "skeleton":
+                        facts.add(Fact("effects", fact.name, fact.value))
+            self._state = Record("state", "what was collected and imported", frozenset(facts))
+        return self._state
 
     def _finished(self, context: ExecutionContext) -> Record:
         for code in context.codes:
@@ -71,7 +94,16 @@ class RecordMaker:
         facts = [(("skeleton", path), module.skeleton)]
         if name != "<module>" and (unit := module.function_at(line)):
             facts.append((("body", f"{path}::{unit.name}"), module.bodies[unit.name]))
+            if READS_CODE.search("".join(self._lines(path)[unit.first - 1 : unit.last])):
+                facts += [(("file", each), self._present.value("file", each)) for each in self.by_path]
         return path, facts
+
+    @cache  # noqa: B019  (a recorder lives as long as its process)
+    def _lines(self, path: str) -> list[str]:
+        try:
+            return (self._present.root / path).read_text("utf-8", "replace").splitlines(keepends=True)
+        except OSError:
+            return []
 
     def _resolve(self, context: ExecutionContext, package: str, name: str, level: int, items: tuple[str, ...]) -> None:
         base = package.rsplit(".", level - 1)[0] if level else ""

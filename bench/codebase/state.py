@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from bench.codebase import patches
 from bench.codebase import portfolio as portfolios
 from bench.codebase.edits import Edit
+from bench.codebase.effects import acting, may_load
 from bench.codebase.git import CodeError
 from bench.codebase.graph import users_of
 from bench.codebase.patches import Patch
-from bench.codebase.record import Fact
+from bench.codebase.record import ABSENT, Fact
 from bench.codebase.running import Runnable, run_all, run_tests
 from bench.codebase.store import Kept
-from bench.codebase.validity import StoredReach, ValidityDecision, decide
+from bench.codebase.validity import StoredReach, ValidityDecision, decide, same_effects_in
 from bench.codebase.workspace import Workspace, WorkspaceStep
 
 
@@ -92,7 +95,7 @@ class ExecutionState(Workspace):
         return patches.propose(self, edits, action, call, person)
 
     def note_changes(self, action: str = "", call: str = "", person: str = "") -> Patch:
-        """Make a patch of all that changed in the tree since the last step.
+        """Make a patch of all that changed in this worktree since its last patch, or its first step.
 
         Args:
             action: The agent's action that made the changes.
@@ -223,6 +226,39 @@ class ExecutionState(Workspace):
         """
         return decide(self.store, self.present(), layout, kinds)
 
+    def is_inert(self, file: Path) -> bool:
+        """Return whether collecting a file of tests does nothing but bind names and import.
+
+        Args:
+            file: The file.
+
+        Returns:
+            Whether tests of other files cannot tell if it was collected.
+        """
+        module = self.present().module(os.path.relpath(file, self.root))
+        surface = self.store.surface(module.skeleton) if module is not None else None
+        return surface is not None and not acting(surface)
+
+    def has_new_effects(self, patterns: Sequence[str]) -> bool:
+        """Return whether a file of tests, which no execution knows, may do more than bind names while it is collected.
+
+        Args:
+            patterns: The patterns of the names of files of tests.
+
+        Returns:
+            Whether tests of other files may see what it does.
+        """
+        known = {fact.name for fact in self.store.facts().values() if fact.kind == "effects" and fact.value != ABSENT}
+        tree = self.present().python_files()
+        for path in tree - known:
+            if any(fnmatch.fnmatch(os.path.basename(path), pattern) for pattern in patterns):
+                module = self.present().module(path)
+                surface = self.store.surface(module.skeleton) if module is not None else None
+                imports = () if surface is None else (each for each in surface.statements if each.kind == "import")
+                if surface is None or acting(surface) or any(may_load(each, known, tree) for each in imports):
+                    return True
+        return False
+
     def run(self, arguments: Sequence[str] = (), mode: str = "select", limit: float | None = None) -> int:
         """Run the tests that must run again, with pytest.
 
@@ -302,6 +338,7 @@ class ExecutionState(Workspace):
         last = self._last(name)
         present = self.present()
         stale = present.stale({fact for _, _, fact in self.store.facts_of(last.id)})
+        stale -= same_effects_in(self.store, present, {fact for _, _, fact in self.store.facts_of(last.id)}, stale)
         reach = StoredReach(self.store, present, stale)
         if last.kind == "test" and not reach.touches_execution(last.id):
             stale -= reach.named

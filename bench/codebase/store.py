@@ -30,7 +30,7 @@ from bench.common.files import opened
 FORMAT = 1
 WAIT = 30.0
 """Seconds for which a process waits while another process writes."""
-READING = f"3 {sys.version}"
+READING = f"4 {sys.version}"
 """How a text is read: a number that grows with each change of that, and Python's version, as syntax trees differ by it."""
 PAUSE = 0.01
 """Seconds between two attempts to open a file that another process is creating."""
@@ -60,6 +60,8 @@ ADDED = (
     "CREATE TABLE IF NOT EXISTS mentions(body TEXT PRIMARY KEY, names TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS unread(source TEXT PRIMARY KEY, skeleton TEXT NOT NULL, text BLOB NOT NULL)",
     "CREATE INDEX IF NOT EXISTS unread_of ON unread(skeleton)",
+    "CREATE TABLE IF NOT EXISTS worktrees(folder TEXT PRIMARY KEY, patched TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS messages(execution INTEGER PRIMARY KEY, text TEXT NOT NULL)",
 )
 """Statements that add the tables and indexes which the first states of this format lacked."""
 MODULE = (str, [(str, str, int, int, str)], str)
@@ -217,6 +219,16 @@ class ExecutionStore:
         rows = self.rows("SELECT id, tree FROM steps ORDER BY id DESC LIMIT 1")
         return tuple(rows[0]) if rows else (0, "")
 
+    def patched_tree(self, folder: str) -> str:
+        """Return the tree with which the next patch of a worktree is compared; "" if the worktree has no step yet."""
+        rows = self.rows("SELECT patched FROM worktrees WHERE folder = ?", folder)
+        return str(rows[0][0]) if rows else ""
+
+    def message(self, execution: int) -> str:
+        """Return what pytest wrote of an execution that failed; "" if it did not fail."""
+        rows = self.rows("SELECT text FROM messages WHERE execution = ?", execution)
+        return str(rows[0][0]) if rows else ""
+
     def add_step(self, tree: str, kind: str, note: str) -> int:
         """Add a step in the present transaction, and return its number."""
         cursor = self.db.execute("INSERT INTO steps(at, tree, kind, note) VALUES (?, ?, ?, ?)", (time.time(), tree, kind, note))
@@ -293,6 +305,8 @@ class ExecutionStore:
                 marks = ",".join("?" * len(values + outcome))
                 columns = "step, at, layout, place, kind, name, outcome, detail, seconds, volatile"
                 made = self.db.execute(f"INSERT INTO executions({columns}) VALUES ({marks})", values + outcome).lastrowid
+                if execution.message:
+                    self.db.execute("INSERT INTO messages VALUES (?, ?)", (made, execution.message))
                 depends = {(made, records[record]) for record in execution.records}
                 self.db.executemany("INSERT INTO depends(execution, record) VALUES (?, ?)", depends)
 

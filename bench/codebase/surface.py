@@ -18,11 +18,13 @@ from bench.codebase.mentions import ANY, WORDS, body_mentions, mentions
 from bench.codebase.standard import PLAIN_BASES, PURE, STANDARD, compared, is_loaded, is_standard, makes, member
 from bench.codebase.units import Function, definitions, digest, parted, tree_of
 
-Kind = Literal["binding", "import", "other"]
+Kind = Literal["binding", "import", "test", "other"]
 CALLED_BY_NAME = re.compile(
     r"(setup|teardown|setUp|tearDown|pytest|test|Test|load_tests|collect_ignore).*|__(?!all|version|author)\w+"
 )
 """Names that Python or a test runner looks for at the top of a module, such as the names of tests."""
+OF_TESTS = ("pytest.mark.", "pytest.fixture", "pytest.param", "unittest.TestCase", "unittest.skip", "unittest.expectedFailure")
+"""Beginnings of the names of what pytest and unittest have for the top of a file of tests. They do nothing but make a value."""
 ENUMS = frozenset({"enum.Enum"})
 """Classes whose subclasses are enumerations of any constants."""
 ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_getitem__", "__mro_entries__"})
@@ -33,7 +35,8 @@ ASKED_BY_CLASSES = frozenset({"__init_subclass__", "__set_name__", "__class_geti
 class TopStatement:
     """A statement at the top of a module, without the bodies of functions.
 
-    kind       "binding" if it binds names, does nothing else and cannot fail; "import" if it is another import; else "other"
+    kind       "binding" if it binds names, does nothing else and cannot fail; "import" if it is another import; "test" if it
+               binds names and does nothing else, but test runners look for it; else "other"
     binds      the names that it binds
     mentions   the names that it mentions, as `bench.codebase.mentions` writes them
     digest     the digest of its syntax tree
@@ -89,6 +92,8 @@ class _Scope:
         """The names that are certainly bound, each with what it stands for: "function", "class", "enumeration", "property",
         "number", "text", "false", "value" or a dotted name. While a class is read they include the names of the class; `top`
         has the names of the module alone."""
+        self.of_tests = False
+        """Whether decorators, base classes and calls of pytest and unittest, which only make a value, count as such."""
         self.members: dict[str, set[str]] = {}
         """The members of each class that is a binding, as far as this module shows them."""
 
@@ -132,6 +137,10 @@ class _Scope:
             kind, binds = "binding", frozenset({"__main__"})
         elif self._binds_alone(node) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
             kind = "binding"
+        elif isinstance(node, Function | ast.ClassDef | ast.Assign):
+            self.of_tests = True
+            kind = "test" if self._binds_alone(node) else "other"
+            self.of_tests = False
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             binds = frozenset({"__doc__"})
         self.known |= self._meanings(node) if kind != "other" else ()
@@ -194,11 +203,22 @@ class _Scope:
             return isinstance(node.target, ast.Name) and value and self._is_annotation(node.annotation)
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
+    def _is_of_tests(self, node: ast.expr) -> bool:
+        """Return whether an expression stands for a member of pytest or unittest that only makes a value."""
+        if not self.of_tests:
+            return False
+        words = ast.unparse(node).split(".")
+        return ".".join((self.known.get(words[0], ""), *words[1:])).startswith(OF_TESTS)
+
     def _is_pure(self, decorator: ast.expr) -> bool:
+        if self._is_of_tests(decorator):
+            return True
         if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "getter", "deleter"):
             return isinstance(decorator.value, ast.Name) and self.known.get(decorator.value.id) == "property"
         if isinstance(decorator, ast.Call):
             values = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
+            if self._is_of_tests(decorator.func):
+                return all(map(self._is_value, values))
             return self.dotted(decorator.func) == "functools.lru_cache" and all(isinstance(v, ast.Constant) for v in values)
         return self.dotted(decorator) in PURE
 
@@ -233,6 +253,8 @@ class _Scope:
     def _is_plain_base(self, base: ast.expr) -> bool:
         if isinstance(base, ast.Name) and self.known.get(base.id) == "class":
             return True  # of this module, and plain itself
+        if self._is_of_tests(base):
+            return True
         name = self.dotted(base)
         builtin = getattr(builtins, name, None)
         if isinstance(builtin, type) and (builtin in PLAIN_BASES or issubclass(builtin, BaseException)):
@@ -281,6 +303,8 @@ class _Scope:
         return isinstance(node, ast.Constant)
 
     def _is_plain_call(self, node: ast.Call) -> bool:
+        if self._is_of_tests(node.func):
+            return all(map(self._is_value, (*node.args, *(keyword.value for keyword in node.keywords))))
         name = self.dotted(node.func)
         if name in ("object", "list", "dict", "set", "tuple") and not node.args:
             return all(keyword.arg and self._is_value(keyword.value) and name == "dict" for keyword in node.keywords)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from bench.codebase.effects import may_load, same_effects
 from bench.codebase.present import Present
 from bench.codebase.reach import NameChange, Reach
-from bench.codebase.record import Fact
+from bench.codebase.record import ABSENT, Fact
 from bench.codebase.store import ExecutionStore, Kept
 
 
@@ -41,6 +42,8 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
     """
     facts = store.facts()
     stale = {id_: fact for id_, fact in facts.items() if present.value(fact.kind, fact.name) != fact.value}
+    harmless = same_effects_in(store, present, facts.values(), stale.values())
+    stale = {id_: fact for id_, fact in stale.items() if fact not in harmless}
     reach = StoredReach(store, present, stale.values() if "test" in kinds else ())
     bad = store.executions_on(id_ for id_, fact in stale.items() if fact not in reach.named)
     perhaps = store.executions_on(id_ for id_, fact in stale.items() if fact in reach.named)
@@ -57,6 +60,24 @@ def decide(store: ExecutionStore, present: Present, layout: str, kinds: Sequence
     last = dict(reversed(last.items()))
     _whole_files(store, kept, last)
     return ValidityDecision(kept, tuple(name for name in last if name not in kept), frozenset(stale.values()))
+
+
+def same_effects_in(store: ExecutionStore, present: Present, facts: Iterable[Fact], stale: Iterable[Fact]) -> set[Fact]:
+    """Return the facts of changed modules that do while they are imported what they did before, beyond binding names."""
+    changed = [fact for fact in stale if fact.kind == "effects"]
+    if not changed:
+        return set()
+    loaded = {fact.name for fact in facts if fact.kind == "effects" and fact.value != ABSENT}
+    tree = present.python_files()
+    return {
+        fact
+        for fact in changed
+        if same_effects(
+            store.surface(fact.value),
+            store.surface(present.value("skeleton", fact.name)),
+            lambda statement: may_load(statement, loaded, tree),
+        )
+    }
 
 
 class StoredReach(Reach):

@@ -7,10 +7,13 @@ wrapped or reported; an audit hook cannot be removed, and returns at once.
 
 from __future__ import annotations
 
+import _thread
+import functools
 import gc
 import os
 import pathlib
 import random
+import site
 import sys
 import sysconfig
 import tempfile
@@ -26,6 +29,8 @@ from bench.codebase.present import IGNORED, file_value, listing_value, scan_valu
 from bench.codebase.record import CHANCE, CLOCK
 
 STDLIB = (sysconfig.get_path("stdlib"), "<frozen")
+UNSEEN = "<bench importlib._bootstrap>"
+"""The file of wrapping functions. `warnings` leaves out frames of files with these words, as it does the import system's."""
 OUTSIDE = ("/proc/", "/sys/", "/dev/")
 PROCESSES = frozenset({"subprocess.Popen", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "pty.spawn"})
 SOCKETS = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo"})
@@ -80,15 +85,34 @@ def watching(listener: Listener) -> Iterator[None]:
         sys.addaudithook(_audit)
         _hooked = True
     kept = [(owner, name, getattr(owner, name), wrapped) for owner, name, wrapped in _wrappers(listener)]
-    for owner, name, _, wrapped in kept:
-        setattr(owner, name, wrapped)
+    for owner, name, original, wrapped in kept:
+        setattr(owner, name, disguised(wrapped, original))
+        _replace_in_sets(original, wrapped)
     _listener = listener
     try:
         yield
     finally:
         _listener = None
-        for owner, name, original, _ in kept:
+        for owner, name, original, wrapped in kept:
             setattr(owner, name, original)
+            _replace_in_sets(wrapped, original)
+
+
+def disguised(wrapped: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that replaces another, with the other's name and signature. Warnings skip its frame, as they skip the
+    import system's, so a warning is about the line that it would be about without a recording."""
+    module = "os" if original.__module__ == "posix" else original.__module__
+    functools.update_wrapper(wrapped, original).__module__ = module
+    wrapped.__code__ = wrapped.__code__.replace(co_filename=UNSEEN)
+    return wrapped
+
+
+def _replace_in_sets(before: Callable[..., Any], after: Callable[..., Any]) -> None:
+    """Replace a function in the sets that tell which functions of `os` support what."""
+    for able in (os.supports_dir_fd, os.supports_effective_ids, os.supports_fd, os.supports_follow_symlinks):
+        if before in able:
+            able.remove(before)
+            able.add(after)
 
 
 @contextmanager
@@ -172,7 +196,9 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
     while frame is not None:
         file = frame.f_code.co_filename
         if modules and file.startswith("<frozen importlib"):
-            return False
+            outer = frame.f_back
+            if frame.f_code.co_name != "get_data" or outer is None or outer.f_code.co_filename.startswith("<frozen importlib"):
+                return False
         asks = _is_other_code(file)
         if asks is not None:
             return asks
@@ -183,12 +209,18 @@ def _asked_by_code(frame: FrameType | None, path: str) -> bool:
 @cache
 def _is_other_code(file: str) -> bool | None:
     """Return whether code of a file is not pytest's; None for the standard library and for this package."""
-    if file.startswith(HERE) or (file.startswith(STDLIB) and "site-packages" not in file):
+    if file.startswith((HERE, UNSEEN, *STDLIB)) and not _is_installed(file):
         return None
     return f"{os.sep}_pytest{os.sep}" not in file and f"{os.sep}pluggy{os.sep}" not in file
 
 
 HERE = str(pathlib.Path(__file__).parent) + os.sep
+PACKAGES = tuple(os.path.join(folder, "") for folder in (*site.getsitepackages(), site.getusersitepackages()))
+
+
+def _is_installed(file: str) -> bool:
+    """Return whether a file belongs to an installed package."""
+    return file.startswith(PACKAGES)
 
 
 def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
@@ -201,6 +233,7 @@ def _wrappers(listener: Listener) -> Iterator[tuple[Any, str, Any]]:
         yield environ, name, _variable(getattr(environ, name), listener)
     for name in (*CLOCKS, *OF_NOW):
         yield time, name, _clock(getattr(time, name), OF_NOW.get(name), listener)
+    yield _thread, "start_new_thread", _raw_thread(_thread.start_new_thread, listener)
     yield os, "urandom", _chance(os.urandom, listener)
     yield random, "_urandom", _chance(os.urandom, listener)  # the name under which `random` and `secrets` draw
     yield random.Random, "seed", _seed(random.Random.seed, listener)
@@ -277,6 +310,14 @@ def _chance(original: Callable[[int], bytes], listener: Listener) -> Callable[[i
     return urandom
 
 
+def _raw_thread(original: Callable[..., int], listener: Listener) -> Callable[..., int]:
+    def start_new_thread(*arguments: Any) -> int:
+        listener.unstable("starts a thread without `threading`, whose functions are not seen")
+        return original(*arguments)
+
+    return start_new_thread
+
+
 def _seed(original: Callable[..., Any], listener: Listener) -> Callable[..., Any]:
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
         asking = sys._getframe(1)
@@ -304,9 +345,9 @@ def _importing_installed(frame: FrameType | None) -> bool:
         file = frame.f_code.co_filename
         if inside and file.startswith("<frozen importlib"):
             return True
-        if "site-packages" in file:
+        if _is_installed(file):
             inside = True
-        elif not file.startswith((*STDLIB, HERE)):
+        elif not file.startswith((*STDLIB, HERE, UNSEEN)):
             return False
         frame = frame.f_back
     return False

@@ -83,13 +83,21 @@ class Workspace:
         """
         tree = self.repository.snapshot()
         last, before = self.store.last_step()
-        if tree == before and kind == "run":
+        patched = self.store.patched_tree(str(self.root))
+        if tree == before and kind == "run" and patched:
             return last
         self.repository.commit(tree, f"{kind} {note}".strip())
         versions = [version for path in self.repository.changed(before, tree) for version in self.versions_of(path)]
+        changed = set(self.repository.changed(patched or before, tree))  # another worktree may have made the last step
         with self.store.writing():
             step = self.store.add_step(tree, kind, note)
-            self.store.add_versions(step, patch, self._new(versions))
+            new = list(self._new(versions))
+            theirs = [version for version in new if version[0].partition("::")[0] in changed]
+            self.store.add_versions(step, patch, theirs)
+            self.store.add_versions(step, None, [version for version in new if version not in theirs])
+            if kind != "run" or not patched:
+                base = tree if kind != "run" else self.repository.first_tree() or tree
+                self.store.db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (str(self.root), base))
         return step
 
     def present(self) -> Present:

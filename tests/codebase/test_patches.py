@@ -110,3 +110,39 @@ def test_credit_tells_sufficient_necessary_and_shared(state: ExecutionState) -> 
     credited = {each.test: (each.sufficient, each.necessary) for each in credit(state, patches, base, outcomes)}
     assert credited == {"f0": ((1,), (1,)), "both": ((), (2, 3)), "any": ((2, 3), ())}
     assert len(git(state.root, "worktree", "list").splitlines()) == 1
+
+
+def test_a_run_between_an_edit_and_its_patch_loses_nothing(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    state = ExecutionState.open(root)
+    state.step("run")
+    write(root, {"names.py": "def greet(name):\n    return name\n"})
+    state.step("run")
+    assert [edit.path for edit in state.note_changes("greet").edits] == ["names.py"]
+    with pytest.raises(CodeError, match="nothing changed in this worktree"):
+        state.note_changes()
+
+
+def test_two_worktrees_do_not_write_each_others_code_into_their_patches(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    git(root, "worktree", "add", "-q", str(tmp_path / "b"))
+    a, b = ExecutionState.open(root), ExecutionState.open(tmp_path / "b")
+    a.step("run")
+    write(b.root, {"names.py": "def greet(name):\n    return name\n"})
+    b.step("run")
+    write(a.root, {"money.py": "def total(amounts):\n    return 0\n"})
+    of_a, of_b = a.note_changes(), b.note_changes()
+    assert [[edit.path for edit in patch.edits] for patch in (of_a, of_b)] == [["money.py"], ["names.py"]]
+    a.revert(a.patch(of_a.id))
+    assert "RATE" in (root / "money.py").read_text() and "hello" in (root / "names.py").read_text()
+
+
+def test_no_step_holds_an_untracked_secret_or_a_large_file(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r")
+    write(root, {".env": "KEY=1\n", "large.bin": "x" * 1_000_001, "small.txt": "x"})
+    state = ExecutionState.open(root)
+    step = state.step("run")
+    assert state.content(step, "small.txt") == b"x"
+    for path in (".env", "large.bin"):
+        with pytest.raises(CodeError, match="was not there"):
+            state.content(step, path)
