@@ -137,7 +137,7 @@ class _Scope:
             kind, binds = "binding", frozenset({"__main__"})
         elif self._binds_alone(node) and not any(map(CALLED_BY_NAME.fullmatch, binds)):
             kind = "binding"
-        elif isinstance(node, Function | ast.ClassDef | ast.Assign):
+        elif isinstance(node, Function | ast.ClassDef | ast.Assign) and not any(word.startswith("__") for word in binds):
             self.of_tests = True
             kind = "test" if self._binds_alone(node) else "other"
             self.of_tests = False

@@ -69,7 +69,7 @@ def test_a_plain_definition_binds_and_does_no_more(source: str) -> None:
     ],
 )
 def test_what_may_fail_or_do_more_or_is_looked_for_by_its_name_is_no_plain_definition(source: str) -> None:
-    assert kinds(source) == ["other"]
+    assert kinds(source) == ["test" if "test" in source else "other"]
 
 
 @pytest.mark.parametrize(
