@@ -62,7 +62,7 @@ def pattern_pairs(run: Run) -> list[PatternPair]:
     told: dict[tuple[object, ...], PatternPair] = {}
     for (scenario, plan, model), group in trials.groupby(["scenario", "plan", "model"], sort=False, observed=True):
         for first, second in combinations(names, 2):
-            factors = factors_between(run, *(ArmName(name, str(model), str(plan)) for name in (first, second)))
+            factors = factors_between(run, ArmName(first, str(model), str(plan)), ArmName(second, str(model), str(plan)))
             for outcome in OUTCOMES if len(factors) == 1 else ():
                 risen = rises(group, outcome, "architecture", first, second, ["instance", "repetition", "architecture"])
                 of_arms = f"{first} less {second}"

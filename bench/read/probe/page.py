@@ -10,7 +10,8 @@ from bench.read.probe import sentences
 from bench.read.probe.run import CellRead, ProbeRead
 from bench.read.probe.steps import MOST_ROWS, TimelineStep, last_words, steps_of
 from bench.read.report.html import rendered, source
-from bench.record.probe.events import CellVerdict, PlannedCall, plan_of
+from bench.record.events import of_kind
+from bench.record.probe.events import CellVerdict, GatewayCall, PlannedCall, plan_of
 from bench.record.probe.points import CallClass, StrikePoint, points_of
 from bench.record.probe.rows import Row, RowDifference
 

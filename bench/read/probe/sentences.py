@@ -13,7 +13,6 @@ from bench.record.events import of_kind
 from bench.record.probe.events import CellFinding, CellJudged, CellVerdict, GatewayCall, RepeatCause
 from bench.record.probe.points import StrikePoint
 from bench.record.probe.rows import Cell, RowDifference
-from bench.record.record import TrialRecord
 
 WHEN: Mapping[StrikePoint, str] = {
     "lost": "the answer of {} is lost",
