@@ -37,8 +37,10 @@ def plan_names(ctx: typer.Context, incomplete: str) -> list[str]:
 def _of_config(ctx: typer.Context, table: str) -> Iterable[str]:
     from bench.run.experiment.config import load_config  # noqa: PLC0415  a completion of another value should not wait for it
 
+    # click leaves an argument unparsed where the option that is completed has no value yet
+    config = ctx.params.get("config") or next((word for word in ctx.args if not word.startswith("-")), "")
     try:
-        named: Iterable[str] = getattr(load_config(Path(ctx.params.get("config") or ""), {}), table)
+        named: Iterable[str] = getattr(load_config(Path(config), {}), table)
     except (BenchError, OSError):
         return ()
     return named

@@ -29,6 +29,8 @@ plan.lost_field.faults = [{ point = "output", effect = "missing_field", attempts
         ("bench report mi", 2, ["mine-simulated"]),
         ("bench run mine.toml --model recorded:", 4, ["recorded:mine-simulated"]),
         ("bench run broken.toml --plan no", 4, ["none"]),
+        ("bench run mine.toml --model sim", 4, ["simulated"]),
+        ("bench run mine.toml --plan lo", 4, ["lost_field"]),
         ("bench run mine.toml --pack de", 4, ["demo"]),
         ("bench nothing-like-it", 1, []),
     ],
