@@ -94,7 +94,7 @@ def _table(columns: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
 def _sets(runs: dict[str, RecordedRun]) -> Iterator[str]:
     yield "## Natural errors, and what their repair took"
     yield ""
-    yield "A tool is repaired if it succeeds later in the trial. Tokens are of the error's own message and of the messages"
+    yield "A tool is repaired if it succeeds later in the trial. Tokens are those of the error's own message and of those"
     yield "up to that success. Hard tasks cause errors and failures, so two columns of one row are no price of an error."
     yield ""
     yield from _table(SETS, (_set(name, run.trials) for name, run in runs.items()))

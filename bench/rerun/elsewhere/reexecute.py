@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
-from bench.rerun.elsewhere.tool_server import ToolAnswer, ToolServer
+from bench.rerun.elsewhere.tool_server import ToolAnswer, AskedServer
 from bench.rerun.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
 from bench.run.gateway.mcp import Object
 from bench.run.witness.stores import StoreKind, Stores, StoreSettings
@@ -31,7 +31,7 @@ RESETS = frozenset({"reset_state"})
 Delivered = Literal["twice", "lost", "anew", "keyed"]
 """What became of an effect: delivered twice; lost; all calls up to it done anew after a restart; delivered twice, but a journal
 answers the second delivery by its key."""
-Call = tuple[str, Mapping[str, Any]]
+ToolCall = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -183,15 +183,15 @@ class Reexecution:
         self._first = (await self._stores.read()).digest
 
     @asynccontextmanager
-    async def _server(self, store: str) -> AsyncIterator[ToolServer]:
+    async def _server(self, store: str) -> AsyncIterator[AskedServer]:
         words = [word.replace(STORE, store) for word in self._settings.words]
         variables = {name: text.replace(STORE, store) for name, text in self._settings.variables.items()}
-        async with ToolServer(words, {**os.environ, **variables}) as server:
+        async with AskedServer(words, {**os.environ, **variables}) as server:
             self.tools = server.tools
             yield server
 
     async def _replay(
-        self, calls: Sequence[Call], after: Callable[[int], bool] = lambda _: False
+        self, calls: Sequence[ToolCall], after: Callable[[int], bool] = lambda _: False
     ) -> tuple[list[ToolAnswer], list[str]]:
         """Send calls to a new process on a new copy of the store. Return the answers, and the store's digests after those calls
         for which `after` holds, and at the end."""
@@ -251,16 +251,16 @@ class Reexecution:
             self._right[key] = None if not known else (await self._replay(writes))[1][-1] if writes else self._first
         return self._right[key]
 
-    async def _consequence(self, calls: Sequence[Call], place: int, how: Delivered, end: str, solved: bool) -> Consequence:
+    async def _consequence(self, calls: Sequence[ToolCall], place: int, how: Delivered, end: str, solved: bool) -> Consequence:
         begin, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
-        again: Sequence[Call] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
+        again: Sequence[ToolCall] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
         answers, digests = await self._replay([*(begin[:-1] if how == "lost" else begin), *again, *suffix])
         second = answers[len(begin) + len(again) - 1] if again else None
         refused = second is not None and self._is_refusal(second)
         changed = digests[-1] != end
         return Consequence(calls[place][0], how, refused, changed, changed if solved else None)
 
-    def _writes(self, calls: Sequence[Call]) -> list[Call]:
+    def _writes(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Return the calls that can change the store: the others need not be sent again."""
         return [call for call in calls if not self._settings.is_read(call[0])]
 

@@ -34,7 +34,7 @@ class ToolAnswer:
     failed: bool
 
 
-class ToolServer:
+class AskedServer:
     """One process of a server. Use it as an asynchronous context manager.
 
     Args:
