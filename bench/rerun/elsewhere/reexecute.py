@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from bench.common.errors import ConfigError, one_line
 from bench.common.files import opened
-from bench.rerun.elsewhere.tool_server import ToolAnswer, AskedServer
+from bench.rerun.elsewhere.tool_server import AskedServer, ToolAnswer
 from bench.rerun.elsewhere.trials import RecordedCall, RecordedRun, RecordedTrial
 from bench.run.gateway.mcp import Object
 from bench.run.witness.stores import StoreKind, Stores, StoreSettings
