@@ -10,8 +10,8 @@ REPORT = (ROOT / "reports/strong_models/report.md").read_text(encoding="utf-8")
 
 
 def cells(first: str) -> list[str]:
-    """Return the cells of the report's only row that begins so."""
-    (row,) = {line for line in REPORT.splitlines() if line.startswith(f"| {first} |") and "`" not in line}
+    """Return the cells of the report's first row that begins so."""
+    row = next(line for line in REPORT.splitlines() if line.startswith(f"| {first} |"))
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 

@@ -225,7 +225,7 @@ class Reexecution:
             if digest != before:
                 effects.append(place)
             before = digest
-        if end != before:
+        if end != before and not differing:
             raise ConfigError(
                 f"task {one_line(trial.task, 60)}: a call that failed, or whose tool --read names, changed the store"
             )
