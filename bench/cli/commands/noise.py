@@ -32,9 +32,9 @@ def noise(
     task: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the task's name.")] = None,
     outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the outcome: 0 or 1.")] = None,
 ) -> None:
-    """Say how far two runs of one system differ by chance, and how many tasks a difference needs.
+    """Say how far two runs of one system differ by chance.
 
-    Each task needs two trials of the same system. The trials of a task are compared with each other, never with another task's.
+    It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are compared with each other, never with another task's.
 
     For example: bench noise trials.csv --difference 0.03
     """

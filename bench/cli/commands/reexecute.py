@@ -52,7 +52,7 @@ def reexecute(
     limit: Annotated[int | None, typer.Option(min=1, help="Of the trials, how many; all, if not given.")] = None,
     whole: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Send recorded calls of others to your own MCP server, and compare.
+    """Send recorded calls of others to your own MCP server.
 
     Each trial has a new process of the server on a new copy of its store. Answers are compared with the recorded ones, and the
     store at the end with the store after the calls that the task's authors name. What differs is named. No tool reset_state is

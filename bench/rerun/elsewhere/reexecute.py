@@ -31,7 +31,7 @@ RESETS = frozenset({"reset_state"})
 Delivered = Literal["twice", "lost", "anew", "keyed"]
 """What became of an effect: delivered twice; lost; all calls up to it done anew after a restart; delivered twice, but a journal
 answers the second delivery by its key."""
-SentCall = tuple[str, Mapping[str, Any]]
+ReplayedCall = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Reexecution:
             yield server
 
     async def _replay(
-        self, calls: Sequence[SentCall], after: Callable[[int], bool] = lambda _: False
+        self, calls: Sequence[ReplayedCall], after: Callable[[int], bool] = lambda _: False
     ) -> tuple[list[ToolAnswer], list[str]]:
         """Send calls to a new process on a new copy of the store. Return the answers, and the store's digests after those calls
         for which `after` holds, and at the end."""
@@ -251,16 +251,18 @@ class Reexecution:
             self._right[key] = None if not known else (await self._replay(writes))[1][-1] if writes else self._first
         return self._right[key]
 
-    async def _consequence(self, calls: Sequence[SentCall], place: int, how: Delivered, end: str, solved: bool) -> Consequence:
+    async def _consequence(
+        self, calls: Sequence[ReplayedCall], place: int, how: Delivered, end: str, solved: bool
+    ) -> Consequence:
         begin, suffix = self._writes(calls[: place + 1]), self._writes(calls[place + 1 :])
-        again: Sequence[SentCall] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
+        again: Sequence[ReplayedCall] = {"twice": begin[-1:], "anew": begin, "lost": [], "keyed": []}[how]
         answers, digests = await self._replay([*(begin[:-1] if how == "lost" else begin), *again, *suffix])
         second = answers[len(begin) + len(again) - 1] if again else None
         refused = second is not None and self._is_refusal(second)
         changed = digests[-1] != end
         return Consequence(calls[place][0], how, refused, changed, changed if solved else None)
 
-    def _writes(self, calls: Sequence[SentCall]) -> list[SentCall]:
+    def _writes(self, calls: Sequence[ReplayedCall]) -> list[ReplayedCall]:
         """Return the calls that can change the store: the others need not be sent again."""
         return [call for call in calls if not self._settings.is_read(call[0])]
 
