@@ -34,7 +34,8 @@ def noise(
 ) -> None:
     """Say how far two runs of one system differ by chance.
 
-    It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are compared with each other, never with another task's.
+    It also says how many tasks a difference needs. Each task needs two trials of the same system. The trials of a task are
+    compared with each other, never with another task's.
 
     For example: bench noise trials.csv --difference 0.03
     """
