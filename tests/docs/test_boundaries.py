@@ -56,6 +56,24 @@ def test_the_pairs_and_faults_that_the_page_counts_are_those_of_the_tables() -> 
     assert {row["Verdict"] for row in looks} == {"inconclusive"} and f"p = {float(looks[0]['p (Holm)']):.3f}" in page
 
 
+def test_the_comparisons_that_the_page_counts_are_the_rows_of_their_tables() -> None:
+    tables = ROOT / "reports" / "boundary_studies" / "tables"
+    orchestration, contracts = (
+        list(csv.DictReader((tables / f"study-{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for name in ("orchestration", "second-contract-between")
+    )
+    told = [row for row in orchestration if row["Verdict"] == "told apart"]
+    [fewer] = [
+        row
+        for row in contracts
+        if (row["Scenario"], row["Error rate"], row["What is said"]) == ("incident_response", "0.3", "It leaves more effects lost")
+    ]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"Of {len(orchestration)} comparisons that differ anywhere {len(told)} are told apart" in page
+    assert f"after Holm's correction over {len(contracts)} rows" in page and {row["Verdict"] for row in contracts} == {"inconclusive"}
+    assert f"({fewer['To decide']} instances would decide)" in page
+
+
 def test_every_figure_of_the_page_is_there() -> None:
     for figure in re.findall(r"\]\((\S+\.png)\)", PAGE.read_text(encoding="utf-8")):
         assert (PAGE.parent / figure).is_file()
