@@ -123,7 +123,7 @@ def _first_rounds(run: Run, arms: Arms) -> SummaryFinding | None:
 
 def _first_passes(run: Run, arms: Arms) -> SummaryFinding | None:
     undisturbed = [condition for condition in arms if condition.plan == FAULT_FREE]
-    return _finding(_means(run, arms, undisturbed, "a trial without any failure", FIRST_PASS.tokens), "first_pass")
+    return _finding(_means(run, arms, undisturbed, "the calls that no failure caused", FIRST_PASS.tokens), "first_pass")
 
 
 def _means(run: Run, arms: Arms, conditions: Iterable[Condition], what: str, tokens: Metric) -> list[str]:

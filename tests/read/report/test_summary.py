@@ -47,7 +47,7 @@ def test_the_first_round_and_the_first_pass_are_told_with_intervals_and_numbers(
         "On demo, the first repair of a failure took 1,024 [1,022, 1,025] tokens with static (mean of 6 trials)."
     )
     assert finding(summary, "first_pass") == (
-        "On demo, a trial without any failure took 240 [240, 240] tokens with static (mean of 6 trials)."
+        "On demo, the calls that no failure caused took 240 [240, 240] tokens with static (mean of 6 trials)."
     )
 
 
