@@ -30,7 +30,7 @@ SECRET = re.compile(
 )
 """Names of files that hold secrets."""
 LARGE = 1_000_000
-"""The most bytes of a file that git does not track, for a step to hold it."""
+"""The most bytes of a file that git does not track and that is no code, for a step to hold it."""
 FOREIGN = ("local", "worktree")
 """The scopes of those settings that a repository brings with it. All other settings are the user's."""
 NOT_RUN = {"core.fsmonitor": "false", "core.hooksPath": os.devnull}
@@ -110,12 +110,12 @@ class Repository:
             return self.ask("write-tree", environment=index).decode().strip()
 
     def _is_private(self, path: bytes) -> bool:
-        """Return whether a file that git does not track has the name of a secret, or is large. No step holds such a file."""
+        """Return whether a file that git does not track has the name of a secret, or is large and no code. No step holds such a file."""
         name = os.fsdecode(path)
         if SECRET.fullmatch(Path(name).name):
             return True
         try:
-            return (self.root / name).lstat().st_size > LARGE
+            return not name.endswith(".py") and (self.root / name).lstat().st_size > LARGE
         except OSError:
             return False
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from bench.common.errors import ResultsError
-from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, refusal
+from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, had_occasion, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import holm, mean_of
 from bench.read.claims.sample_size import pairs_for_the_family
@@ -113,7 +113,9 @@ def contracts(run: Run) -> list[ContractVerdict]:
 def _both_contracts(run: Run) -> pd.DataFrame:
     trials = boundary_trials(run)
     bases = {name: entry.base for name, entry in run.config.architecture.items()}
-    objected = trials["objections"] + trials["waiting_for_people_minutes"].fillna(0) + trials["damage_unauthorised"]
+    objected = (
+        had_occasion(trials, ["strength"]) + trials["waiting_for_people_minutes"].fillna(0) + trials["damage_unauthorised"]
+    )
     return trials.assign(
         contract=trials["architecture"].astype(str).map(bases),
         is_solved=(trials["outcome"] == "solved").astype(float),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bench.common.bounds import Lookup, Many
 from bench.record.probe.events import GatewayCall, GatewayNoticed, StoresRead
 from bench.record.probe.rows import RowDifference
 from bench.record.worlds.process_events import ProcessEnded, ProcessStarted
@@ -29,11 +30,11 @@ class AgentCourse:
     answers     the bytes that the calls were answered, in their order; b"" where there are none
     """
 
-    calls: tuple[GatewayCall, ...]
-    identities: tuple[str, ...]
-    readings: tuple[StoresRead, ...]
-    lives: tuple[ProcessStarted | ProcessEnded | GatewayNoticed, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
+    calls: Many[GatewayCall]
+    identities: Many[str]
+    readings: Many[StoresRead]
+    lives: Many[ProcessStarted | ProcessEnded | GatewayNoticed] = ()
+    texts: Lookup[str, str] = field(default_factory=dict)
     struck: int | None = None
     done: bool = True
     said_done: bool = True
@@ -41,7 +42,7 @@ class AgentCourse:
     in_time: bool = True
     code: int | None = 0
     seconds: float = 0.0
-    answers: tuple[bytes, ...] = ()
+    answers: Many[bytes] = ()
 
     @property
     def rows(self) -> ChangedRows:

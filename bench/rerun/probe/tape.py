@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from bench.common.bounds import BoundedTable, Lookup, Many
 from bench.common.errors import ConfigError, nearest
 from bench.common.files import content_of, new_file
 from bench.record.probe.rows import RowDifference
@@ -50,9 +50,9 @@ class CellTape:
 
     version: int
     plan: str
-    clean: tuple[AgentCourse, ...]
-    handshakes: Mapping[str, dict[str, Any]]
-    calls: tuple[TapedCall, ...]
+    clean: Many[AgentCourse]
+    handshakes: Lookup[str, BoundedTable[str, Any]]
+    calls: Many[TapedCall]
 
 
 _TAPE: TypeAdapter[CellTape] = TypeAdapter(CellTape)

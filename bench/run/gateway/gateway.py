@@ -119,7 +119,7 @@ class Gateway:
 
     @property
     def handshakes(self) -> Mapping[str, dict[str, Any]]:
-        """Of each MCP server over stdio what it answered to what is no call, by method."""
+        """What each MCP server over stdio answered to what is no call, by method."""
         return {name: server.handshake for doors in self._doors for name, server in doors.items()}
 
     def number(self) -> int:

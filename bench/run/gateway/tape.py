@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bench.common.bounds import Many
 from bench.common.digests import digest_of
 from bench.record.probe.rows import Cell, RowDifference, StoreReading
 from bench.run.gateway.journal import JournaledCall, RowPlace, text_of
@@ -29,7 +30,7 @@ class TapedCall:
     nth: int
     tool: str
     answer: str
-    rows: tuple[RowDifference, ...] = ()
+    rows: Many[RowDifference] = ()
 
 
 @dataclass

@@ -9,13 +9,19 @@ but the standard library, since it starts with each life of the agent.
 import json
 import sys
 
-ANSWERS = json.loads(sys.argv[1])
-for line in sys.stdin:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        continue
-    if isinstance(message, dict) and "id" in message and "method" in message:
-        unknown = {"error": {"code": -32601, "message": "this method is not on the tape"}}
-        known = ANSWERS.get(message["method"], {"result": {}} if message["method"] == "ping" else unknown)
-        print(json.dumps({**known, "jsonrpc": "2.0", "id": message["id"]}), flush=True)
+
+def main() -> None:
+    answers = json.loads(sys.argv[1])
+    for line in sys.stdin:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(message, dict) and "id" in message and "method" in message:
+            unknown = {"error": {"code": -32601, "message": "this method is not on the tape"}}
+            known = answers.get(message["method"], {"result": {}} if message["method"] == "ping" else unknown)
+            print(json.dumps({**known, "jsonrpc": "2.0", "id": message["id"]}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
