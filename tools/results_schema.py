@@ -49,7 +49,7 @@ def _line(name: str, adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 def text() -> str:
     """Return the file's content."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(schema(), indent=0, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ class Repository:
             return self.ask("write-tree", environment=index).decode().strip()
 
     def _is_private(self, path: bytes) -> bool:
-        """Return whether a file that git does not track has the name of a secret, or is large and no code. No step holds such a file."""
+        """Return whether an untracked file has the name of a secret, or is large and no code. No step holds such a file."""
         name = os.fsdecode(path)
         if SECRET.fullmatch(Path(name).name):
             return True

@@ -103,9 +103,9 @@ def test_what_is_said_of_recovering_to_a_right_answer_stands_in_the_committed_re
     assert "nobody notices: of all 40 the change is {}, {} and {}".format(*changes) in RESULTS
     assert "Of the nine that all controls solve, {}, {} and {} are still solved".format(*again) in RESULTS
     assert "solved {} (`monolithic`), {} (`static`) and {} (`runtime_structured`)".format(*control) in README
-    columns = ("Fault plan", "A", "B", "By A alone", "By B alone")
+    differences = ("Fault plan", "A", "B", "By A alone", "By B alone")
     [(by_one, by_other)] = [
-        row[3:] for row in cells("solved_differences", *columns) if row[:3] == ["none", "monolithic", "runtime_structured"]
+        row[3:] for row in cells("solved_differences", *differences) if row[:3] == ["none", "monolithic", "runtime_structured"]
     ]
     assert f"p = {binomtest(int(by_one), int(by_one) + int(by_other)).pvalue:.2f}. " in RESULTS
     lost = [int(alone) - int(gained) for alone, gained in _lost_and_gained("wrong_value")]

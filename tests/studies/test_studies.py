@@ -39,8 +39,8 @@ from studies.validators.study import mutation_scores
 
 PLACE = ROOTS[0].parent / "studies"
 BOUNDARIES = [f"{strength}_{commit}" for strength in ("none", "business_rule") for commit in ("plain", "compare_and_swap")]
-WITHOUT_FIGURE = {"learning", "patching"}
-"""What was learned is a table."""
+WITHOUT_FIGURE = {"learning", "orchestration", "patching", "second_contract"}
+"""What these found is a table."""
 FEW: Mapping[str, Any] = {
     "exactly_once": {
         "repetitions": 1,
