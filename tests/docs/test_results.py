@@ -17,8 +17,10 @@ from bench.read.analysis.arms import arms_of
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import mean_of
 from bench.read.claims.beside_paper import beside
+from bench.read.claims.judging import standing
 from bench.read.claims.published import load_others, load_published
 from bench.read.claims.verdicts import Judgement, counts, judge_all, structural
+from bench.read.report.results import Results
 from bench.record.reading import read_responses
 from bench.run.experiment.config import load_config
 from bench.run.experiment.matrix import build_matrix
@@ -395,3 +397,11 @@ def test_the_short_version_is_read_in_minutes_and_its_counts_are_those_of_the_ru
     assert f"One call solves {one_call.replace('of', 'of all')} problems" in SHORT
     smaller = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-0.5b-instruct").trials["outcome"]
     assert f"gave up in {(smaller == 'gave_up').sum()} of {len(smaller)} trials" in SHORT
+
+
+def test_the_first_screen_of_the_papers_report_says_which_claims_sizes_alone_decide() -> None:
+    run = bench.load_run(ROOT / "results" / "paper-qwen2.5-coder-1.5b-instruct")
+    sentence = standing(Results(run))
+    assert sentence.endswith(
+        "4 of 14 claims come out as the paper says (4 of these by the sizes of calls alone), 4 against it, 6 open."
+    )

@@ -53,11 +53,15 @@ def findings(of: Results) -> Iterator[SummaryFinding]:
 def standing(of: Results) -> str:
     """Return how many of the paper's directions and ratios stand as it says, with its title. "" if none was judged."""
     judged = of.once(of_paper)
-    sides = Counter(judgement.stands for judgement in structural(judged.judgements) if judgement.measured)
-    if not sides:
+    measured = [judgement for judgement in structural(judged.judgements) if judgement.measured]
+    if not measured:
         return ""
+    sides = Counter(judgement.stands for judgement in measured)
+    sized = sum(judgement.stands == 1 and judgement.verdict == "decided by sizes" for judgement in measured)
+    by_sizes = f" ({sized} of these by the sizes of calls alone)" if sized else ""
     title = f"{judged.published.paper.title} ({judged.published.paper.source})"
-    return f"{title}: {sides[1]} of {sides.total()} claims come out as the paper says, {sides[-1]} against it, {sides[0]} open."
+    as_it_says = f"{sides[1]} of {len(measured)} claims come out as the paper says{by_sizes}"
+    return f"{title}: {as_it_says}, {sides[-1]} against it, {sides[0]} open."
 
 
 def facts(of: Results) -> Iterator[tuple[str, str]]:
