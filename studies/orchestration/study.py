@@ -59,7 +59,7 @@ def pattern_pairs(run: Run) -> list[PatternPair]:
     names = [name for name in run.names("architecture") if (trials["architecture"] == name).any()]
     if len(names) < 2:
         raise ResultsError("needs two architectures that act in a world")
-    told: dict[tuple[object, ...], PatternPair] = {}
+    by_copy: dict[tuple[object, ...], PatternPair] = {}
     for (scenario, plan, model), group in trials.groupby(["scenario", "plan", "model"], sort=False, observed=True):
         for first, second in combinations(names, 2):
             factors = factors_between(run, ArmName(first, str(model), str(plan)), ArmName(second, str(model), str(plan)))
@@ -67,9 +67,9 @@ def pattern_pairs(run: Run) -> list[PatternPair]:
                 risen = rises(group, outcome, "architecture", first, second, ["instance", "repetition", "architecture"])
                 of_arms = f"{first} less {second}"
                 copy = (scenario, plan, model, outcome, tuple(risen.by_instance.items()))
-                before = told[copy].arms if copy in told else ()
-                told[copy] = PatternPair(str(scenario), str(plan), (*before, of_arms), outcome, risen)
-    every = list(told.values())
+                before = by_copy[copy].arms if copy in by_copy else ()
+                by_copy[copy] = PatternPair(str(scenario), str(plan), (*before, of_arms), outcome, risen)
+    every = list(by_copy.values())
     adjusted = holm({place: each.risen.p for place, each in enumerate(every) if each.differs})
     return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, len(adjusted))) for place, each in enumerate(every)]
 

@@ -50,10 +50,12 @@ class UnderBoth:
 
 def under_both(run: Run) -> list[UnderBoth]:
     """Return the sentences by world. Raise ResultsError if the run does not have both contracts."""
-    told = [verdicts(_under(run, base)) for base in (BEFORE, AFTER)]
-    both = [(place, number) for place in (0, 1) for number, each in enumerate(told[place]) if not each.refused]
-    adjusted = holm({place: told[place[0]][place[1]].rises.p for place in both})
-    judged = [[replace(each, p=adjusted.get((place, number))) for number, each in enumerate(told[place])] for place in (0, 1)]
+    of_contracts = [verdicts(_under(run, base)) for base in (BEFORE, AFTER)]
+    both = [(place, number) for place in (0, 1) for number, each in enumerate(of_contracts[place]) if not each.refused]
+    adjusted = holm({place: of_contracts[place[0]][place[1]].rises.p for place in both})
+    judged = [
+        [replace(each, p=adjusted.get((place, number))) for number, each in enumerate(of_contracts[place])] for place in (0, 1)
+    ]
     return [UnderBoth(first, second, _more(first.rises, second.rises)) for first, second in zip(*judged, strict=True)]
 
 
@@ -99,15 +101,15 @@ class ContractVerdict:
 def contracts(run: Run) -> list[ContractVerdict]:
     """Return the contracts compared by world, error rate and outcome, where they differ in any instance."""
     trials = _both_contracts(run)
-    told = [
+    compared = [
         _compared(run, str(scenario), float(str(rate)), outcome, group)
         for (scenario, rate), group in trials.groupby(["scenario", ERRORS], sort=False, observed=True)
         for outcome in SENTENCES
     ]
-    told = [each for each in told if any(each.risen.by_instance.values())]  # else nothing came out otherwise
-    adjusted = holm({place: each.risen.p for place, each in enumerate(told) if not each.refused})
+    compared = [each for each in compared if any(each.risen.by_instance.values())]  # else nothing came out otherwise
+    adjusted = holm({place: each.risen.p for place, each in enumerate(compared) if not each.refused})
     family = len(adjusted)
-    return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, family)) for place, each in enumerate(told)]
+    return [replace(each, p=adjusted.get(place), needed=_needed(each.risen, family)) for place, each in enumerate(compared)]
 
 
 def _both_contracts(run: Run) -> pd.DataFrame:

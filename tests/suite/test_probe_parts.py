@@ -129,7 +129,7 @@ def test_a_session_gives_each_pair_its_share_of_what_is_left_and_none_when_it_is
     assert Bound(CLEAN / 2, 1, 2, 25.0).budget() == 0
 
 
-def test_the_page_shows_what_the_record_holds_and_trials_differ_only_where_two_tools_have_one_effect() -> None:
+def test_the_page_shows_what_the_record_holds_and_trials_differ_only_of_the_agent_and_pack_that_it_names() -> None:
     assert page(PAGE.read_text(encoding="utf-8"), RECORD) == PAGE.read_text(encoding="utf-8")
     rows = read(RECORD, Equality)
     assert sum(row.trials for row in rows) >= 500

@@ -92,7 +92,7 @@ async def record_tape(settings: ProbeSettings, hidden: Secrets, plan: str) -> tu
 
 
 def write_tape(path: Path, tape: CellTape) -> None:
-    """Write a tape. Raises ConfigError for one that is too large."""
+    """Write a tape. Raises ConfigError if it is too large."""
     text = _TAPE.dump_json(tape)
     if len(text) > LARGEST:
         raise ConfigError(f"{path}: the tape would have {len(text):,} bytes, more than {LARGEST:,}; probe a shorter task")
