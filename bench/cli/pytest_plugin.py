@@ -64,7 +64,7 @@ def probed(request: pytest.FixtureRequest) -> ProbedCell:
         pytest.fail("the fixture `probed` needs the marker `probe`: @pytest.mark.probe(FILE, CELL)", pytrace=False)
     tape = marker.kwargs.get("tape")
     try:
-        cell = _shown(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
+        cell = _probed_cell(_run(Path(marker.args[0]), request.param, request.path.parent / tape if tape else None))
     except ConfigError as error:
         pytest.fail(f"{request.param}: {error}", pytrace=False)
     if cell.verdict in ("no_verdict", "not_applicable"):
@@ -90,7 +90,7 @@ def _run(file: Path, plan: str, tape: Path | None) -> CellRun:
     return asyncio.run(play(settings, recorded))
 
 
-def _shown(run: CellRun) -> ProbedCell:
+def _probed_cell(run: CellRun) -> ProbedCell:
     from bench.read.probe.steps import lines_of  # noqa: PLC0415
     from bench.record.events import of_kind  # noqa: PLC0415
     from bench.record.probe.events import GatewayCall  # noqa: PLC0415

@@ -142,11 +142,11 @@ def when(judged: CellJudged, calls: Iterable[GatewayCall], texts: Mapping[str, s
     """Return what was done to the struck call, as a clause. `texts` has the call's arguments by their digest."""
     if not judged.point:
         return "nothing is struck"
-    asked = next((_asked(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
+    asked = next((_short_arguments(texts.get(call.arguments, "")) for call in calls if call.number == judged.struck), "")
     return WHEN[judged.point].format(f"{judged.call}{f' ({asked})' if asked else ''}")
 
 
-def _asked(arguments: str) -> str:
+def _short_arguments(arguments: str) -> str:
     """Return a call's arguments in short."""
     try:
         values = json.loads(arguments)
