@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bench.read.analysis.per_solved import PerSolved
-from bench.read.analysis.statistics import Limit, Mean, RateDifference, Ratio, Share, limits_of
-from bench.read.render.cells import Estimate, Rate, RateGap, Spent
+from bench.read.analysis.statistics import Limit, Limited, RateDifference, Ratio, limits_of
+from bench.read.render.cells import NumberCell
 from bench.read.render.table import Table
-
-Limited = Mean | Ratio | Share | RateDifference
 
 
 def with_limits(table: Table) -> Table:
@@ -45,12 +42,5 @@ def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials
 def numbers_in(table: Table) -> Iterator[Limited]:
     for row in table.rows:
         for cell in row:
-            match cell:
-                case Estimate():
-                    yield cell.mean
-                case Rate():
-                    yield cell.share
-                case RateGap():
-                    yield cell.gap
-                case Spent(PerSolved(value=float()) as spent):
-                    yield Ratio(spent.units, spent.value, spent.low, spent.high)
+            if isinstance(cell, NumberCell) and cell.limited is not None:
+                yield cell.limited
