@@ -108,11 +108,13 @@ def probe(session: nox.Session) -> None:
     """Four agents with six servers, all of others, probed as a user would: a quarter of an hour. Needs npm, and for one server
     PostgreSQL (Debian: postgresql).
 
-    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality
+    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
+    Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
     """
     install(session, extra="mcp,probe")
-    module = "probe.equality" if "--equality" in session.posargs else "probe"
-    asked = [each for each in session.posargs if each != "--equality"]
+    modules = {"--equality": "probe.equality", "--blame": "probe.blame"}
+    module = next((modules[each] for each in session.posargs if each in modules), "probe")
+    asked = [each for each in session.posargs if each not in modules]
     session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
 
