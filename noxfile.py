@@ -15,7 +15,7 @@ nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
-VALIDATION = "paper_validation-qwen2.5-coder-1.5b-instruct"
+VALIDATION = "validation-qwen2.5-coder-1.5b-instruct"
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 SAMPLED = 10
 """Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
@@ -59,7 +59,7 @@ def bench(session: nox.Session) -> None:
     instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLED
     for config, run, which in (
         ("paper", PAPER, []),
-        ("paper_validation", VALIDATION, ["--scenario", "multi_file_debugging"]),
+        ("validation", VALIDATION, []),
         ("incidents", INCIDENTS, ["--instances", f"{instances}"]),
     ):
         recorded = ("--model", f"recorded:{run}")
