@@ -15,7 +15,7 @@ nox.options.reuse_venv = "yes"
 nox.options.default_venv_backend = "virtualenv"
 
 PAPER = "paper-qwen2.5-coder-1.5b-instruct"
-VALIDATION = "paper_validation-qwen2.5-coder-1.5b-instruct"
+VALIDATION = "validation-qwen2.5-coder-1.5b-instruct"
 INCIDENTS = "incidents-qwen2.5-coder-1.5b-instruct"
 SAMPLED = 10
 """Of the incidents' instances, those whose run `bench` replays unless it is asked for all."""
@@ -59,7 +59,7 @@ def bench(session: nox.Session) -> None:
     instances = instances_of(INCIDENTS) if "--full" in session.posargs else SAMPLED
     for config, run, which in (
         ("paper", PAPER, []),
-        ("paper_validation", VALIDATION, ["--scenario", "multi_file_debugging"]),
+        ("validation", VALIDATION, []),
         ("incidents", INCIDENTS, ["--instances", f"{instances}"]),
     ):
         recorded = ("--model", f"recorded:{run}")
@@ -108,11 +108,13 @@ def probe(session: nox.Session) -> None:
     """Four agents with six servers, all of others, probed as a user would: a quarter of an hour. Needs npm, and for one server
     PostgreSQL (Debian: postgresql).
 
-    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality
+    One pair: nox -s probe -- --only openai_loop-sqlite. The verdicts beside a world's count: nox -s probe -- --equality.
+    Whom the probe blames for weaknesses that are planted in the agents: nox -s probe -- --blame
     """
     install(session, extra="mcp,probe")
-    module = "probe.equality" if "--equality" in session.posargs else "probe"
-    asked = [each for each in session.posargs if each != "--equality"]
+    modules = {"--equality": "probe.equality", "--blame": "probe.blame"}
+    module = next((modules[each] for each in session.posargs if each in modules), "probe")
+    asked = [each for each in session.posargs if each not in modules]
     session.run("python", "-m", module, *asked, env={"PYTHONPATH": "tools"} | COMPILED_ONCE)
 
 

@@ -81,12 +81,9 @@ def weaknesses(run: Run) -> list[Weakness]:
             for pattern, remedied in forms.items():
                 bare_arm, arm = (ArmName(name, str(model), failure) for name in (pattern, remedied))
                 by_plan = factors_between(run, bare_arm, bare_arm._replace(plan=FAULT_FREE))
-                shares, refused = zip(
-                    _judged(group, bare_arm, by_plan, "plan"),
-                    _judged(group, arm, factors_between(run, bare_arm, arm)),
-                    strict=True,
-                )
-                judged.append(Weakness(str(scenario), str(model), failure, pattern, *shares, refused))
+                bare, reason = _judged(group, bare_arm, by_plan, "plan")
+                mended, other_reason = _judged(group, arm, factors_between(run, bare_arm, arm))
+                judged.append(Weakness(str(scenario), str(model), failure, pattern, bare, mended, (reason, other_reason)))
     return judged
 
 

@@ -93,7 +93,7 @@ def sizes(run: Run) -> list[SizedRound]:
             for plan, again in run_again(run, scenario).items() if prices else ():
                 pair = arms.get(Condition(scenario, model, plan), {})
                 if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
-                    factors = factors_between(run, *(ArmName(name, model, plan) for name in ("static", "monolithic")))
+                    factors = factors_between(run, ArmName("static", model, plan), ArmName("monolithic", model, plan))
                     rounds.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured, factors))
     if not rounds:
         raise ResultsError(

@@ -14,7 +14,18 @@ import pytest
 from probe.__main__ import CLEAN, Bound
 from probe.equality import Equality, Trial, counted
 from probe.report import PAGE, RECORD, page
-from probe.script import TRIES, Call, Exchange, chat_reply, next_call, of_chat, of_response, placed, response_reply
+from probe.script import (
+    TRIES,
+    Call,
+    Exchange,
+    chat_reply,
+    next_call,
+    of_chat,
+    of_response,
+    placed,
+    response_reply,
+    streamed_chat,
+)
 from probe.world import PACKS, ToolServer, WorldCount, kept_worlds, next_proposed, reply_of
 from reliability.kept import read
 
@@ -45,6 +56,13 @@ def test_a_call_is_read_from_a_chat_and_from_a_response_as_it_was_written() -> N
     assert of_response([item, {"type": "function_call_output", "call_id": item["call_id"], "output": "paid"}]) == [
         Exchange(PAY, "paid")
     ]
+
+
+def test_a_streamed_reply_has_the_call_of_the_whole_one_in_a_chunk() -> None:
+    reply = chat_reply(PAY)
+    chunk, end = [line.removeprefix("data: ") for line in streamed_chat(reply).split("\n\n")[:2]]
+    [call] = json.loads(chunk)["choices"][0]["delta"]["tool_calls"]
+    assert call == {**reply["choices"][0]["message"]["tool_calls"][0], "index": 0} and end == "[DONE]"
 
 
 def test_the_path_that_the_user_names_stands_in_the_calls() -> None:

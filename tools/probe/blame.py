@@ -3,7 +3,7 @@
 Each agent is made sound: its calls carry a key, what it did stands in a journal, errors are told, and the tool does a key once.
 Then a single edit takes a part of that away, or a harmless one changes nothing. What must be blamed is said before the run.
 
-python -m probe.blame [--only AGENT-WEAKNESS ...] [--folder FOLDER]
+python -m probe.blame [--only AGENT-WEAKNESS ...] [--workers N] [--folder FOLDER] [--record FOLDER]
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import tomli_w
+from reliability.kept import write
 
 from bench.common.errors import ResultsError
 from bench.read.probe.run import read_probe
 from probe import parts
-from probe.__main__ import AGENTS, HERE, Agent
+from probe.__main__ import AGENTS, HERE, ROOT, Agent
 from probe.subjects import Parts
 
 Edit = tuple[str, str]
-Sets = frozenset[frozenset[str]]
 PAY = "INSERT OR IGNORE INTO payments (number, account, cents) VALUES ('KEY', 1, 12000)"
 NOTE = "INSERT INTO notes (what) VALUES ('paid')"
 HOOKED: dict[str, Sequence[Edit]] = {
@@ -94,10 +95,6 @@ class Weakness:
     forgets: bool = False
     keyless: bool = False
 
-    @property
-    def sets(self) -> Sets:
-        return frozenset(map(frozenset, self.blames))
-
 
 FORGETS: Edit = ("    write(done)\n", "")
 FORGETS_TS: Edit = ("  writeFileSync(JOURNAL, JSON.stringify(done));\n", "")
@@ -141,16 +138,30 @@ WEAKNESSES = (
 
 @dataclass(frozen=True)
 class Scored:
-    """Whom the probe blamed; None if it has no verdict, and an empty set if it found no damage."""
+    """Whom the probe of an edited agent blamed.
 
-    pair: str
-    weakness: Weakness
-    blamed: Sets | None
+    must      what has to be blamed: parts of a set joined by "+", sets by " or "; "" for nobody
+    blamed    what the probe blamed, in this form; "no verdict" if it has none
+    """
+
+    agent: str
+    weakness: str
+    must: str
+    blamed: str
     seconds: float
 
     @property
     def is_exact(self) -> bool:
-        return self.blamed == self.weakness.sets
+        return self.blamed == self.must
+
+    @property
+    def is_harmless(self) -> bool:
+        return self.weakness.startswith("harmless")
+
+    @property
+    def accuses(self) -> bool:
+        """Whether somebody is blamed who has not to be."""
+        return self.blamed != "no verdict" and not set(self.blamed.split(" or ")) - {""} <= set(self.must.split(" or "))
 
 
 def lay_out(agent: Agent, weakness: Weakness, folder: Path, installed: Parts) -> Path:
@@ -203,18 +214,22 @@ def score(agent: Agent, weakness: Weakness, folder: Path, installed: Parts) -> S
     words = ["bench", "probe", path.name, "--yes", "--only", weakness.point]
     done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     (folder / "output.txt").write_text(done.stdout, encoding="utf-8")
-    return Scored(folder.name, weakness, _blamed(folder / "results" / f"{folder.name}-probe"), time.monotonic() - began)
+    blamed = _blamed(folder / "results" / f"{folder.name}-probe")
+    return Scored(agent.name, weakness.name, _written(weakness.blames), blamed, time.monotonic() - began)
 
 
-def _blamed(folder: Path) -> Sets | None:
+def _blamed(folder: Path) -> str:
     try:
         probe = read_probe(folder)
     except ResultsError:
-        return None
+        return "no verdict"
     if not probe.with_verdict:
-        return None
-    blames = [cell.blame for cell in probe.damaged]
-    return frozenset(frozenset(map(str, each)) for blame in blames if blame for each in blame.minimal)
+        return "no verdict"
+    return _written(each for cell in probe.damaged if cell.blame for each in cell.blame.minimal)
+
+
+def _written(sets: Iterable[Iterable[str]]) -> str:
+    return " or ".join(sorted({"+".join(sorted(map(str, each))) for each in sets}))
 
 
 def _make_bank(path: Path, keyless: bool) -> None:
@@ -244,26 +259,31 @@ def _says_done(is_python: bool) -> Sequence[Edit]:
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m probe.blame", description=__doc__)
     parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--workers", type=int, default=2, help="agents at a time")
     parser.add_argument("--folder", type=Path, default=Path("build", "probe"))
+    parser.add_argument("--record", type=Path, default=ROOT / "reports" / "probe")
     asked = parser.parse_args(words)
     folder = asked.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     parts.install(folder)
-    installed, all_scored = Parts(folder / parts.PYTHON, folder / parts.NODE, folder / "agents"), list[Scored]()
-    for weakness in WEAKNESSES:
-        for agent in AGENTS:
-            pair = f"{agent.name}-{weakness.name}"
-            if (asked.only and pair not in asked.only) or (agent.program == "tsx" and not installed.node.exists()):
-                continue
-            each = score(agent, weakness, folder / "blamed" / pair, installed)
-            all_scored.append(each)
-            blamed = "no verdict" if each.blamed is None else sorted(map(sorted, each.blamed)) or "nobody"
-            print(f"{pair}: {'exact' if each.is_exact else 'NOT exact'}: {blamed}, {each.seconds:.0f} s", flush=True)
-    harmless = [each for each in all_scored if each.weakness.name.startswith("harmless")]
-    planted = [each for each in all_scored if each not in harmless]
-    wrong = sum(bool((each.blamed or frozenset()) - each.weakness.sets) for each in harmless)
-    print(f"planted: exact {sum(each.is_exact for each in planted)} of {len(planted)}")
-    print(f"harmless: blamed {wrong} of {len(harmless)}; exact {sum(each.is_exact for each in harmless)}")
+    installed = Parts(folder / parts.PYTHON, folder / parts.NODE, folder / "agents")
+    pairs = [
+        (agent, weakness)
+        for weakness in WEAKNESSES
+        for agent in AGENTS
+        if (not asked.only or f"{agent.name}-{weakness.name}" in asked.only)
+        and (agent.program != "tsx" or installed.node.exists())
+    ]
+
+    def scored(pair: tuple[Agent, Weakness]) -> Scored:
+        name = f"{pair[0].name}-{pair[1].name}"
+        each = score(*pair, folder / "blamed" / name, installed)
+        how = "exact" if each.is_exact else "NOT exact"
+        print(f"{name}: {how}: {each.blamed or 'nobody'}, {each.seconds:.0f} s", flush=True)
+        return each
+
+    with ThreadPoolExecutor(asked.workers) as pool:
+        write(asked.record, Scored, list(pool.map(scored, pairs)))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Write what the last session found into docs/probe.md: what came of each pair, and the verdicts beside a world's count.
+"""Write what the last sessions found into docs/probe.md: the pairs, the verdicts beside a world's count, whom the probe blames.
 
 python -m probe.report
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from reliability.kept import read
 
 from probe.__main__ import ROOT, Pair
+from probe.blame import WEAKNESSES, Scored
 from probe.equality import WORLD_POINTS, Equality
 
 PAGE, RECORD = ROOT / "docs" / "probe.md", ROOT / "reports" / "probe"
@@ -50,13 +51,35 @@ def of_equality(rows: Sequence[Equality]) -> Iterator[str]:
     yield "world, as it became, owes other effects. An invoice, say, is owed only to a customer who accepted."
 
 
+def of_blame(rows: Sequence[Scored]) -> Iterator[str]:
+    """Yield the lines on weaknesses that were planted."""
+    yield "| planted | has to be blamed | agents | exact | somebody else blamed | no verdict |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for name in (weakness.name for weakness in WEAKNESSES):
+        if here := [row for row in rows if row.weakness == name]:
+            exact, accuses = sum(row.is_exact for row in here), sum(row.accuses for row in here)
+            undecided = sum(row.blamed == "no verdict" for row in here)
+            begins = f"| {name.replace('_', ' ')} | {here[0].must or 'nobody'} | {len(here)}"
+            yield f"{begins} | {exact} | {accuses} | {undecided} |"
+    planted = [row for row in rows if not row.is_harmless]
+    harmless = [row for row in rows if row.is_harmless]
+    yield ""
+    exact, accuses = sum(row.is_exact for row in planted), sum(row.accuses for row in harmless)
+    yield f"Of {len(planted)} weaknesses the probe blames {exact} exactly. After {len(harmless)} harmless edits it blames"
+    yield f"somebody wrongly in {accuses}."
+
+
 def _sums(rows: Sequence[Equality], *names: str) -> list[int]:
     return [sum(getattr(row, name) for row in rows) for name in names]
 
 
 def page(text: str, record: Path) -> str:
     """Return the page with what the record holds in the places that are marked for it."""
-    parts = {"pairs": of_pairs(read(record, Pair)), "equality": of_equality(read(record, Equality))}
+    parts = {
+        "blame": of_blame(read(record, Scored)),
+        "pairs": of_pairs(read(record, Pair)),
+        "equality": of_equality(read(record, Equality)),
+    }
     for name, lines in parts.items():
         begin, end = f"<!-- {name}: python -m probe.report -->\n", f"<!-- end of {name} -->"
         before, _, rest = text.partition(begin)

@@ -15,7 +15,7 @@ import secrets
 import sys
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,16 @@ def chat_reply(asked: Call | str) -> dict[str, Any]:
     return {**named, "model": "script", "choices": [choice], "usage": usage}
 
 
+def streamed_chat(reply: Mapping[str, Any]) -> str:
+    """Return the events of a chat completion that is streamed: a single chunk, then the end."""
+    [choice] = reply["choices"]
+    calls = [{**call, "index": index} for index, call in enumerate(choice["message"].get("tool_calls", []))]
+    delta = {**choice["message"], **({"tool_calls": calls} if calls else {})}
+    chunk = {**reply, "object": "chat.completion.chunk"}
+    chunk["choices"] = [{"index": 0, "delta": delta, "finish_reason": choice["finish_reason"]}]
+    return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+
+
 def response_reply(asked: Call | str) -> dict[str, Any]:
     if isinstance(asked, Call):
         call = {"call_id": f"call_{secrets.token_hex(12)}", "name": asked.tool, "arguments": json.dumps(asked.arguments)}
@@ -116,7 +126,10 @@ def application(script: Sequence[Call]) -> web.Application:
     async def chat(request: web.Request) -> web.Response:
         body = await request.json()
         asked = next(_text(each["content"]) for each in body["messages"] if each["role"] == "user")
-        return web.json_response(chat_reply(next_call(placed(script, asked), of_chat(body))))
+        reply = chat_reply(next_call(placed(script, asked), of_chat(body)))
+        if body.get("stream"):
+            return web.Response(text=streamed_chat(reply), content_type="text/event-stream")
+        return web.json_response(reply)
 
     async def response(request: web.Request) -> web.Response:
         body = await request.json()

@@ -38,6 +38,9 @@ PROVIDERS = {
     "responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
 }
+CODE = frozenset((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".go", ".rb", ".rs", ".java", ".kt", ".sh"))
+NO_CODE = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "results", "reports", "build", "dist"))
+MOST_CODE = 2_000
 REFERENCE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 
 
@@ -335,11 +338,14 @@ class ProbeSettings:
 
     def _digest(self) -> str:
         """Return the digest of all that determines what the cells do, as far as files show it: the settings, the MCP configs,
-        and the files that commands name."""
+        the files that commands name, and the code beside these."""
         parts = [json.dumps(self._file.model_dump(mode="json"), sort_keys=True)]
+        folder = self.subject.agent.folder
         words = [place for _, command in self.commands() for place in _places_in(command)]
-        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words)):
-            with suppress(OSError, ValueError), opened(self.subject.agent.folder / path) as file:
+        beside = {(folder / place).parent.resolve() for place in words if place.suffix in CODE and (folder / place).is_file()}
+        code = [path for each in sorted({folder.resolve(), *beside}) for path in _code_in(each)]
+        for path in dict.fromkeys((*(config.path for config in self.subject.configs), *words, *code)):
+            with suppress(OSError, ValueError), opened(folder / path) as file:
                 parts.append(digest_of_file(file))
         return digest_of("\0".join(parts))
 
@@ -377,6 +383,23 @@ def _places_in(command: CommandWords) -> Iterator[Path]:
         if before == "-m":
             module = Path(*word.split("."))
             yield from (module.with_suffix(".py"), module / "__init__.py", module / "__main__.py")
+
+
+def _code_in(folder: Path) -> Iterator[Path]:
+    """Yield the files of code in a folder and below, `MOST_CODE` at most. Installed packages, tests, results and hidden folders
+    are left out."""
+    left = MOST_CODE
+    for parent, folders, names in os.walk(folder):
+        if "pyvenv.cfg" in names:
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if name not in NO_CODE and not name.startswith("."))
+        for name in sorted(names):
+            if Path(name).suffix in CODE and left:
+                left -= 1
+                yield Path(parent, name)
+        if not left:
+            return
 
 
 def _name_of(folder: Path) -> str:

@@ -37,16 +37,31 @@ def test_a_config_that_nothing_hands_to_the_agent_is_refused_before_anything_is_
 
 
 @pytest.mark.usefixtures("here")
-def test_a_probe_is_another_where_a_module_of_the_agent_changed() -> None:
-    Path("shop").mkdir()
-    for name in ("agent.py", "shop/clerk.py"):
+def test_a_probe_is_another_where_code_of_the_agent_changed_and_the_same_where_tests_data_or_packages_did(
+    tmp_path: Path,
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    text = BASE.replace("python agent.py", f"python -m shop.clerk agent.py {elsewhere}/tool.py")
+    code = ["agent.py", "shop/clerk.py", "shop/deep/imported.ts", f"{elsewhere}/tool.py", f"{elsewhere}/imported.py"]
+    other = [
+        "tests/probe/test_x.py",
+        "venv/pyvenv.cfg",
+        "venv/lib/six.py",
+        "node_modules/a/b.js",
+        ".hidden/c.py",
+        "data/log.txt",
+    ]
+    for name in (*code, *other):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("print(1)")
-    text = BASE.replace("python agent.py", "python -m shop.clerk agent.py")
     known = {read(text).probed(False, ()).subject}
-    for name in ("agent.py", "shop/clerk.py"):
+    for number, name in enumerate(code, start=2):
         Path(name).write_text("print(2)")
         known.add(read(text).probed(False, ()).subject)
-    assert len(known) == 3
+        assert len(known) == number, name
+    for name in other:
+        Path(name).write_text("print(2)")
+        assert read(text).probed(False, ()).subject in known, name
 
 
 @pytest.mark.usefixtures("here")

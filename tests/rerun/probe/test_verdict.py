@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -240,3 +241,19 @@ def test_a_call_that_no_witness_sees_does_damage_only_if_it_claims_to_write(shop
     assert "look#1 was done 2 times, no witness saw what it does" in judged.why
     writes = replace(twice, calls=tuple(replace(call, reads=False) for call in twice.calls))
     assert (judge(clean, writes).verdict, judge(clean, writes).by) == ("doubled", "journal")
+
+
+@pytest.mark.parametrize("shop", ["folder"], indirect=True)
+def test_packed_bytes_that_vary_can_vary_in_length_and_a_second_file_of_them_is_doubled(shop: Shop) -> None:
+    length = 16
+
+    def act(place: str, _: str) -> None:
+        (Path(place) / f"packed-{uuid4().hex}").write_bytes(b"\xff" + secrets.token_bytes(length))
+
+    def made(calls: int, masks: Masks) -> AgentCourse:
+        return shop.runner.run(course_of(shop.stores, shop.place, act, ["pack"] * calls, masks, ""))
+
+    clean = clean_of([made(1, Masks()) for _ in range(3)])
+    length = 17
+    verdicts = [judge(clean, name_calls(made(calls, clean.masks), clean.calls)).verdict for calls in (1, 2)]
+    assert verdicts == ["same", "doubled"]
