@@ -20,11 +20,6 @@ NARROW_NOTE = f"{NARROW}: too narrow: it misses in 10% of cases or more"
 class NumberCell(ABC):
     """A cell that is made of numbers."""
 
-    @property
-    def limited(self) -> Limited | None:
-        """The number whose interval is marked if it is too narrow; None if nothing is known of that."""
-        return None
-
     @abstractmethod
     def text(self) -> str:
         """Return the cell as people read it.
@@ -40,14 +35,6 @@ class NumberCell(ABC):
         Returns:
             The suffix of the column's title ("" for the value itself) -> a number; None if there is none.
         """
-
-    def _interval(self, value: float, low: float | None, high: float | None, digits: int, percent: bool = False) -> str:
-        if low is None or high is None:
-            return ""
-        if not percent and low >= 0 and high > TOO_WIDE * value > 0:
-            return TOO_FEW
-        sign = NARROW if self.limited is not None and is_narrow(self.limited) else ""
-        return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]{sign}"
 
 
 Cell = str | int | NumberCell
@@ -77,16 +64,12 @@ class Estimate(NumberCell):
     digits: int = 0
     with_n: bool = False
 
-    @property
-    def limited(self) -> Mean:
-        return self.mean
-
     def text(self) -> str:
         mean = self.mean
         if mean.mean is None:
             return NOTHING
         value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
-        interval = self._interval(mean.mean, mean.low, mean.high, self.digits) or NOTHING
+        interval = _interval(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
         shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
         return f"{shown}, N={mean.n}" if self.with_n else shown
 
@@ -123,7 +106,9 @@ class BoundedNumber(NumberCell):
     def text(self) -> str:
         if self.value is None:
             return NOTHING
-        interval = self._interval(self.value, self.low, self.high, self.digits, self.percent) or f"(interval {NOTHING})"
+        interval = (
+            _interval(self.value, self.low, self.high, self.digits, self.percent, self.limited) or f"(interval {NOTHING})"
+        )
         return f"{_shown(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -160,15 +145,11 @@ class Rate(NumberCell):
 
     share: Share
 
-    @property
-    def limited(self) -> Share:
-        return self.share
-
     def text(self) -> str:
         share = self.share
         if share.rate is None:
             return f"{NOTHING} (0/0)"
-        interval = self._interval(share.rate, share.low, share.high, 1, percent=True)
+        interval = _interval(share.rate, share.low, share.high, 1, percent=True, limited=share)
         return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -197,15 +178,11 @@ class RateGap(NumberCell):
 
     gap: RateDifference
 
-    @property
-    def limited(self) -> RateDifference:
-        return self.gap
-
     def text(self) -> str:
         gap = self.gap
         if gap.difference is None:
             return NOTHING
-        interval = self._interval(gap.difference, gap.low, gap.high, 1, percent=True)
+        interval = _interval(gap.difference, gap.low, gap.high, 1, percent=True, limited=gap)
         return f"{_shown(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
@@ -220,11 +197,6 @@ class Spent(NumberCell):
     per_solved: PerSolved
     digits: int = 0
 
-    @property
-    def limited(self) -> Ratio | None:
-        spent = self.per_solved
-        return None if spent.value is None else Ratio(spent.units, spent.value, spent.low, spent.high)
-
     def text(self) -> str:
         per_solved = self.per_solved
         if not per_solved.trials:
@@ -234,7 +206,8 @@ class Spent(NumberCell):
         spent = _shown(per_solved.spent, self.digits)
         if per_solved.value is None:
             return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
-        interval = self._interval(per_solved.value, per_solved.low, per_solved.high, self.digits) or f"(interval {NOTHING})"
+        low, high = per_solved.low, per_solved.high
+        interval = _interval(per_solved.value, low, high, self.digits, limited=per_solved.ratio) or f"(interval {NOTHING})"
         return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -306,6 +279,17 @@ def text_of(cell: Cell) -> str:
         One line.
     """
     return str(cell) if isinstance(cell, str | int) else cell.text()
+
+
+def _interval(
+    value: float, low: float | None, high: float | None, digits: int, percent: bool = False, limited: Limited | None = None
+) -> str:
+    if low is None or high is None:
+        return ""
+    if not percent and low >= 0 and high > TOO_WIDE * value > 0:
+        return TOO_FEW
+    sign = NARROW if limited is not None and is_narrow(limited) else ""
+    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]{sign}"
 
 
 def _shown(value: float | None, digits: int, percent: bool = False) -> str:

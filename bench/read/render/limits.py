@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from bench.read.analysis.statistics import Limit, Limited, RateDifference, Ratio, limits_of
-from bench.read.render.cells import NumberCell
+from bench.read.render.cells import BoundedNumber, Estimate, Rate, RateGap, Spent
 from bench.read.render.table import Table
 
 
@@ -42,5 +42,14 @@ def coverage_said(numbers: Iterable[Limited], opening: str = "With so few trials
 def numbers_in(table: Table) -> Iterator[Limited]:
     for row in table.rows:
         for cell in row:
-            if isinstance(cell, NumberCell) and cell.limited is not None:
-                yield cell.limited
+            match cell:
+                case Estimate():
+                    yield cell.mean
+                case Rate():
+                    yield cell.share
+                case RateGap():
+                    yield cell.gap
+                case BoundedNumber() if cell.limited is not None:
+                    yield cell.limited
+                case Spent() if cell.per_solved.value is not None:
+                    yield cell.per_solved.ratio
