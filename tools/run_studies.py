@@ -11,6 +11,7 @@ trials are kept.
 from __future__ import annotations
 
 import gzip
+import lzma
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +23,7 @@ from time import monotonic
 from golden.items import CONFIGS
 
 import bench
+from bench.read.analysis.factors import OCCASIONS
 from bench.read.analysis.frames import Run
 from bench.read.render.drawing import style
 from bench.read.render.table import comma_separated, markdown
@@ -46,6 +48,10 @@ ASKED = (
 RECORDED = {"paraphrase": ("qwen2.5-coder-1.5b-instruct", "paraphrase-qwen2.5-coder-1.5b-instruct")}
 """Config -> its model, and the committed run whose recorded replies it is given."""
 EVIDENCE = ("advise", "advise_held_out")
+RECOUNTED = ("second_contract", "log_or_row")
+"""Configs of whose trials git keeps a row each, so that a stranger recounts what damage they are said to do."""
+ROWS = list(dict.fromkeys([*COLUMNS, "model", *(name for names in OCCASIONS.values() for name in names), "tool_retries"]))
+ROWS.remove("tokens")
 
 
 def made_anew(config: str) -> float:
@@ -70,7 +76,8 @@ def made_anew(config: str) -> float:
                 config if all(model.timing == "recorded" for model in matrix.models.values()) else f"{config}-simulated"
             )
             report = "boundary_studies" if config in ASKED and config not in RECORDED else folder_name
-            write_files(REPORTS / report, files_of(bench.load_run(folder)))
+            shown = bench.load_run(folder)
+            write_files(REPORTS / report, files_of(shown) | (rows_of(shown, config) if config in RECOUNTED else {}))
     return monotonic() - began
 
 
@@ -78,6 +85,13 @@ def evidence_of(folder: Path) -> dict[str, bytes]:
     """What `bench advise` reads of a run: its manifest, and a row of each trial."""
     trials = bench.load_run(folder).trials[COLUMNS].to_csv(index=False)
     return {"manifest.json": (folder / "manifest.json").read_bytes(), TABLE: gzip.compress(trials.encode(), mtime=0)}
+
+
+def rows_of(shown: Run, config: str) -> dict[str, bytes]:
+    """A row of each trial, in order of what it is of, by the path in the report."""
+    rows = shown.trials[ROWS].sort_values(["scenario", "model", "plan", "architecture", "instance", "repetition"])
+    packed = lzma.compress(rows.to_csv(index=False).encode(), preset=9 | lzma.PRESET_EXTREME)
+    return {f"rows/{config}.csv.xz": packed}
 
 
 def files_of(shown: Run) -> dict[str, bytes]:
