@@ -394,7 +394,7 @@ def tables(run: Run) -> Iterator[Table]:
         TableColumn[Exposure]("Trials", lambda row: row.trials),
         TableColumn[Exposure]("Faults in a trial", lambda row: Number(row.struck, 2)),
         TableColumn[Exposure]("More damage in a trial", lambda row: row.more.cell()),
-        TableColumn[Exposure]("More for each fault", lambda row: _of_ratio(row.for_each)),
+        TableColumn[Exposure]("More for each fault", lambda row: BoundedNumber.of(row.for_each, 2)),
     )
     title = "What a delivered fault damages, by commit (SIMULATED)"
     yield table_of("study-boundary-exposure", title, struck, exposures(run), EXPOSURE)
@@ -410,10 +410,6 @@ def tables(run: Run) -> Iterator[Table]:
     )
     title = "What becomes of the sentences on the boundary's parts (SIMULATED)"
     yield table_of("study-boundary-verdicts", title, of_sentence, verdicts(run), VERDICTS)
-
-
-def _of_ratio(ratio: Ratio) -> BoundedNumber:
-    return BoundedNumber(ratio.ratio, ratio.low, ratio.high, 2)
 
 
 def _learned(run: Run) -> list[str]:

@@ -3,7 +3,8 @@
 The unit is a pair: a trial under one failure, and the same trial without it. A weakness is *shown bare* if the failure damages
 a bare trial more than its control, and *mended by its remedy* if it does so in no trial with remedies. Two patterns with the
 same damage in every pair are *not told apart* by any failure here. With remedies these are the same parts at work: their trials
-are copies of one another, and stand in one column.
+are copies of one another, and stand in one column. Whether a verdict may rest on its pairs is asked of
+`bench.read.analysis.factors`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from matplotlib.axes import Axes
 
 from bench.common.errors import ResultsError
 from bench.read.analysis.by_model import by_model
+from bench.read.analysis.factors import ArmName, VerdictEvidence, factors_between, refusal
 from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import Share, exact_share_by_instance
 from bench.read.analysis.variants import with_remedies
@@ -29,9 +31,9 @@ from bench.worlds.read.analysis.beyond_control import DAMAGE, beyond_control
 from .pattern_behaviour import tables_of_behaviour
 
 BEYOND = [f"beyond_{column.removeprefix('damage_')}" for column in DAMAGE]
-MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED = (
+MENDED, SHOWN, ONLY_REMEDIED, WITHSTOOD, NOT_PROVOKED, TOO_FEW = (
     *("mended by its remedy", "shown bare, not mended"),
-    *("shown with remedies alone", "withstood", "not provoked"),
+    *("shown with remedies alone", "withstood", "not provoked", "too few to say"),
 )
 DARK = 0.6
 """Share above which a cell is too dark for black digits."""
@@ -42,6 +44,7 @@ class Weakness:
     """One pattern under one failure.
 
     bare, remedied   of the pairs in which the failure was delivered, the share with more damage than the control
+    refused          why no damage bare, and why no damage with remedies, shows nothing; "" where it does
     """
 
     scenario: str
@@ -50,14 +53,17 @@ class Weakness:
     pattern: str
     bare: Share
     remedied: Share
+    refused: tuple[str, str] = ("", "")
 
     @property
     def verdict(self) -> str:
         if not self.bare.n:
             return NOT_PROVOKED
-        if not self.bare.k:
-            return ONLY_REMEDIED if self.remedied.k else WITHSTOOD
-        return SHOWN if self.remedied.k or not self.remedied.n else MENDED
+        if self.bare.k:
+            return SHOWN if self.remedied.k or self.refused[1] else MENDED
+        if self.remedied.k:
+            return ONLY_REMEDIED
+        return TOO_FEW if self.refused[0] else WITHSTOOD
 
 
 def weaknesses(run: Run) -> list[Weakness]:
@@ -69,13 +75,16 @@ def weaknesses(run: Run) -> list[Weakness]:
     failures = [plan for plan in run.names("plan") if plan != FAULT_FREE]
     if not failures or FAULT_FREE not in run.names("plan") or not forms:
         raise ResultsError(f"needs fault plans, the plan '{FAULT_FREE}' beside them, and patterns bare and with remedies")
-    pairs = _pairs(run)
-    return [
-        Weakness(str(scenario), str(model), failure, pattern, *(_share(group, failure, name) for name in (pattern, remedied)))
-        for (scenario, model), group in pairs.groupby(["scenario", "model"], sort=False, observed=True)
-        for failure in failures
-        for pattern, remedied in forms.items()
-    ]
+    judged: list[Weakness] = []
+    for (scenario, model), group in _pairs(run).groupby(["scenario", "model"], sort=False, observed=True):
+        for failure in failures:
+            for pattern, remedied in forms.items():
+                bare_arm, arm = (ArmName(name, str(model), failure) for name in (pattern, remedied))
+                by_plan = factors_between(run, bare_arm, bare_arm._replace(plan=FAULT_FREE))
+                bare, reason = _judged(group, bare_arm, by_plan, "plan")
+                mended, other_reason = _judged(group, arm, factors_between(run, bare_arm, arm))
+                judged.append(Weakness(str(scenario), str(model), failure, pattern, bare, mended, (reason, other_reason)))
+    return judged
 
 
 def not_told_apart(run: Run) -> dict[str, list[list[str]]]:
@@ -100,9 +109,13 @@ def _pairs(run: Run) -> pd.DataFrame:
     return pairs.assign(is_damaged=pairs[BEYOND].clip(lower=0).sum(axis=1) > 0, is_struck=pairs["faults_delivered"] > 0)
 
 
-def _share(pairs: pd.DataFrame, failure: str, architecture: str) -> Share:
-    struck_pairs = pairs[(pairs["plan"] == failure) & (pairs["architecture"] == architecture) & pairs["is_struck"]]
-    return exact_share_by_instance(struck_pairs["instance"].astype(str).tolist(), struck_pairs["is_damaged"].tolist())
+def _judged(pairs: pd.DataFrame, arm: ArmName, factors: tuple[str, ...], named: str | None = None) -> tuple[Share, str]:
+    """Return the share of an arm's struck pairs with more damage, and why its having none would show nothing."""
+    of_arm = pairs[(pairs["plan"] == arm.plan) & (pairs["architecture"] == arm.architecture)]
+    struck_pairs = of_arm[of_arm["is_struck"]]
+    instances = struck_pairs["instance"].astype(str).tolist()
+    evidence = VerdictEvidence(factors, len(of_arm), len(struck_pairs), len(set(instances)))
+    return exact_share_by_instance(instances, struck_pairs["is_damaged"].tolist()), refusal(evidence, named)
 
 
 # Tables and figures
@@ -112,7 +125,7 @@ NOTES = (
     "name bare, and in the last columns with the author's remedies",
     "with remedies: patterns with the same damage in every pair of the run are one column, since their trials are copies",
     "mended: some bare and none with remedies; shown: some in both; withstood: none bare; remedies alone: none bare and some "
-    "with remedies; not provoked: the failure was delivered in no trial",
+    "with remedies; not provoked: the failure was delivered in no trial; too few to say: none, but in trials of one instance",
     "of none of 10 instances the exact 95% interval ends at 31%, of none of 8 at 37%, of none of 4 at 60%",
 )
 
@@ -139,7 +152,7 @@ def tables(run: Run) -> Iterator[Table]:
             )
             for place, cells in rows.items()
         ),
-        notes=NOTES,
+        notes=(*NOTES, *_in_more(run)),
     )
     simulated = " (SIMULATED)" if all(run.is_simulated(model) for model in run.names("model")) else ""
     apart = [(form, ", ".join(group)) for form, alike in not_told_apart(run).items() for group in alike]
@@ -153,6 +166,15 @@ def tables(run: Run) -> Iterator[Table]:
     yield from tables_of_behaviour(run, partial(_file_name, run))
 
 
+def _in_more(run: Run) -> Iterator[str]:
+    """Say in what the forms with remedies differ from the bare ones beside `remedies`, which their verdicts name alone."""
+    model = run.names("model")[0]
+    arms = [(ArmName(bare, model, FAULT_FREE), ArmName(form, model, FAULT_FREE)) for bare, form in with_remedies(run).items()]
+    more = {factor for pair in arms for factor in factors_between(run, *pair)} - {"remedies"}
+    if more:
+        yield f"with remedies: forms differ in {' and '.join(sorted(more))} as well, so what is mended may be by these"
+
+
 def _file_name(run: Run, *more: str) -> str:
     """Return a name with the config's name in it: runs of several configs share a report."""
     return slug("study", *run.config.name.split("_"), *more)
@@ -161,7 +183,8 @@ def _file_name(run: Run, *more: str) -> str:
 def _cell(weakness: Weakness) -> str:
     if weakness.verdict == NOT_PROVOKED:
         return NOT_PROVOKED
-    word = {MENDED: "mended", SHOWN: "shown", ONLY_REMEDIED: "remedies alone", WITHSTOOD: "withstood"}[weakness.verdict]
+    words = {MENDED: "mended", SHOWN: "shown", ONLY_REMEDIED: "remedies alone"}
+    word = words.get(weakness.verdict, weakness.verdict)
     return f"{word}, {weakness.bare.k}/{weakness.bare.n}"
 
 

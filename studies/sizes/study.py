@@ -17,10 +17,12 @@ from matplotlib.axes import Axes
 from bench.common.errors import ResultsError
 from bench.read.analysis.arms import Arm, Condition, arms_of
 from bench.read.analysis.by_model import by_model
+from bench.read.analysis.factors import ARCHITECTURE, ArmName, VerdictEvidence, factors_between, refusal
 from bench.read.analysis.frames import Run
+from bench.read.analysis.metrics import LEAST_PRICED
 from bench.read.analysis.plans import run_again
 from bench.read.analysis.statistics import PairedMean
-from bench.read.claims.closed_forms import NEAR, pass_ratio, round_ratio, shared_at_parity
+from bench.read.claims.closed_forms import NEAR, has_side, pass_ratio, round_ratio, shared_at_parity
 from bench.read.claims.priced_forms import FirstPrices, first_prices
 from bench.read.claims.published import load_published
 from bench.read.render.cells import Cell, Estimate
@@ -28,9 +30,6 @@ from bench.read.render.drawing import BLACK, GREY, PALE, Picture, finish, panels
 from bench.read.render.labels import model_label, slug
 from bench.read.render.marks import Sign, signs_of
 from bench.read.render.table import Table, TableColumn, table_of
-
-FEWEST = 5
-"""Fewest pairs that are judged."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class MapPoint:
 @dataclass(frozen=True)
 class SizedRound:
     """A scenario under a plan that strikes one subtask. `again`: the subtasks that static runs again. `measured`: its first
-    rounds minus monolithic's, in tokens."""
+    rounds minus monolithic's, in tokens. `factors`: in what the two differ."""
 
     scenario: str
     model: str
@@ -58,6 +57,7 @@ class SizedRound:
     again: tuple[str, ...]
     prices: FirstPrices
     measured: PairedMean
+    factors: tuple[str, ...]
 
     @property
     def place(self) -> MapPoint:
@@ -66,19 +66,22 @@ class SizedRound:
 
     @property
     def verdict(self) -> str:
-        return verdict(self.place.round_ratio, self.measured)
+        return verdict(self.place.round_ratio, self.measured, self.factors)
 
 
-def verdict(ratio: float, measured: PairedMean) -> str:
-    """Return the verdict on a measured direction, given the closed form's ratio of the rounds."""
+def verdict(ratio: float, measured: PairedMean, factors: tuple[str, ...] = (ARCHITECTURE,)) -> str:
+    """Return the verdict on a measured direction, given the closed form's ratio of the rounds and in what the arms differ."""
     difference = measured.difference
-    if difference.n < FEWEST or difference.mean is None:
+    if difference.n < LEAST_PRICED or difference.low is None or difference.high is None:
         return "not measured"
+    if refusal(VerdictEvidence(factors, difference.n, difference.n, difference.n), ARCHITECTURE):
+        return "not comparable"
     if abs(ratio - 1) < NEAR:
         return "sizes do not decide"
-    if difference.low is None or difference.high is None or difference.low <= 0 <= difference.high:
+    side = (difference.low > 0) - (difference.high < 0)
+    if not side:
         return "inconclusive"
-    return "decided by sizes" if (difference.mean > 0) is (ratio > 1) else "not by sizes alone"
+    return "decided by sizes" if has_side(ratio, side) else "not by sizes alone"
 
 
 def sizes(run: Run) -> list[SizedRound]:
@@ -90,7 +93,8 @@ def sizes(run: Run) -> list[SizedRound]:
             for plan, again in run_again(run, scenario).items() if prices else ():
                 pair = arms.get(Condition(scenario, model, plan), {})
                 if prices and (measured := _difference(pair.get("static"), pair.get("monolithic"))):
-                    rounds.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured))
+                    factors = factors_between(run, ArmName("static", model, plan), ArmName("monolithic", model, plan))
+                    rounds.append(SizedRound(scenario, model, plan, len(prices.static), again, prices, measured, factors))
     if not rounds:
         raise ResultsError(
             "needs monolithic and static without faults, and under a plan whose one fault breaks a subtask's form"

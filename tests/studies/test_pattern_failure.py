@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from study_runs import run_of_matrix
 from trials import ROOTS
@@ -16,6 +19,7 @@ from studies.pattern_failure.study import (
     NOT_PROVOKED,
     ONLY_REMEDIED,
     SHOWN,
+    TOO_FEW,
     WITHSTOOD,
     Weakness,
     not_told_apart,
@@ -57,17 +61,27 @@ def test_patterns_with_the_same_damage_in_every_pair_are_not_told_apart(run: Run
 
 
 @pytest.mark.parametrize(
-    ("bare", "remedied", "verdict"),
+    ("bare", "remedied", "verdict", "on_copies"),
     [
-        ((3, 5), (0, 5), MENDED),
-        ((3, 5), (1, 5), SHOWN),
-        ((0, 5), (0, 5), WITHSTOOD),
-        ((0, 5), (2, 5), ONLY_REMEDIED),
-        ((0, 0), (0, 0), NOT_PROVOKED),
+        ((3, 5), (0, 5), MENDED, SHOWN),
+        ((3, 5), (1, 5), SHOWN, SHOWN),
+        ((0, 5), (0, 5), WITHSTOOD, TOO_FEW),
+        ((0, 5), (2, 5), ONLY_REMEDIED, ONLY_REMEDIED),
+        ((0, 0), (0, 0), NOT_PROVOKED, NOT_PROVOKED),
     ],
 )
-def test_a_verdict_follows_from_both_forms(bare: tuple[int, int], remedied: tuple[int, int], verdict: str) -> None:
-    assert Weakness("s", "m", "f", "p", exact_share(*bare), exact_share(*remedied)).verdict == verdict
+def test_a_verdict_follows_from_both_forms_and_none_rests_on_copies_that_show_nothing(
+    bare: tuple[int, int], remedied: tuple[int, int], verdict: str, on_copies: str
+) -> None:
+    weakness = Weakness("s", "m", "f", "p", exact_share(*bare), exact_share(*remedied))
+    assert weakness.verdict == verdict
+    assert replace(weakness, refused=("copies", "copies")).verdict == on_copies
+
+
+def test_no_remedy_is_proved_by_the_trials_of_one_instance(tmp_path: Path) -> None:
+    repeated = FEW | {"instances": 1, "repetitions": 2, "plans": ["none", "lost_answer"]}
+    run = run_of_matrix(tmp_path / "run", build_matrix(load_config(CONFIG, repeated), ROOTS[:1], "code"))
+    assert {(weakness.remedied.k, weakness.remedied.n, weakness.verdict) for weakness in weaknesses(run)} == {(0, 2, SHOWN)}
 
 
 def test_a_saga_that_undoes_in_the_order_of_doing_leaves_a_migration_behind(tmp_path_factory: pytest.TempPathFactory) -> None:

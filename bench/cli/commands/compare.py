@@ -172,7 +172,7 @@ def _print(compared: Compared, as_markdown: bool) -> None:
         wrapped = Terminal(wrapped=True)
         for table in compared.tables:
             wrapped.show_report_table(table.without(compared.wide))
-            wrapped.print("\n".join(f"- {note}" for note in table.notes), end="\n\n")
+            wrapped.print("\n".join(f"- {note}" for note in table.footer), end="\n\n")
         if compared.wide:
             wide = listed(compared.wide, len(compared.wide))
             wrapped.print(f"With --markdown the tables also have the columns {wide}. With --json a program reads all values.")

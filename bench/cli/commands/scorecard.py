@@ -115,7 +115,7 @@ def _print(card: Scorecard) -> None:
         wide.print(f"{text}\n")
     for table in (glance(card), in_short(card)):
         wide.show_report_table(table)
-        for note in table.notes:
+        for note in table.footer:
             wide.print(f"- {note}")
         wide.print()
     for name, text in provenance(card):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from bench.read.analysis.arms import instances_of
-from bench.read.analysis.statistics import ratio_of_means
+from bench.read.analysis.statistics import Ratio, ratio_of_means
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class PerSolved:
     low: float | None = None
     high: float | None = None
     units: int = 0
+
+    @property
+    def ratio(self) -> Ratio:
+        return Ratio(self.units, self.value, self.low, self.high)
 
 
 def per_solved(trials: pd.DataFrame, column: str) -> PerSolved:

@@ -209,7 +209,7 @@ class _Table:
         ratio = self._beside.by_monolithic(name, measure)
         if name == WHOLE or ratio is None:
             return "100.0%" if ratio else NOTHING
-        return BoundedNumber(ratio.ratio, ratio.low, ratio.high, 1, percent=True)
+        return BoundedNumber.of(ratio, 1, percent=True)
 
     def _notes(self) -> Iterator[str]:
         paper, table = self._published.paper, self._beside.table

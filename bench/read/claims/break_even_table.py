@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 
 from bench.read.analysis.arms import Condition
 from bench.read.analysis.frames import Run
-from bench.read.analysis.statistics import Mean
 from bench.read.claims.break_even import BreakEven, Rivals, rivals_of
 from bench.read.render.cells import BoundedNumber, Cell, Estimate, Number
 from bench.read.render.drawing import BLUE, PALE, VERMILION, Picture, finish, legend_below, panel_title, panels
@@ -37,11 +36,11 @@ def break_even_tables(of: Results) -> list[Table]:
         *(column.of(lambda pair: pair.condition) for column in condition_columns(of.run)),
         TableColumn[Rivals]("Architecture", lambda pair: pair.name),
         TableColumn[Rivals]("Against", lambda pair: pair.other),
-        TableColumn[Rivals]("First pass", lambda pair: _bounded(pair.passes.ours)),
-        TableColumn[Rivals]("First pass, other's", lambda pair: _bounded(pair.passes.theirs)),
+        TableColumn[Rivals]("First pass", lambda pair: BoundedNumber.of(pair.passes.ours)),
+        TableColumn[Rivals]("First pass, other's", lambda pair: BoundedNumber.of(pair.passes.theirs)),
         TableColumn[Rivals]("Pairs of passes", lambda pair: pair.passes.ours.n),
-        TableColumn[Rivals]("First round", lambda pair: _bounded(pair.rounds.ours)),
-        TableColumn[Rivals]("First round, other's", lambda pair: _bounded(pair.rounds.theirs)),
+        TableColumn[Rivals]("First round", lambda pair: BoundedNumber.of(pair.rounds.ours)),
+        TableColumn[Rivals]("First round, other's", lambda pair: BoundedNumber.of(pair.rounds.theirs)),
         TableColumn[Rivals]("Pairs of rounds", lambda pair: pair.rounds.ours.n),
         TableColumn[Rivals](
             "Cheaper from failures a trial", lambda pair: _rate(pair.break_even.rate) if pair.break_even else NOT_MEASURED
@@ -83,10 +82,6 @@ def _few(rivals: Iterable[Rivals]) -> Iterator[str]:
 def _smallest(pair: Rivals) -> int:
     """Return the number of its pairs of passes or of rounds, whichever is smaller."""
     return min(pair.passes.ours.n, pair.rounds.ours.n)
-
-
-def _bounded(mean: Mean) -> BoundedNumber:
-    return BoundedNumber(mean.mean, mean.low, mean.high)
 
 
 def _ends(estimate: BreakEven | None) -> tuple[Cell, Cell]:

@@ -15,7 +15,7 @@ def ours(judgement: Judgement) -> Cell:
         return NOTHING
     if isinstance(measured.basis, Share):
         return Rate(measured.basis)
-    return BoundedNumber(measured.value, measured.low, measured.high, *_form(judgement.claim))
+    return BoundedNumber(measured.value, measured.low, measured.high, *_form(judgement.claim), measured.basis)
 
 
 def theirs(judgement: Judgement) -> Cell:

@@ -102,6 +102,11 @@ NEAR = 0.05
 """A ratio of rounds this near to 1 decides nothing: it ignores that a struck output is shorter, and that a reason is told."""
 
 
+def has_side(ratio: float, side: int) -> bool:
+    """Return whether a ratio of rounds has the side that was measured: 1 if the first is dearer, -1 if the other is."""
+    return abs(ratio - 1) >= NEAR and (ratio > 1) is (side > 0)
+
+
 def pass_ratio(depth: int, shared: float, handed_on: float = 0.0) -> float:
     """Return a pass of static divided by a pass of monolithic, in a pipeline of `depth` equal calls.
 

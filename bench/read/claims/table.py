@@ -17,7 +17,7 @@ from bench.read.claims.claim import Claim, DegradationClaim, RateClaim
 from bench.read.claims.population import Population, population_of
 from bench.read.claims.published import Published
 from bench.read.claims.verdicts import VERDICTS, ClaimVerdict, JudgedSource, Judgement, counts, family_of, levels, structural
-from bench.read.render.cells import AdjustedP, text_of
+from bench.read.render.cells import NARROW, NARROW_NOTE, AdjustedP, text_of
 from bench.read.render.labels import listed, model_label, slug
 from bench.read.render.limits import noted
 from bench.read.render.table import Table, TableColumn, table_of
@@ -282,7 +282,9 @@ def other_lines(run: Run, judged: JudgedSource) -> Iterator[str]:
 
 def verdict_line(judgement: Judgement) -> str:
     n = f", N={judgement.measured.n}" if judgement.measured else ""
-    return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text_of(ours(judgement))}{n}"
+    text = f"{text_of(ours(judgement))}{n}"
+    meaning = f"; {NARROW_NOTE}" if NARROW in text else ""
+    return f"  {judgement.in_words:<30}  {judgement.claim.id}: {judgement.claim.sentence}: ours {text}{meaning}"
 
 
 def _of_model(judgements: Sequence[Judgement], model: str) -> list[Judgement]:

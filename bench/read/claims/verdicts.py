@@ -34,6 +34,7 @@ from bench.read.analysis.frames import Run
 from bench.read.analysis.statistics import PairedTest
 from bench.read.claims.by_sizes import ratio_by_sizes
 from bench.read.claims.claim import ANYWHERE, Claim, DegradationClaim, DirectionClaim, RateClaim, RatioClaim, is_structural
+from bench.read.claims.closed_forms import has_side
 from bench.read.claims.comparable import ON_SIMULATED, obstacle
 from bench.read.claims.evidence import Missing, ModelResults, results_by_model
 from bench.read.claims.measurement import LEVEL, Measurement, measured
@@ -241,7 +242,7 @@ def _by_sizes(source: ModelResults, claim: Claim, measurement: Measurement, want
     if ratio is None:
         return ""
     above = not isinstance(claim, RatioClaim) or wanted.value > 1
-    if ((ratio > 1) is above) is not (side > 0):
+    if not has_side(ratio, side if above else -side):
         return ""
     where = "claimed" if side > 0 else "other"
     return f"the closed form has {ratio:.2f}, on the {where} side as measured, for the sizes of these calls"

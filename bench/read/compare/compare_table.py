@@ -91,7 +91,7 @@ def compare_table(comparison: Comparison) -> Table:
         TableColumn[Measured]("Measure", lambda row: _NAMES.get(row.by.criterion, row.by.criterion)),
         number("A", lambda row: row.contrast.before),
         number("B", lambda row: row.contrast.after),
-        TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber(*_difference(row.by), *_FORMS[row.by.criterion])),
+        TableColumn[Measured]("B − A, paired", lambda row: BoundedNumber.of(row.by.difference, *_FORMS[row.by.criterion])),
         number("Margin", lambda row: row.contrast.margin),
         TableColumn[Measured]("Pairs", lambda row: row.by.contrast.pairs or 0),
         TableColumn[Measured]("Unpaired", lambda row: row.by.unpaired),

@@ -172,7 +172,7 @@ def _table(title: str, basis: Basis, arms: Sequence[ArmOfRun]) -> Table:
 
     def less(arm: ArmOfRun) -> Cell:
         gap = arm.arm.solved_less(first.arm)
-        return "–" if arm is first else BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True)
+        return "–" if arm is first else BoundedNumber.of(gap, 1, percent=True)
 
     def price(arm: ArmOfRun) -> Cell:
         mean = arm.arm.mean(PRICE.tokens.name)

@@ -170,7 +170,7 @@ def solved_said(arms: Sequence[ArmOfRun], named: bool = True) -> str:
 def _price_said(arms: Sequence[ArmOfRun]) -> str:
     means = [(arm.arm.mean(PRICE.tokens.name), arm.arm.architecture) for arm in arms]
     priced = [(mean, name) for mean, name in means if mean.n >= LEAST_PRICED]
-    ends = [(mean.mean or 0.0, grouped(BoundedNumber(mean.mean, mean.low, mean.high)), name) for mean, name in priced]
+    ends = [(mean.mean or 0.0, grouped(BoundedNumber.of(mean)), name) for mean, name in priced]
     return _between(ends, "not measured")
 
 

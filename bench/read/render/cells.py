@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from bench.read.analysis.per_solved import PerSolved
-from bench.read.analysis.statistics import Mean, RateDifference, Share
+from bench.read.analysis.statistics import Limited, Mean, RateDifference, Ratio, Share, is_narrow
 
 NOTHING, UNKNOWN, NONE_SOLVED = "n/a", "unknown", "none solved"
 TOO_FEW, TOO_WIDE = "(too few to say)", 20
 """`TOO_FEW` replaces the interval of an amount if the interval ends above TOO_WIDE times the amount."""
+NARROW = "†"
+NARROW_NOTE = f"{NARROW}: too narrow: it misses in 10% of cases or more"
 
 
 class NumberCell(ABC):
@@ -67,7 +69,7 @@ class Estimate(NumberCell):
         if mean.mean is None:
             return NOTHING
         value, sd = _shown(mean.mean, self.digits), _shown(mean.sd, self.digits)
-        interval = _interval(mean.mean, mean.low, mean.high, self.digits) or NOTHING
+        interval = _interval(mean.mean, mean.low, mean.high, self.digits, limited=mean) or NOTHING
         shown = f"{value} ± {sd} {interval}" if mean.sd is not None else f"{value} (sd, interval {NOTHING})"
         return f"{shown}, N={mean.n}" if self.with_n else shown
 
@@ -78,18 +80,35 @@ class Estimate(NumberCell):
 
 @dataclass(frozen=True)
 class BoundedNumber(NumberCell):
-    """A number with its 95% interval, in a row that says elsewhere what was measured."""
+    """A number with its 95% interval, in a row that says elsewhere what was measured. `limited`: what it is a number of."""
 
     value: float | None
     low: float | None
     high: float | None
     digits: int = 0
     percent: bool = False
+    limited: Limited | None = None
+
+    @classmethod
+    def of(cls, measured: Limited, digits: int = 0, percent: bool = False) -> BoundedNumber:
+        """Return the cell of a measured number.
+
+        Args:
+            measured: The number with its interval.
+            digits: The digits after the point.
+            percent: It is shown in percent.
+
+        Returns:
+            The cell.
+        """
+        return cls(value_of(measured), measured.low, measured.high, digits, percent, measured)
 
     def text(self) -> str:
         if self.value is None:
             return NOTHING
-        interval = _interval(self.value, self.low, self.high, self.digits, self.percent) or f"(interval {NOTHING})"
+        interval = (
+            _interval(self.value, self.low, self.high, self.digits, self.percent, self.limited) or f"(interval {NOTHING})"
+        )
         return f"{_shown(self.value, self.digits, self.percent)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -130,8 +149,8 @@ class Rate(NumberCell):
         share = self.share
         if share.rate is None:
             return f"{NOTHING} (0/0)"
-        low, high = _shown(share.low, 1, percent=True), _shown(share.high, 1, percent=True)
-        return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} [{low}, {high}]"
+        interval = _interval(share.rate, share.low, share.high, 1, percent=True, limited=share)
+        return f"{share.k}/{share.n} = {_shown(share.rate, 1, percent=True)} {interval}"
 
     def numbers(self) -> dict[str, object]:
         share = self.share
@@ -163,8 +182,8 @@ class RateGap(NumberCell):
         gap = self.gap
         if gap.difference is None:
             return NOTHING
-        shown, low, high = (_shown(rate, 1, percent=True) for rate in (gap.difference, gap.low, gap.high))
-        return f"{shown} [{low}, {high}], {gap.gained} gained, {gap.lost} lost"
+        interval = _interval(gap.difference, gap.low, gap.high, 1, percent=True, limited=gap)
+        return f"{_shown(gap.difference, 1, percent=True)} {interval}, {gap.gained} gained, {gap.lost} lost"
 
     def numbers(self) -> dict[str, object]:
         gap = self.gap
@@ -187,7 +206,8 @@ class Spent(NumberCell):
         spent = _shown(per_solved.spent, self.digits)
         if per_solved.value is None:
             return f"{NONE_SOLVED} ({spent} in {per_solved.trials} trials)"
-        interval = _interval(per_solved.value, per_solved.low, per_solved.high, self.digits) or f"(interval {NOTHING})"
+        low, high = per_solved.low, per_solved.high
+        interval = _interval(per_solved.value, low, high, self.digits, limited=per_solved.ratio) or f"(interval {NOTHING})"
         return f"{spent}/{per_solved.solved} = {_shown(per_solved.value, self.digits)} {interval}"
 
     def numbers(self) -> dict[str, object]:
@@ -229,6 +249,26 @@ class Linked(NumberCell):
         return {"": self.shown}
 
 
+def value_of(measured: Limited) -> float | None:
+    """Return the measured value without its interval.
+
+    Args:
+        measured: The number with its interval.
+
+    Returns:
+        The value; None if there is none.
+    """
+    match measured:
+        case Mean():
+            return measured.mean
+        case Ratio():
+            return measured.ratio
+        case Share():
+            return measured.rate
+        case RateDifference():
+            return measured.difference
+
+
 def text_of(cell: Cell) -> str:
     """Return a cell as people read it.
 
@@ -241,12 +281,15 @@ def text_of(cell: Cell) -> str:
     return str(cell) if isinstance(cell, str | int) else cell.text()
 
 
-def _interval(value: float, low: float | None, high: float | None, digits: int, percent: bool = False) -> str:
+def _interval(
+    value: float, low: float | None, high: float | None, digits: int, percent: bool = False, limited: Limited | None = None
+) -> str:
     if low is None or high is None:
         return ""
     if not percent and low >= 0 and high > TOO_WIDE * value > 0:
         return TOO_FEW
-    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]"
+    sign = NARROW if limited is not None and is_narrow(limited) else ""
+    return f"[{_shown(low, digits, percent)}, {_shown(high, digits, percent)}]{sign}"
 
 
 def _shown(value: float | None, digits: int, percent: bool = False) -> str:

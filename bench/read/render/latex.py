@@ -94,7 +94,7 @@ def _part(table: Table, places: Sequence[int], kinds: Sequence[str], rows: Seque
     lines = [r"\begin{table}[p]", r"\centering", begun]
     lines += [SHRUNK, rf"\begin{{tabular}}{{{''.join(kinds[place] for place in places)}}}"]
     lines += [r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}}"]
-    lines += [rf"\par\raggedright\footnotesize {escape_latex(note)}" for note in table.notes if first]
+    lines += [rf"\par\raggedright\footnotesize {escape_latex(note)}" for note in table.footer if first]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 

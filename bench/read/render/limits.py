@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bench.read.analysis.per_solved import PerSolved
-from bench.read.analysis.statistics import Limit, Mean, RateDifference, Ratio, Share, limits_of
-from bench.read.render.cells import Estimate, Rate, RateGap, Spent
+from bench.read.analysis.statistics import Limit, Limited, RateDifference, Ratio, limits_of
+from bench.read.render.cells import BoundedNumber, Estimate, Rate, RateGap, Spent
 from bench.read.render.table import Table
-
-Limited = Mean | Ratio | Share | RateDifference
 
 
 def with_limits(table: Table) -> Table:
@@ -52,5 +49,7 @@ def numbers_in(table: Table) -> Iterator[Limited]:
                     yield cell.share
                 case RateGap():
                     yield cell.gap
-                case Spent(PerSolved(value=float()) as spent):
-                    yield Ratio(spent.units, spent.value, spent.low, spent.high)
+                case BoundedNumber() if cell.limited is not None:
+                    yield cell.limited
+                case Spent() if cell.per_solved.value is not None:
+                    yield cell.per_solved.ratio

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from bench.read.render.cells import Cell, text_of
+from bench.read.render.cells import NARROW, NARROW_NOTE, Cell, text_of
 from bench.read.render.escaping import escape_csv, escape_markdown
 
 Item = TypeVar("Item")
@@ -46,6 +46,12 @@ class Table:
             A list of texts for each row.
         """
         return [[text_of(cell) for cell in row] for row in self.rows]
+
+    @property
+    def footer(self) -> tuple[str, ...]:
+        """The notes, and what the sign of an interval that is too narrow means, if a cell has it."""
+        is_marked = any(NARROW in text for row in self.texts() for text in row)
+        return (*self.notes, NARROW_NOTE) if is_marked else self.notes
 
     def shortened(self, least: int = 2) -> Table:
         """Return the table with the circumstances that all rows share moved to the title.
@@ -136,14 +142,15 @@ def markdown(table: Table, most: int | None = None) -> str:
         A heading, the table and its notes. The last note says how many rows are not shown, and which file has them.
     """
     table = table.shortened()
+    notes = table.footer
     if most is not None and len(table.rows) > most:
         left = f"{most} of {len(table.rows)} rows are shown; a report that is made has all in tables/{table.name}.md."
-        table = replace(table, rows=table.rows[:most], notes=(*table.notes, left))
+        table, notes = replace(table, rows=table.rows[:most]), (*notes, left)
     lines = [f"### {escape_markdown(table.title)}", ""]
     lines.append("| " + " | ".join(map(escape_markdown, table.columns)) + " |")
     lines.append("|" + "|".join(" --- " for _ in table.columns) + "|")
     lines += ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in table.texts()]
-    lines += ["", *(f"- {escape_markdown(note)}" for note in table.notes)] if table.notes else []
+    lines += ["", *(f"- {escape_markdown(note)}" for note in notes)] if notes else []
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bench.read.analysis.factors import could_differ
-from bench.read.analysis.statistics import paired_test, percentiles, resampled
+from bench.read.analysis.statistics import Mean, paired_test, percentiles, resampled
 from bench.read.render.cells import BoundedNumber
 
 Levels = Mapping[str, object]
@@ -26,8 +26,9 @@ class MeanContrast:
     instances: int
 
     def cell(self, digits: int = 2) -> BoundedNumber:
-        """Return the mean with its interval, as a table shows it."""
-        return BoundedNumber(self.value, self.low, self.high, digits)
+        """Return the mean with its interval, as a table shows it. So few instances are judged as differences of scores are,
+        which are mostly nothing too."""
+        return BoundedNumber.of(Mean(self.instances, self.value, None, self.low, self.high, "score"), digits)
 
 
 def contrast_of(values: Mapping[str, float]) -> MeanContrast:

@@ -132,7 +132,7 @@ EXCESS = "paired excess: a trial's tokens less its control's, if both answered; 
 def _retry_share(arm: Arm) -> BoundedNumber:
     retry, tokens = (dict(enumerate(arm.units(name))) for name in (RETRY_TOKENS.name, "tokens"))
     share = statistics.ratio_of_means(retry, tokens)
-    return BoundedNumber(share.ratio, share.low, share.high, 1, percent=True)
+    return BoundedNumber.of(share, 1, percent=True)
 
 
 def _priced(arm: Arm, measure: Metric) -> Cell:

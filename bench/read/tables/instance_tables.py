@@ -86,8 +86,7 @@ class SolvedPair:
 
 
 def _gap(row: SolvedPair) -> BoundedNumber:
-    gap = row.second.solved_less(row.first)
-    return BoundedNumber(gap.difference, gap.low, gap.high, 1, percent=True)
+    return BoundedNumber.of(row.second.solved_less(row.first), 1, percent=True)
 
 
 def _required(row: SolvedPair) -> Cell:

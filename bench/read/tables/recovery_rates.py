@@ -36,10 +36,7 @@ def _columns(run: Run) -> tuple[TableColumn[RecoveryRate], ...]:
         TableColumn("By the control alone", lambda rate: rate.outcomes.first),
         TableColumn("Under faults alone", lambda rate: rate.outcomes.second),
         TableColumn("By neither", lambda rate: rate.outcomes.neither),
-        TableColumn(
-            "Net change",
-            lambda rate: BoundedNumber(rate.change.difference, rate.change.low, rate.change.high, 1, percent=True),
-        ),
+        TableColumn("Net change", lambda rate: BoundedNumber.of(rate.change, 1, percent=True)),
         TableColumn("Recovered, of what all controls solve", lambda rate: Rate(rate.recovered)),
         TableColumn("Struck of these", lambda rate: rate.struck),
         TableColumn("Silent corruption", lambda rate: Rate(rate.corrupted)),

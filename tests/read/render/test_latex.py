@@ -17,7 +17,7 @@ from tests.read.render.test_table import TABLE
 def test_it_is_a_booktabs_table_with_everything_escaped() -> None:
     written = latex(TABLE)
     assert r"\caption{A \& B}" in written
-    assert r"Tokens & 2.0 $\pm$ 1.0 [-0.5, 4.5] & 703 $\pm$ 49 \\" in written
+    assert r"Tokens & 2.0 $\pm$ 1.0 [-0.5, 4.5]† & 703 $\pm$ 49 \\" in written
     assert r"Solved & 8/10 = 80.0\% [49.0\%, 94.3\%] & 100\% \\" in written
     assert written.index(r"\toprule") < written.index(r"\midrule") < written.index(r"\bottomrule")
 

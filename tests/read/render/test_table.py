@@ -8,7 +8,8 @@ import io
 import pytest
 
 from bench.read.analysis.statistics import mean_of, share_of
-from bench.read.render.cells import Cell, Estimate, PublishedNumber, Rate
+from bench.read.render.cells import NARROW_NOTE, Cell, Estimate, PublishedNumber, Rate
+from bench.read.render.latex import latex
 from bench.read.render.table import Table, comma_separated, markdown
 
 TABLE = Table(
@@ -68,3 +69,10 @@ def test_markdown_of_a_long_table_shows_its_first_rows_and_says_which_file_has_a
     lines = markdown(long, 3).splitlines()
     assert [line for line in lines if line[:1] == "|"] == markdown(long).splitlines()[2:7]
     assert lines[-2:] == ["- a note", "- 3 of 5 rows are shown; a report that is made has all in tables/spent.md."]
+
+
+def test_the_sign_of_an_interval_that_is_too_narrow_never_stands_without_its_meaning() -> None:
+    few, many = (Table("t", "T", ("Tokens",), ((Estimate(mean_of(map(float, range(n)))),),), ("a note",)) for n in (3, 40))
+    assert [markdown(few).count(sign) for sign in ("]† |", f"- {NARROW_NOTE}\n", "- a note\n")] == [1, 1, 1]
+    assert latex(few).count(NARROW_NOTE.replace("%", r"\%")) == 1
+    assert "†" not in markdown(many) and many.footer == many.notes

@@ -199,8 +199,8 @@ def test_means_excess_and_outcomes_are_those_of_the_trials(tmp_path: Path) -> No
     table = table_of(run, "comparison-demo-m-paper")
     assert row_of(table, "Trials, errors left out") == ["4"]
     # 110, 120, 130, 140 tokens in and 20 out for each retry, after 240 that had to be paid anyway
-    assert row_of(table, "Retry tokens") == ["145 ± 13 [126, 167]"]
-    assert row_of(table, "Paired excess tokens") == ["140 ± 10 [115, 165], N=3"], "what gave up has no answer to pay for"
+    assert row_of(table, "Retry tokens") == ["145 ± 13 [126, 167]†"]
+    assert row_of(table, "Paired excess tokens") == ["140 ± 10 [115, 165]†, N=3"], "what gave up has no answer to pay for"
     assert row_of(table, "Solved")[0].startswith("3/4 = 75.0%")
     assert [row_of(table, name) for name in ("Wrong", "Gave up", "Errors")] == [["0"], ["1"], ["1"]]
     outcomes = next(line for line in table_of(run, "outcomes").splitlines() if "| paper |" in line)
@@ -211,7 +211,7 @@ def test_architectures_are_compared_repetition_by_repetition(tmp_path: Path) -> 
     dear = [trial("static", "paper", number, events=recovered(1000 + 10 * number)) for number in (1, 2, 3)]
     run = run_of(tmp_path / "run", [*dear, *(trial("mine", "paper", number) for number in (1, 2, 3))])
     row = row_of(table_of(run, "differences"), "demo")
-    assert row[2:6] == ["mine − static", "3", "0", "-900 ± 0 [-900, -900]"]
+    assert row[2:6] == ["mine − static", "3", "0", "-900 ± 0 [-900, -900]†"]
 
 
 def test_the_ledgers_shares_are_of_all_tokens(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_table_of_every_measure_has_a_column_for_each_architecture_and_none_of
 
 def test_equal_values_are_shown_without_spread(tmp_path: Path) -> None:
     table = table_of(run_of(tmp_path / "run", experiment(plans=("none",))), "comparison-demo-m-none")
-    assert row_of(table, "Tokens") == ["240 ± 0 [240, 240]"] * 2
+    assert row_of(table, "Tokens") == ["240 ± 0 [240, 240]†"] * 2
 
 
 # The page

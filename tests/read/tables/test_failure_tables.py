@@ -79,7 +79,7 @@ def test_architectures_are_compared_pair_by_pair_where_both_were_struck(tmp_path
 def test_a_run_without_faults_has_a_first_pass_and_no_first_round(tmp_path: Path) -> None:
     tables = tables_of(run_of(tmp_path / "run", [trial("static", "none", 1), trial("static", "none", 2)]))
     assert "first_round" not in tables and "price" not in tables
-    assert cells(tables["first_pass"])["First pass, tokens"] == "240 ± 0 [240, 240], N=2"
+    assert cells(tables["first_pass"])["First pass, tokens"] == "240 ± 0 [240, 240]†, N=2"
 
 
 def test_tokens_by_subtask_add_up_to_the_arms(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_two_models_are_compared_repetition_by_repetition(tmp_path: Path) -> Non
     assert list(by_measure) == ["Tokens", "Retry tokens", "Latency s", "Score", "Solved"]
     # A retry of 1010, 1020, 1030 tokens in against one of 110, 120, 140; repetitions 1 and 2 are those of both.
     assert by_measure["Tokens"][0].startswith("1280 ± 10") and by_measure["Tokens"][0].endswith("N=3")
-    assert by_measure["Tokens"][2:] == ["-900 ± 0 [-900, -900]", "2", "2"]
+    assert by_measure["Tokens"][2:] == ["-900 ± 0 [-900, -900]†", "2", "2"]
     solved = by_measure["Solved"]
     assert solved[0].startswith("3/3 = 100.0%") and solved[1].startswith("2/3 = 66.7%")
     assert solved[2].startswith("-50.0% [") and solved[2].endswith("], 0 gained, 1 lost")
@@ -171,7 +171,7 @@ def test_the_cost_of_a_solved_task_is_all_that_was_spent_by_what_was_solved(tmp_
     records = [trial(repetition=n, outcome=outcome, events=smooth()) for n, outcome in enumerate(outcomes, 1)]
     cost, tokens, seconds = spent(tmp_path / "run", records, PRICED)
     # exp(t(4) sd / sqrt(5) / mean): 0.6 in each trial less 1.5 in the two that were solved has an sd of 0.82158.
-    assert cost == "3.00000/2 = 1.50000 [0.27397, 8.21271]"
+    assert cost == "3.00000/2 = 1.50000 [0.27397, 8.21271]†"
     assert tokens.startswith("1200/2 = 600 ")
     assert seconds.startswith("14.00/2 = 7.00 ")
 

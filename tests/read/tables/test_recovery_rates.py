@@ -37,8 +37,8 @@ def test_its_row_has_the_two_by_two_and_the_rate_with_its_denominator(tmp_path: 
     shown = table(run)
     assert shown
     [static, mine] = [line for line in markdown(shown).splitlines() if line.startswith(("| static", "| mine"))]
-    assert static.startswith("| static | 4 | 0 | 4 | 0 | 0 | -100.0% [") and "| 0/4 = 0.0% [0.0%, 49.0%] | 4 |" in static
-    assert mine.startswith("| mine | 4 | 4 | 0 | 0 | 0 | 0.0% [") and "| 4/4 = 100.0% [51.0%, 100.0%] | 4 |" in mine
+    assert static.startswith("| static | 4 | 0 | 4 | 0 | 0 | -100.0% [") and "| 0/4 = 0.0% [0.0%, 49.0%]† | 4 |" in static
+    assert mine.startswith("| mine | 4 | 4 | 0 | 0 | 0 | 0.0% [") and "| 4/4 = 100.0% [51.0%, 100.0%]† | 4 |" in mine
 
 
 def test_a_scenario_without_a_solved_control_has_no_rate(tmp_path: Path) -> None:

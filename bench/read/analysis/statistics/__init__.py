@@ -9,7 +9,7 @@ from bench.read.analysis.measure import Measure
 from bench.read.analysis.statistics.bootstrap import percentiles, resampled
 from bench.read.analysis.statistics.clusters import Pair, by_unit, in_common, independent_number
 from bench.read.analysis.statistics.intervals import CONFIDENCE, Mean, amount_of, mean_of, median
-from bench.read.analysis.statistics.limits import Limit, has_width, limits_of
+from bench.read.analysis.statistics.limits import Limit, Limited, has_width, is_narrow, limits_of
 from bench.read.analysis.statistics.mcnemar import RequiredInstances, TwoByTwo, mcnemar_test, required_instances, two_by_two
 from bench.read.analysis.statistics.methods import METHODS
 from bench.read.analysis.statistics.paired import PairedMean, Ratio, paired_difference, ratio_of_means
@@ -45,6 +45,7 @@ __all__ = [
     "Denominators",
     "Groups",
     "Limit",
+    "Limited",
     "Mean",
     "Measure",
     "Pair",
@@ -68,6 +69,7 @@ __all__ = [
     "holm",
     "in_common",
     "independent_number",
+    "is_narrow",
     "limits_of",
     "mcnemar_test",
     "mean_of",

@@ -19,6 +19,8 @@ CALIBRATED = Path(__file__).with_name("calibrated.csv")
 """Written by `nox -s calibrate`, beside its report."""
 BEARABLE = 0.93
 """A 95% interval is limited if it holds the truth less often."""
+NARROW = 0.9
+"""An interval is marked wherever it stands if it holds the truth less often: it misses twice as often as it should."""
 LEVEL = 0.05
 TOLERABLE = 0.06
 """A test at 5% is limited if it errs more often."""
@@ -42,6 +44,8 @@ class Worst:
     beyond: float
 
 
+Limited = Mean | Ratio | Share | RateDifference
+"""A number with an interval."""
 LimitCode = Literal["single", "no_spread", "coverage", "too_few", "shape"]
 
 
@@ -51,12 +55,14 @@ class Limit:
 
     about      the kind of number, as the calibration names it; "" if it makes no difference
     measured   the lowest coverage, or the highest share of false positives, in the calibration at this n; None for other limits
+    is_narrow  in worlds like the recorded runs the interval holds the truth less often than NARROW, or it has no width
     """
 
     code: LimitCode
     text: str
     measured: float | None = None
     about: str = ""
+    is_narrow: bool = False
 
 
 class _Bounded(Protocol):
@@ -72,7 +78,12 @@ def has_width(estimate: _Bounded) -> bool:
     return low is not None and high is not None and not math.isclose(low, high, rel_tol=ROUNDING)
 
 
-def limits_of(estimate: Mean | Ratio | Share | RateDifference | PairedTest) -> tuple[Limit, ...]:
+def is_narrow(estimate: Limited) -> bool:
+    """Return whether the interval is too narrow at this N, so that it is marked wherever it stands."""
+    return any(limit.is_narrow for limit in limits_of(estimate))
+
+
+def limits_of(estimate: Limited | PairedTest) -> tuple[Limit, ...]:
     """Return all that must be said beside this number. The text is the same for the same n, so that a table says it once."""
     match estimate:
         case PairedTest():
@@ -106,10 +117,12 @@ def _no_spread(n: int) -> Limit:
         f"N={n}: all values are equal, so the interval proves nothing; another value can still occur in up to {unseen:.0%} of "
         "trials"
     )
-    return Limit("no_spread", text)
+    return Limit("no_spread", text, is_narrow=True)
 
 
 def _of_rate(share: Share) -> tuple[Limit, ...]:
+    if share.is_exact:
+        return ()
     if share.instances:
         return _of(share.instances, "rate by instance", "a rate by instance")
     if not share.n:
@@ -119,7 +132,7 @@ def _of_rate(share: Share) -> tuple[Limit, ...]:
         return ()
     held = f"{worst.beyond:.1%} of experiments at the worst rate"
     text = f"N={share.n}: a 95% interval of a rate holds the truth at N={size} in {held}"
-    return (Limit("coverage", text, worst.beyond, "rate"),)
+    return (Limit("coverage", text, worst.beyond, "rate", worst.recorded < NARROW),)
 
 
 def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
@@ -132,7 +145,8 @@ def _of(n: int, about: str, name: str) -> tuple[Limit, ...]:
     held = f"{worst.recorded:.1%} of experiments simulated after the recorded runs, at the least"
     if worst.beyond < worst.recorded:
         held += f", and in {worst.beyond:.1%} where failures are rarer or tasks more unlike"
-    return (Limit("coverage", f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}", lowest, about),)
+    text = f"N={n}: a 95% interval of {name} held the truth at N={size} in {held}"
+    return (Limit("coverage", text, lowest, about, worst.recorded < NARROW),)
 
 
 def _of_test(test: PairedTest) -> tuple[Limit, ...]:

@@ -19,7 +19,7 @@ NORMAL = float(special.ndtri((1 + CONFIDENCE) / 2))
 @dataclass(frozen=True)
 class Share:
     """k of n, with Wilson's 95% interval of the rate. All None if n is 0. `instances` is their number if the interval is over
-    several instances and not over n values."""
+    several instances and not over n values. An interval that is exact is never too narrow."""
 
     k: int
     n: int
@@ -27,6 +27,7 @@ class Share:
     low: float | None
     high: float | None
     instances: int | None = None
+    is_exact: bool = False
 
 
 @cache
@@ -50,7 +51,7 @@ def exact_share(k: int, n: int) -> Share:
     if n == 0:
         return share
     low, high = _clopper_pearson(k, n)
-    return replace(share, low=low, high=high)
+    return replace(share, low=low, high=high, is_exact=True)
 
 
 def share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> Share:
@@ -74,7 +75,7 @@ def exact_share_by_instance(instances: Sequence[str], held: Sequence[bool]) -> S
     number = effective_number(instances, [float(success) for success in held])
     if number == n:
         return exact_share(k, n)
-    return Share(k, n, k / n, *_clopper_pearson(k / n * number, number), len(set(instances)))
+    return Share(k, n, k / n, *_clopper_pearson(k / n * number, number), len(set(instances)), is_exact=True)
 
 
 def _clopper_pearson(k: float, n: float) -> tuple[float, float]:
