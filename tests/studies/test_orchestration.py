@@ -58,16 +58,16 @@ def test_luck_is_the_variance_over_draws_and_not_between_instances() -> None:
 
 
 def test_with_several_proposers_each_pair_has_a_gap_for_each_and_the_rates_are_those_of_the_config(tmp_path: Path) -> None:
-    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b", "as_gpt_4o_1", "as_gpt_4o_2", "right"]}
+    few = {"scenarios": ["contract_renewal"], "instances": 2, "models": ["as_0.5b", "as_1.5b_1", "as_1.5b_2", "right"]}
     run = run_of_matrix(tmp_path, build_matrix(load_config(FOLDER / "proposers.toml", few), ROOTS[:1], "code"))
     made = {table.name.removeprefix("study-orchestration-"): table for table in tables(run)}
     assert list(made) == ["proposers", "counts", "gaps", "decomposed"]
     assert [title for title in made["gaps"].columns if title.startswith("Gap")] == [
         "Gap, as_0.5b",
-        "Gap, as_gpt_4o",
+        "Gap, as_1.5b",
         "Gap, right",
     ]
     assert len(made["gaps"].rows) == 11  # ten pairs of five bare patterns, and a pattern beside its remedies
     assert [row[2] for row in made["counts"].rows] == [11, 11, 11]
     by_proposer = {row[1]: row[-1] for row in made["decomposed"].rows}
-    assert by_proposer["right"] == "one set" and by_proposer["as_gpt_4o"] != "one set"
+    assert by_proposer["right"] == "one set" and by_proposer["as_1.5b"] != "one set"

@@ -30,9 +30,9 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
     yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
     alike = f"; {len(advice.alike)} other arms take as much" if advice.alike else ""
     yield f"   a run takes {advice.price:,.0f} tokens with its failures{alike}"
-    yield from (f"   {doubt}" for doubt in _doubts(advice))
-    if advice.unmeasured:
-        yield f"   {NOT_MEASURED} of {', '.join(advice.unmeasured)}"
+    unmeasured = [f"{NOT_MEASURED} of {', '.join(advice.unmeasured)}"] if advice.unmeasured else []
+    if doubts := [*_doubts(advice), *unmeasured]:
+        yield f"   {'; '.join(doubts)}"
     if judged:
         yield judged_line(judged)
 
