@@ -77,7 +77,7 @@ def answers(case: Case, texts: Sequence[str], calls: Sequence[tuple[Any, Any]]) 
     answer, the answer or the exception's name]."""
     files = {f"m{number}.py": text for number, text in enumerate(texts)} | {f"{case.library}.py": library(case, 1)}
     asked = [[[dict(row) for row in rows], order] for rows, order in calls]
-    job: Json = {"what": "answers", "modules": [f"m{number}" for number in range(len(texts))], "calls": asked}  # type: ignore[dict-item]
+    job: Json = {"what": "answers", "modules": [f"m{number}" for number in range(len(texts))], "calls": asked}
     ran = run_python(files, PROGRAM, job, LIMITS)
     if ran.ok and isinstance(ran.value, list) and len(ran.value) == len(texts):
         return [list(each) if isinstance(each, list) else [None] * len(calls) for each in ran.value]

@@ -35,7 +35,7 @@ def scores(run: Run) -> Mapping[str, float]:
     if not isinstance(run.folder, Path):
         raise ResultsError("needs a run as it was recorded, with its grades")
     graded = [record for record in latest(read_trials(run.folder)) if record.grade]
-    return {record.trial: record.grade.parts[KILLED] for record in graded if record.grade and KILLED in record.grade.parts}
+    return {record.id: record.grade.parts[KILLED] for record in graded if record.grade and KILLED in record.grade.parts}
 
 
 def tables(run: Run) -> Iterator[Table]:

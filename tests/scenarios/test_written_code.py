@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -171,7 +172,7 @@ def test_a_test_of_more_orders_kills_no_fewer_mutants_and_a_test_that_fails_on_w
 @pytest.mark.parametrize(("instance", "subtask"), [("written_01", "adapt"), ("proof_01", "write_test")])
 def test_a_simulated_model_solves_a_case_and_wrong_code_in_its_place_does_not_pass(instance: str, subtask: str) -> None:
     wrong = [{"point": "output", "effect": "wrong_value", "subtask": subtask, "attempts": [1]}]
-    arms = {"architectures": list(STATE_MACHINE), "architecture": STATE_MACHINE}
+    arms: dict[str, Any] = {"architectures": list(STATE_MACHINE), "architecture": STATE_MACHINE}
     matrix = matrix_of(f"service_upgrade{VARIANT[subtask]}/{instance}", {"none": [], "wrong": wrong}, **arms)
     records = {result.record.plan: result.record for result in run_all(matrix)}
     assert records["none"].outcome == "solved" and records["wrong"].outcome == "wrong"
