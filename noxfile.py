@@ -202,10 +202,17 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, into build/docs, strictly; then every command and example in it is run, and in README.md."""
+    """The documentation, strictly; its first page is build/docs/index.html."""
     install(session, "docs")
     session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--quiet", "--fresh-env", "docs", "build/docs")
-    session.run("python", "tools/blocks.py", "README.md", "CONTRIBUTING.md", *map(str, sorted(Path("docs").rglob("*.md"))))
+    session.log(f"open {Path('build/docs/index.html').resolve().as_uri()}")
+
+
+@nox.session(requires=["docs"], venv_backend="none")
+def docs_examples(session: nox.Session) -> None:
+    """Every command and example of README.md and the documentation, run in its order in the environment of `docs`: minutes."""
+    pages = map(str, sorted(Path("docs").rglob("*.md")))
+    session.run(".nox/docs/bin/python", "tools/blocks.py", "README.md", "CONTRIBUTING.md", *pages)
 
 
 @nox.session(reuse_venv=False)

@@ -91,7 +91,7 @@ def test_the_pages_first_screen_is_what_the_command_prints(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", RUNS)
 def test_the_committed_tables_are_of_the_configs_as_they_stand(name: str) -> None:
     recorded = read_manifest(ROOT / "reports" / f"{name}-simulated").config
-    config = load_config(ROOT / "configs" / f"{name}.toml", {})
+    config = load_config(ROOT / "studies" / "comparisons" / f"{name}.toml", {})
     assert recorded.model_dump(exclude={"model"}) == config.model_dump(exclude={"model"})
 
 
@@ -103,7 +103,7 @@ def test_the_committed_trials_come_out_so_again(name: str, tmp_path: Path) -> No
     scenario = committed["scenario"][row & committed["scenario"].str.startswith("incident_response")].iloc[0]
     arms = ["bare_agent", "state_machine" if name == "advise_no_keys" else "state_machine_remedied"]
     changes = {"scenarios": [f"{scenario}/{instance}"], "architectures": arms, "instances": None}
-    run(load_config(ROOT / "configs" / f"{name}.toml", changes), tmp_path / name, [ROOT / "scenarios"])
+    run(load_config(ROOT / "studies" / "comparisons" / f"{name}.toml", changes), tmp_path / name, [ROOT / "scenarios"])
     again = pd.read_csv(io.BytesIO(evidence_of(tmp_path / name)[TABLE]), dtype=str, compression="gzip")
     kept = committed[row & (committed["scenario"] == scenario) & committed["architecture"].isin(arms)]
     assert sorted(again.itertuples(index=False)) == sorted(kept.itertuples(index=False))

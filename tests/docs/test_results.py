@@ -259,7 +259,7 @@ def test_the_results_judge_no_claim_of_the_paper_on_another_failure() -> None:
 
 
 def test_the_results_say_how_the_order_turns_at_the_papers_sizes(tmp_path: Path) -> None:
-    config = load_config(ROOT / "configs" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
+    config = load_config(ROOT / "studies" / "comparisons" / "paper_sized.toml", {"architectures": ["monolithic", "static"]})
     run = run_of_matrix(tmp_path, build_matrix(config, [ROOT / "scenarios"], "code"))
     for table in beside(arms_of(run), load_published()):
         ratio = table.by_monolithic("static")
