@@ -65,6 +65,7 @@ def bench(session: nox.Session) -> None:
         recorded = ("--model", f"recorded:{run}")
         session.run("bench", "run", f"configs/{config}.toml", "--set-aside", "--report", *recorded, *which, *asked)
     session.log(f"the whole run of the incidents, with its figures: reports/{INCIDENTS}/report.md")
+    session.log("to type bench yourself: .venv/bin/pip install -c constraints.txt -e . && .venv/bin/bench --help")
 
 
 @nox.session

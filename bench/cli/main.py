@@ -223,7 +223,8 @@ def run(
     if then_report:
         _report([folder], REPORTS / folder.name, verbose)
     else:
-        out.print(f"next: bench report {folder.name}")
+        acts = any(scenario.environment for scenario in matrix.scenarios.values())
+        out.print(f"next: {f'bench scorecard {folder.name}, ' if acts else ''}bench report {folder.name}")
     if not went_well:
         raise typer.Exit(1)
 

@@ -190,4 +190,4 @@ def _count(number: float | None) -> str:
 
 
 def _dollars(cost: float | None) -> str:
-    return "unknown" if cost is None else f"{cost:,.2f}"
+    return "unknown" if cost is None else f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.2g}"

@@ -99,8 +99,8 @@ def test_a_recorded_run_is_replayed_and_says_so_in_its_first_line(tmp_path: Path
 def test_a_concurrency_is_declared_for_a_replay_alone_whose_first_line_says_so(tmp_path: Path) -> None:
     workplace(tmp_path, repetitions=1)
     code, _, err = bench(tmp_path, "run", "configs/small.toml", "--concurrency", "2")
-    told = "is for --model recorded:RUN or PROVIDER/NAME; of a model in the config its table says it"
-    assert (code, err) == (2, f"bench: --concurrency: {told}\n")
+    line = "is for --model recorded:RUN or PROVIDER/NAME; of a model in the config its table says it"
+    assert (code, err) == (2, f"bench: --concurrency: {line}\n")
     bench(tmp_path, "run", "configs/small.toml")
     words = ("--model", "recorded:small-simulated", "--concurrency", "2")
     code, out, err = bench(tmp_path, "run", "configs/small.toml", *words)

@@ -139,13 +139,13 @@ def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) ->
     if b is None:
         raise ConfigError("--parameters: give two runs")
     differing = parameters_that_differ(read_manifest(folder_of(a)), read_manifest(folder_of(b)))
-    said = json.dumps({key: {"a": first, "b": second} for key, (first, second) in differing.items()}, indent=2)
+    text = json.dumps({key: {"a": first, "b": second} for key, (first, second) in differing.items()}, indent=2)
     tables = (parameters_table(differing, name_of(a), name_of(b)),) if differing else ()
     line = f"parameters that differ: {len(differing)}"
     if as_json:
-        out.print(said)
+        out.print(text)
     else:
-        _print(Compared("equal", tables, said, (line,)), as_markdown)
+        _print(Compared("equal", tables, text, (line,)), as_markdown)
 
 
 def _compared_probes(a: Path, b: Path) -> Compared:

@@ -66,8 +66,8 @@ def _table(runs: Sequence[ListedRun], total: Spending) -> Table:
     for run in runs:
         first, took = run.arms[0], spent([run])
         labels = "; ".join(filter(None, (", ".join(run.tags), run.run.manifest.note)))
-        solved = solved_said(run.arms, named=False)
-        table.add_row(first.started[:10], first.name, run.trials, solved, f"{took.tokens:,}", took.cost, labels)
+        cells = (first.started[:10], first.name, run.trials, solved_said(run.arms, named=False), f"{took.tokens:,}", took.cost)
+        table.add_row(*cells, *([labels] if labelled else []))
     table.add_row("all", "", f"{total.trials:,}", "", f"{total.tokens:,}", total.cost)
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from string import ascii_lowercase
 
 from bench.read.analysis.statistics import Share
 from bench.read.claims.break_even import BreakEven
@@ -23,8 +24,8 @@ def lines_of(workload: WorkloadEntry, advice: Advice, evidence: Evidence, judged
     yield f"{workload.name}: build {advice.arm}. It {verb}, in {share(advice.damaged)} trials."
     yield f"measured in {evidence.scenario} of {evidence.run}{', SIMULATED: no model answered' if evidence.simulated else ''}"
     yield f"1. runtime: {advice.runtime}"
-    for demand in advice.demands:
-        yield f"2. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
+    for letter, demand in zip(ascii_lowercase, advice.demands, strict=False):
+        yield f"2{letter}. {demand.dimension}: {demand.what or NOTHING}, since {demand.why}"
     yield f"3. patterns that supply the state and then the rest: {', '.join(advice.kept)}"
     form, *_ = advice.backing or (None,)
     yield f"4. {told(form)}" if form else f"4. {advice.arm}: {NOT_MEASURED} beside another arm"
@@ -65,6 +66,8 @@ def rate_in_words(rate: BreakEven | None) -> str:
         return NOT_MEASURED
     if rate.rate == math.inf:
         return "never"
+    if {_rate(each) for each in (rate.rate, rate.low, rate.high) if each is not None} == {_rate(0)}:
+        return "from the first on"
     bounds = "" if rate.low is None or rate.high is None else f" [{_rate(rate.low)}, {_rate(rate.high)}]"
     return f"{_rate(rate.rate)}{bounds}"
 
