@@ -212,7 +212,8 @@ def run(
     writer = open_run(out, folder, matrix, aside, permitted, tag or (), note)
     for place in (folder, config):
         remember(place, scenarios)
-    tell_processes(out, matrix, at_a_time)
+    if engine is None:
+        tell_processes(out, matrix, at_a_time)
     with watched(folder) if on_page else nullcontext():
         try:
             went_well = run_to_its_end(matrix, writer, session, out, err, early=early, engine=runs)

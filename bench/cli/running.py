@@ -123,9 +123,9 @@ def engine_of(engine: str | None, workers: int | None, matrix: Matrix, packs: Se
 
 def tell_processes(out: Terminal, matrix: Matrix, workers: int) -> None:
     """Say ahead how many processes a run of commands takes."""
-    if not matrix.has_commands:
+    trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs) if matrix.has_commands else 0
+    if not trials:
         return
-    trials = sum(matrix.architectures[spec.architecture].is_command for spec in matrix.specs)
     each = starts(matrix)
     often = f"some {trials * each:,.0f} times ({each:.1f} a trial)" if each else "once a trial, and again after each kill"
     out.print(
