@@ -40,6 +40,7 @@ class MiniRun(Read):
     trajectory_format: str
     instance_id: ItemId = ""
     status: str | None = Field(None, validation_alias=AliasPath("info", "exit_status"))
+    model: str | None = Field(None, validation_alias=AliasPath("info", "config", "model", "model_name"))
     messages: Many[ChatMessage]
 
 
@@ -48,20 +49,20 @@ MINI_CODE = re.compile(r"\s*<returncode>(-?\d{1,6})</returncode>")
 
 
 def mini_run(where: str, run: MiniRun) -> RecordedRun:
-    """Return a trajectory of mini-SWE-agent: a block of shell in a reply is a call, and the next message its answer. The
-    answer's return code says whether it failed."""
-    turns, waiting = list[RecordedTurn](), False
+    """Return a trajectory of mini-SWE-agent: a block of shell in a reply is a call, and the next message its answer, as is the
+    message that ends the trial. The answer's return code says whether it failed."""
+    turns, waiting = list[RecordedTurn](), ""
     for number, message in enumerate(run.messages):
         text = message.content or ""
-        if message.tool_call_id is not None or (waiting and message.role in ("user", "tool")):
+        if answered := message.tool_call_id or (waiting if message.role in ("user", "tool", "exit") else ""):
             code = MINI_CODE.match(text)
-            id_, failed = message.tool_call_id or str(number - 1), bool(int(code.group(1))) if code else None
-            turns.append(RecordedTurn("tool", text, answers=id_, failed=failed))
-            waiting = False
+            turns.append(RecordedTurn("tool", text, answers=answered, failed=bool(int(code.group(1))) if code else None))
+            waiting = waiting if answered != waiting else ""
             continue
         commands = MINI_COMMAND.findall(text) if message.role == AGENT and not message.tool_calls else []
-        waiting = len(commands) == 1
-        block = [AskedCall(str(number), "shell", {"command": commands[0].strip()})] if waiting else []
-        turns.append(RecordedTurn(message.role, text, (*block, *asked_in(message.tool_calls))))
+        block = [AskedCall(str(number), "shell", {"command": commands[0].strip()})] if len(commands) == 1 else []
+        asked = (*block, *asked_in(message.tool_calls))
+        waiting = asked[-1].id if asked else ""
+        turns.append(RecordedTurn(message.role, text, asked))
     name = run.instance_id or name_of(where, ".traj.json")
-    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0", ended=run.status or ""),))
+    return RecordedRun("mini-SWE-agent", (trial_of(where, turns, name, "0", ended=run.status or ""),), run.model or "")
