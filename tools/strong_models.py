@@ -335,12 +335,12 @@ def diagnosed(labels: Mapping[str, Sequence[RecordedTrial]]) -> Iterator[str]:
             hit[1] += distance <= 3
     others = {trial.task: trial.blames[0] for trial in labels[OTHERS]}
     both = [(others[trial.task], trial.blames[0]) for trial in labels[HAND_MADE] if trial.task in others]
-    steps = sum(one.step == other.step for one, other in both)
-    agents = sum(one.agent.lower() == other.agent.lower() for one, other in both)
+    same_step = sum(first.step == other.step for first, other in both)
+    agents = sum(first.agent.lower() == other.agent.lower() for first, other in both)
     words = (
         f"AgentRx labels the step to blame in {len(theirs)} failed retail runs. Errors are in few of them: what fails is the",
         f"intent, and the labels blame the simulated user too. Two teams labelled {len(both)} runs of Magentic-One: they name",
-        f"the same step in {steps} of {len(both)}, and the same agent in {agents}. No rule can be scored above that.",
+        f"the same step in {same_step} of {len(both)}, and the same agent in {agents}. No rule can be scored above that.",
     )
     rows = [(name, f"{exact} of {len(theirs)}", f"{near} of {len(theirs)}") for name, (exact, near) in hits.items()]
     yield from table("Rules beside people's labels", words, ("Rule", "Exact step", "Within 3 steps"), rows)

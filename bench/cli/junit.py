@@ -32,8 +32,8 @@ def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
     """
     failures = sum(bool(case.problem) for case in cases)
     root = ElementTree.Element("testsuites")
-    counts = {"tests": f"{len(cases)}", "failures": f"{failures}", "errors": "0"}
-    group = ElementTree.SubElement(root, "testsuite", name=suite, **counts)
+    counts = {"name": suite, "tests": f"{len(cases)}", "failures": f"{failures}", "errors": "0"}
+    group = ElementTree.SubElement(root, "testsuite", counts)
     for case in cases:
         of, what, problem = map(escape_terminal, case)  # XML holds no control characters
         shown = ElementTree.SubElement(group, "testcase", classname=of, name=what)

@@ -109,10 +109,13 @@ def payoffs(run: Run) -> list[Payoff]:
     pairs = ["instance", "repetition", "architecture"]
     compared = [
         Payoff(
-            *map(str, (scenario, model, plan)),
+            str(scenario),
+            str(model),
+            str(plan),
             name,
             other,
-            *(rises(group, what, "architecture", name, other, pairs) for what in ("tokens", "is_solved")),
+            tokens=rises(group, "tokens", "architecture", name, other, pairs),
+            solved=rises(group, "is_solved", "architecture", name, other, pairs),
         )
         for (scenario, model, plan), group in trials.groupby(["scenario", "model", "plan"], sort=False, observed=True)
         for name in made

@@ -274,7 +274,9 @@ def _decomposed(run: Run, trials: pd.DataFrame) -> Table:
             variance = luck(arm)
             cells = (share.cell() for share in shares)
             struck = Number(float(arm["faults_delivered"].astype(float).mean()), 2)
-            rows.append((scenario, proposer, name, len(arm), struck, *cells, variance.cell() if variance else "one set"))
+            rows.append(
+                (str(scenario), str(proposer), name, len(arm), struck, *cells, variance.cell() if variance else "one set")
+            )
     return Table(
         name="study-orchestration-decomposed",
         title="Damaged and solved trials, and the luck of the calls, by pattern and proposer (SIMULATED)",

@@ -140,7 +140,7 @@ def _show_parameters(a: str, b: str | None, as_json: bool, as_markdown: bool) ->
         raise ConfigError("--parameters: give two runs")
     differing = parameters_that_differ(read_manifest(folder_of(a)), read_manifest(folder_of(b)))
     text = json.dumps({key: {"a": first, "b": second} for key, (first, second) in differing.items()}, indent=2)
-    tables = (parameters_table(differing, name_of(a), name_of(b)),) if differing else ()
+    tables = (parameters_table(differing, name_of(Path(a)), name_of(Path(b))),) if differing else ()
     line = f"parameters that differ: {len(differing)}"
     if as_json:
         out.print(text)

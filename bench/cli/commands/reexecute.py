@@ -125,9 +125,9 @@ def lines_of(
         return
     effects = sum(len(trial.effects) for trial in trials if not trial.differing)
     yield f"{effects} effects of trials whose answers do not differ; behind each comes the recorded suffix:"
-    for tool, each in groupby(danger_of(trials).items(), lambda item: item[0][0]):
+    for tool, dangers in groupby(danger_of(trials).items(), lambda item: item[0][0]):
         yield f"  {tool} says of itself: {claim_of(tools.get(tool, {}))}"
-        for (_, how), counts in each:
+        for (_, how), counts in dangers:
             solved = f"; of {counts.solved} in solved trials {counts.wrong} turn the trial wrong" if counts.solved else ""
             kept = f"{counts.changed} change the store, {counts.absorbed} change nothing, {counts.refused} are refused"
             check = " (a check of the replayer: 0 by construction)" if how == "keyed" else ""

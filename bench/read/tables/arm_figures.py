@@ -29,6 +29,7 @@ from bench.read.render.drawing import (
     panels,
 )
 from bench.read.render.labels import bracketed, each_arm, extremes_said, model_label, numbers_said, slug, trials_in, under
+from bench.read.render.marks import errors_of
 from bench.read.report.figure_part import FigurePart
 from bench.read.tables.model_figures import model_figures
 from bench.read.tables.recovery_rates import recovery_figures

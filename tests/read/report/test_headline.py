@@ -86,7 +86,9 @@ def test_two_models_are_compared_under_the_architecture_with_which_both_together
 
 def test_of_models_whose_prices_are_known_the_ratio_of_the_dollars_is_told(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", undisturbed({("a", "m"): 2, ("b", "m"): 2, ("a", "big"): 1, ("b", "big"): 1}))
-    dear = run.trials["architecture"].eq("a").map({True: 0.2, False: 0.1}) / run.trials["model"].eq("big").map({True: 4, False: 1})
+    dear = run.trials["architecture"].eq("a").map({True: 0.2, False: 0.1}) / run.trials["model"].eq("big").map(
+        {True: 4, False: 1}
+    )
     priced = run.having({"trials": run.trials.assign(cost=dear.astype("float64"))})
     title = headline_of(priced, arms_of(priced))
     assert title.startswith("On demo with b, m (SIMULATED) solved 2 of 4 trials") and "at 0.25 [" in title, title
